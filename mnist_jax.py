@@ -1,0 +1,275 @@
+"""MNIST in JAX: the network, one training step, and a trainer with the methods that all frameworks share.
+
+The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
+"""
+
+import os
+from functools import partial
+
+import jax
+import numpy as np
+import optax
+from flax import linen as nn
+from flax.traverse_util import unflatten_dict
+from jax import Array, lax
+from jax import numpy as jnp
+
+from repro import layout
+from repro.config import Params
+from repro.data import MEAN, STD, Dataset
+from repro.errors import UsageError
+
+# --- the network --------------------------------------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """Two convolutions and two dense layers; 21,840 parameters.
+
+    Between the layers the batch is the last axis, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
+    """
+
+    @nn.compact
+    def __call__(self, images: Array, keep: Array | None) -> Array:
+        """Logits float32 [B, 10] of images uint8 [B, 28, 28].
+
+        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        """
+        x = ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
+        x = nn.relu(max_pool(Conv(10, 5, name="conv1")(x)))
+        x = Conv(20, 5, name="conv2")(x)
+        if keep is not None:
+            keep = keep.astype(jnp.float32) * 2
+            x = x * keep.T[: layout.DROPOUT_CHANNELS, None, None]
+        x = nn.relu(max_pool(x))
+        x = nn.relu(nn.Dense(50, name="dense1")(x.transpose(3, 1, 2, 0).reshape(-1, 320)))
+        if keep is not None:
+            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+        return nn.Dense(10, name="dense2")(x)
+
+
+class Conv(nn.Module):
+    """Valid convolution of [C, H, W, B] with a square kernel, and bias."""
+
+    features: int
+    size: int
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        shape = (self.size, self.size, x.shape[0], self.features)
+        kernel = self.param("kernel", nn.initializers.zeros, shape)
+        bias = self.param("bias", nn.initializers.zeros, (self.features,))
+        y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
+        return y + bias[:, None, None, None]
+
+
+def convolve(x: Array, kernel: Array) -> Array:
+    """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]."""
+    return lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("CHWN", "HWIO", "CHWN"))
+
+
+@jax.custom_vjp
+def convolve_as_product(x: Array, kernel: Array) -> Array:
+    """The same as one matrix product: inside a loop, XLA's own convolution is many times slower on the CPU."""
+    return _product(x, kernel)[0]
+
+
+def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array, tuple[int, ...]]]:
+    height, width, inputs, outputs = kernel.shape
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    # Column by column: oneDNN, under the twins, adds in this order, and equal rounding means equal maxima in the pools.
+    shifted = [x[:, i : i + rows, j : j + columns] for j in range(width) for i in range(height)]
+    patches = jnp.concatenate(shifted).reshape(height * width * inputs, -1)
+    y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
+    return y.reshape(outputs, rows, columns, -1), (kernel, patches, x.shape)
+
+
+def _product_gradients(residuals: tuple[Array, Array, tuple[int, ...]], gradient: Array) -> tuple[Array, Array]:
+    kernel, patches, shape = residuals
+    height, width, inputs, outputs = kernel.shape
+    rows, columns = gradient.shape[1:3]
+    flat = gradient.reshape(outputs, -1)
+    kernel_gradient = (patches @ flat.T).reshape(width, height, inputs, outputs).swapaxes(0, 1)
+    parts = (kernel.swapaxes(0, 1).reshape(-1, outputs) @ flat).reshape(width, height, inputs, rows, columns, -1)
+    x_gradient = sum(
+        jnp.pad(parts[j, i], ((0, 0), (i, shape[1] - rows - i), (j, shape[2] - columns - j), (0, 0)))
+        for i in range(height)
+        for j in range(width)
+    )
+    return x_gradient, kernel_gradient
+
+
+convolve_as_product.defvjp(_product, _product_gradients)
+
+
+def max_pool(x: Array) -> Array:
+    """Maximum of each 2 x 2 window of [C, H, W, B]; on a tie the gradient goes to the first, as in the twins."""
+    channels, height, width, batch = x.shape
+    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
+    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
+
+
+def _first_max(a: Array, b: Array) -> Array:
+    return jnp.where(a >= b, a, b)
+
+
+# --- the trainer --------------------------------------------------------------------------------------------------
+
+STEPS = 256  # shorter calls are padded to a multiple of this, so that one compiled loop serves them all
+
+
+class Trainer:
+    """Trains the network in JAX, with the data set on the device."""
+
+    def __init__(self, params: Params, data: Dataset) -> None:
+        self.params, self.data = params, data
+        self.device = choose_device(params.device)
+        set_determinism(params)
+        self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
+        self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
+        self.network = Network()
+        self.weights: dict[str, Array] = {}
+        self.optimizer = make_optimizer(params)
+        self.loader = WorkerLoader(data, params) if params.num_workers else None
+
+    def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        images, labels, batches = self._source(batches)
+        count = len(batches)
+        missing = [(0, -count % STEPS), (0, 0), (0, 0)]
+        batches, dropout_bits = np.pad(batches, missing[:2]), np.pad(dropout_bits, missing)
+        self.weights, self.slots, losses = self._run(
+            self.weights, self.slots, images, labels, batches, dropout_bits, count
+        )
+        return np.asarray(losses)[:count]
+
+    @partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
+    def _run(self, weights, slots, images, labels, batches, keep, count):
+        def body(i, carry):
+            weights, slots, losses = carry
+            weights, slots, loss = self._step(weights, slots, images[batches[i]], labels[batches[i]], keep[i])
+            return weights, slots, losses.at[i].set(loss)
+
+        return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches))))
+
+    def _step(self, weights, slots, images, labels, keep):
+        def mean_loss(weights):
+            logits = self._logits(weights, images, keep)
+            return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+        loss, gradients = jax.value_and_grad(mean_loss)(weights)
+        updates, slots = self.optimizer.update(gradients, slots)
+        return optax.apply_updates(weights, updates), slots, loss
+
+    def evaluate(self) -> tuple[float, int, int]:
+        """Mean loss, correct and total over the whole test set."""
+        loss, correct, size = 0.0, 0, self.params.batch_size_test
+        for start in range(0, len(self.test_labels), size):
+            part = slice(start, start + size)
+            part_loss, part_correct = self._evaluate(self.weights, self.test_images[part], self.test_labels[part])
+            loss, correct = loss + float(part_loss), correct + int(part_correct)
+        total = len(self.test_labels)
+        return loss / total, correct, total
+
+    @partial(jax.jit, static_argnums=0)
+    def _evaluate(self, weights, images, labels):
+        logits = self._logits(weights, images, None)
+        loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
+        return loss, (logits.argmax(1) == labels).sum()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        state = dict(self.weights)
+        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
+            for name, array in optax.tree_utils.tree_get(self.slots, key).items():
+                state[layout.slot(slot, name)] = array
+        if self.params.optimizer == "adam":
+            state[layout.ADAM_COUNT] = optax.tree_utils.tree_get(self.slots, "count").astype(jnp.float32)
+        return {name: np.array(array) for name, array in state.items()}
+
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over weights and optimizer slots that state() returned, in any framework."""
+        self.weights = {name: jax.device_put(state[name], self.device) for name in layout.WEIGHTS}
+        slots = self.optimizer.init(self.weights)
+        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
+            loaded = {name: jax.device_put(state[layout.slot(slot, name)], self.device) for name in layout.WEIGHTS}
+            slots = optax.tree_utils.tree_set(slots, **{key: loaded})
+        if self.params.optimizer == "adam":
+            count = jax.device_put(np.int32(state[layout.ADAM_COUNT]), self.device)
+            slots = optax.tree_utils.tree_set(slots, count=count)
+        self.slots = slots
+
+    def facts(self) -> dict[str, object]:
+        """What this framework is and runs on here, for experiment.json."""
+        gpu = self.device.platform == "gpu"
+        return {
+            "framework": "JAX",
+            "version": jax.__version__,
+            "device": "gpu" if gpu else "cpu",
+            "device_name": self.device.device_kind if gpu else None,
+            "multiprocessors": self.device.core_count if gpu else None,
+            "threads": int(os.environ["PJRT_NPROC"]),
+            "instruction_set": None,
+            "cuda": self.device.client.platform_version if gpu else None,
+            "cudnn": None,
+        }
+
+    def _logits(self, weights: dict[str, Array], images: Array, keep: Array | None) -> Array:
+        return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
+
+    def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:
+        return jax.device_put(images, self.device), jax.device_put(labels, self.device)
+
+    def _source(self, batches: np.ndarray) -> tuple[Array, Array, np.ndarray]:
+        """Images, labels and the batches as indices into them: the resident data set, or what the workers loaded."""
+        if self.loader is None:
+            return self.train_images, self.train_labels, batches
+        images, labels = self.loader.load(batches)
+        return *self._resident(images, labels), np.arange(batches.size, dtype=np.int32).reshape(batches.shape)
+
+
+# --- what the trainer stands on -------------------------------------------------------------------------------------
+
+
+def choose_device(wanted: str) -> jax.Device:
+    """The device for `params.device`. UsageError for a GPU that is not there."""
+    try:
+        there = jax.devices("gpu") if wanted != "cpu" else []
+    except RuntimeError:
+        there = []
+    if wanted == "gpu" and not there:
+        raise UsageError("params.device=gpu: JAX finds no GPU on this machine; use auto or cpu")
+    return there[0] if there else jax.devices("cpu")[0]
+
+
+def set_determinism(params: Params) -> None:
+    """Deterministic: full float32 products, with the XLA flags of repro.environment. Fast: whatever is fastest."""
+    deterministic = params.numerics == "deterministic"
+    jax.config.update("jax_default_matmul_precision", "highest" if deterministic else "default")
+
+
+SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu")}
+
+
+def make_optimizer(params: Params) -> optax.GradientTransformation:
+    """SGD with momentum, or Adam."""
+    if params.optimizer == "adam":
+        return optax.adam(params.learning_rate)
+    return optax.sgd(params.learning_rate, params.momentum)
+
+
+class WorkerLoader:
+    """Loads batches with Grain, in the given order, by parallel workers (threads)."""
+
+    def __init__(self, data: Dataset, params: Params) -> None:
+        import grain  # here, because it takes long to import and only workers need it
+
+        images, labels = data.train_images, data.train_labels
+        self.options = grain.ReadOptions(num_threads=params.num_workers)
+        self.source = grain.MapDataset
+        self.read = lambda batch: (images[batch], labels[batch])
+
+    def load(self, batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images uint8 [S * B, 28, 28] and labels [S * B] of batches int32 [S, B]."""
+        loader = self.source.source(batches).map(self.read).to_iter_dataset(self.options)
+        images, labels = zip(*loader, strict=True)
+        return np.concatenate(images), np.concatenate(labels)

@@ -1,0 +1,207 @@
+"""MNIST in PyTorch: the network, one training step, and a trainer with the methods that all frameworks share.
+
+The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from repro import layout
+from repro.config import Params
+from repro.data import MEAN, STD, Dataset
+from repro.errors import UsageError
+
+# --- the network --------------------------------------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """Two convolutions and two dense layers; 21,840 parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 10, 5)
+        self.conv2 = nn.Conv2d(10, 20, 5)
+        self.dense1 = nn.Linear(320, 50)
+        self.dense2 = nn.Linear(50, 10)
+
+    def forward(self, images: Tensor, keep: Tensor | None) -> Tensor:
+        """Logits float32 [B, 10] of images uint8 [B, 28, 28].
+
+        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        """
+        x = ((images.float() / 255 - MEAN) / STD).unsqueeze(1)
+        x = functional.relu(functional.max_pool2d(self.conv1(x), 2))
+        x = self.conv2(x)
+        if keep is not None:
+            keep = keep.float() * 2
+            x = x * keep[:, : layout.DROPOUT_CHANNELS, None, None]
+        x = functional.relu(functional.max_pool2d(x, 2))
+        x = functional.relu(self.dense1(x.permute(0, 2, 3, 1).flatten(1)))  # flattened as height, width, channel
+        if keep is not None:
+            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+        return self.dense2(x)
+
+
+# --- the trainer --------------------------------------------------------------------------------------------------
+
+
+class Trainer:
+    """Trains the network in PyTorch, with the data set on the device."""
+
+    def __init__(self, params: Params, data: Dataset) -> None:
+        self.params, self.data = params, data
+        self.device = choose_device(params.device)
+        set_determinism(params)
+        self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
+        self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
+        self.network = Network().to(self.device, memory_format=torch.channels_last)
+        self.weights = dict(zip(layout.WEIGHTS, self.network.parameters(), strict=True))
+        self.optimizer = make_optimizer(params, self.weights)
+        self.loader = WorkerLoader(data, params) if params.num_workers else None
+
+    def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        images, labels, batches = self._source(batches)
+        indices = torch.from_numpy(batches).to(self.device)
+        keep = torch.from_numpy(dropout_bits).to(self.device)
+        losses = [self._step(images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
+        return torch.stack(losses).cpu().numpy()
+
+    def _step(self, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
+        loss = functional.cross_entropy(self.network(images, keep), labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    @torch.no_grad()
+    def evaluate(self) -> tuple[float, int, int]:
+        """Mean loss, correct and total over the whole test set."""
+        loss, correct, size = 0.0, 0, self.params.batch_size_test
+        for images, labels in zip(self.test_images.split(size), self.test_labels.split(size), strict=True):
+            logits = self.network(images, None)
+            loss += functional.cross_entropy(logits, labels, reduction="sum").item()
+            correct += int((logits.argmax(1) == labels).sum())
+        total = len(self.test_labels)
+        return loss / total, correct, total
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        state = {name: to_layout(weight) for name, weight in self.weights.items()}
+        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
+            for name, weight in self.weights.items():
+                state[layout.slot(slot, name)] = to_layout(self.optimizer.state[weight][key])
+        if self.params.optimizer == "adam":
+            first = next(iter(self.weights.values()))
+            state[layout.ADAM_COUNT] = self.optimizer.state[first]["step"].cpu().numpy().copy()
+        return state
+
+    @torch.no_grad()
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over weights and optimizer slots that state() returned, in any framework."""
+        for name, weight in self.weights.items():
+            weight.copy_(from_layout(state[name]))
+            slots = self.optimizer.state[weight]
+            for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
+                slots[key] = torch.empty_like(weight).copy_(from_layout(state[layout.slot(slot, name)]))
+            if self.params.optimizer == "adam":
+                slots["step"] = torch.tensor(float(state[layout.ADAM_COUNT]), device=self.device)
+
+    def facts(self) -> dict[str, object]:
+        """What this framework is and runs on here, for experiment.json."""
+        gpu = self.device.type == "cuda"
+        return {
+            "framework": "PyTorch",
+            "version": torch.__version__,
+            "device": "gpu" if gpu else "cpu",
+            "device_name": torch.cuda.get_device_name() if gpu else None,
+            "multiprocessors": torch.cuda.get_device_properties(0).multi_processor_count if gpu else None,
+            "threads": torch.get_num_threads(),
+            "instruction_set": torch.backends.cpu.get_cpu_capability(),
+            "cuda": torch.version.cuda if gpu else None,
+            "cudnn": torch.backends.cudnn.version() if gpu else None,
+        }
+
+    def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
+        return torch.from_numpy(images.copy()).to(self.device), torch.from_numpy(labels).long().to(self.device)
+
+    def _source(self, batches: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
+        """Images, labels and the batches as indices into them: the resident data set, or what the workers loaded."""
+        if self.loader is None:
+            return self.train_images, self.train_labels, batches
+        images, labels = self.loader.load(batches)
+        return *self._resident(images, labels), np.arange(batches.size, dtype=np.int32).reshape(batches.shape)
+
+
+# --- what the trainer stands on -------------------------------------------------------------------------------------
+
+
+def choose_device(wanted: str) -> torch.device:
+    """The device for `params.device`. UsageError for a GPU that is not there."""
+    there = torch.cuda.is_available()
+    if wanted == "gpu" and not there:
+        raise UsageError("params.device=gpu: PyTorch finds no GPU on this machine; use auto or cpu")
+    return torch.device("cuda" if there and wanted != "cpu" else "cpu")
+
+
+def set_determinism(params: Params) -> None:
+    """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
+    deterministic = params.numerics == "deterministic"
+    torch.manual_seed(params.seed)
+    torch.set_num_threads(params.threads)
+    torch.use_deterministic_algorithms(deterministic)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # no operation here reads it, and filling takes time
+    torch.backends.cudnn.deterministic = deterministic
+    torch.backends.cudnn.benchmark = not deterministic
+    torch.backends.cudnn.allow_tf32 = not deterministic
+    torch.backends.cuda.matmul.allow_tf32 = not deterministic
+
+
+SLOT_KEYS = {"sgd": ("momentum_buffer",), "adam": ("exp_avg", "exp_avg_sq")}
+
+
+def make_optimizer(params: Params, weights: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
+    """SGD with momentum, or Adam; fused: one call updates all weights."""
+    if params.optimizer == "adam":
+        return torch.optim.Adam(weights.values(), lr=params.learning_rate, fused=True)
+    return torch.optim.SGD(weights.values(), lr=params.learning_rate, momentum=params.momentum, fused=True)
+
+
+def to_layout(tensor: Tensor) -> np.ndarray:
+    """PyTorch's [out, in, height, width] and [out, in] -> the common [height, width, in, out] and [in, out]."""
+    axes = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[tensor.dim()]
+    return np.ascontiguousarray(tensor.detach().permute(axes).cpu().numpy())
+
+
+def from_layout(array: np.ndarray) -> Tensor:
+    """The inverse of to_layout."""
+    axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}[array.ndim]
+    return torch.from_numpy(np.ascontiguousarray(array)).permute(axes)
+
+
+class WorkerLoader:
+    """Loads batches with PyTorch's DataLoader over torchvision's data set, in the given order, in worker processes."""
+
+    def __init__(self, data: Dataset, params: Params) -> None:
+        from torchvision import datasets  # here, because it takes seconds to import and only workers need it
+
+        kind = {"mnist": datasets.MNIST, "fashion_mnist": datasets.FashionMNIST}[data.name]
+        self.batches: list[list[int]] = []
+        self.loader = torch.utils.data.DataLoader(
+            kind(str(data.folder), train=True, transform=np.array),
+            batch_sampler=self,
+            num_workers=params.num_workers,
+            generator=torch.Generator().manual_seed(params.seed),
+            persistent_workers=True,
+        )
+
+    def __iter__(self):
+        return iter(self.batches)
+
+    def load(self, batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images uint8 [S * B, 28, 28] and labels [S * B] of batches int32 [S, B]."""
+        self.batches = batches.tolist()
+        images, labels = zip(*self.loader, strict=True)
+        return torch.cat(images).numpy(), torch.cat(labels).numpy()

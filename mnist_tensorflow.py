@@ -1,0 +1,229 @@
+"""MNIST in TensorFlow: the network, one training step, and a trainer with the methods that all frameworks share.
+
+The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from repro import layout
+from repro.config import Params
+from repro.data import MEAN, STD, Dataset
+from repro.errors import UsageError
+
+# --- the network --------------------------------------------------------------------------------------------------
+
+
+class Network(keras.Model):
+    """Two convolutions and two dense layers; 21,840 parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = layers.Conv2D(10, 5)
+        self.conv2 = layers.Conv2D(20, 5)
+        self.dense1 = layers.Dense(50)
+        self.dense2 = layers.Dense(10)
+        self.conv1.build((None, 28, 28, 1))
+        self.conv2.build((None, 12, 12, 10))
+        self.dense1.build((None, 320))
+        self.dense2.build((None, 50))
+
+    def call(self, images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
+        """Logits float32 [B, 10] of images uint8 [B, 28, 28].
+
+        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        """
+        x = ((tf.cast(images, tf.float32) / 255 - MEAN) / STD)[..., None]
+        x = tf.nn.relu(tf.nn.max_pool2d(self.conv1(x), 2, 2, "VALID"))
+        x = self.conv2(x)
+        if keep is not None:
+            keep = tf.cast(keep, tf.float32) * 2
+            x = x * keep[:, None, None, : layout.DROPOUT_CHANNELS]
+        x = tf.nn.relu(tf.nn.max_pool2d(x, 2, 2, "VALID"))
+        x = tf.nn.relu(self.dense1(tf.reshape(x, (-1, 320))))  # flattened as height, width, channel
+        if keep is not None:
+            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+        return self.dense2(x)
+
+
+# --- the trainer --------------------------------------------------------------------------------------------------
+
+
+class Trainer:
+    """Trains the network in TensorFlow, with the data set on the device."""
+
+    def __init__(self, params: Params, data: Dataset) -> None:
+        self.params, self.data = params, data
+        self.device = choose_device(params.device)
+        set_determinism(params)
+        self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
+        self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
+        with tf.device(self.device):
+            self.network = Network()
+            self.weights = dict(zip(layout.WEIGHTS, (w.value for w in self.network.trainable_weights), strict=True))
+            self.optimizer = make_optimizer(params, self.weights)
+        self.loader = WorkerLoader(data, params) if params.num_workers else None
+
+    def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        images, labels, batches = self._source(batches)
+        with tf.device(self.device):
+            return self._run(images, labels, tf.constant(batches), tf.constant(dropout_bits)).numpy()
+
+    @tf.function(reduce_retracing=True)
+    def _run(self, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+        losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
+        for i in tf.range(tf.shape(batches)[0]):
+            loss = self._step(tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
+            losses = losses.write(i, loss)
+        return losses.stack()
+
+    def _step(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            logits = self.network(images, keep)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        gradients = tape.gradient(loss, list(self.weights.values()))
+        self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
+        return loss
+
+    def evaluate(self) -> tuple[float, int, int]:
+        """Mean loss, correct and total over the whole test set."""
+        loss, correct, size = 0.0, 0, self.params.batch_size_test
+        with tf.device(self.device):
+            for start in range(0, len(self.test_labels), size):
+                part = slice(start, start + size)
+                part_loss, part_correct = self._evaluate(self.test_images[part], self.test_labels[part])
+                loss, correct = loss + float(part_loss), correct + int(part_correct)
+        total = len(self.test_labels)
+        return loss / total, correct, total
+
+    @tf.function(reduce_retracing=True)
+    def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        logits = self.network(images, None)
+        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        return loss, tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        return {name: variable.numpy() for name, variable in (self.weights | self.optimizer.slots).items()}
+
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over weights and optimizer slots that state() returned, in any framework."""
+        for name, variable in (self.weights | self.optimizer.slots).items():
+            variable.assign(state[name])
+
+    def facts(self) -> dict[str, object]:
+        """What this framework is and runs on here, for experiment.json."""
+        gpu = "GPU" in self.device
+        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0]) if gpu else {}
+        build = tf.sysconfig.get_build_info()
+        return {
+            "framework": "TensorFlow",
+            "version": tf.__version__,
+            "device": "gpu" if gpu else "cpu",
+            "device_name": details.get("device_name"),
+            "multiprocessors": None,
+            "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+            "instruction_set": None,
+            "cuda": build.get("cuda_version") if gpu else None,
+            "cudnn": build.get("cudnn_version") if gpu else None,
+        }
+
+    def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
+        with tf.device(self.device):
+            return tf.constant(images), tf.constant(labels)
+
+    def _source(self, batches: np.ndarray) -> tuple[tf.Tensor, tf.Tensor, np.ndarray]:
+        """Images, labels and the batches as indices into them: the resident data set, or what the workers loaded."""
+        if self.loader is None:
+            return self.train_images, self.train_labels, batches
+        images, labels = self.loader.load(batches)
+        return *self._resident(images, labels), np.arange(batches.size, dtype=np.int32).reshape(batches.shape)
+
+
+# --- what the trainer stands on -------------------------------------------------------------------------------------
+
+
+def choose_device(wanted: str) -> str:
+    """The device for `params.device`. UsageError for a GPU that is not there."""
+    there = bool(tf.config.list_physical_devices("GPU"))
+    if wanted == "gpu" and not there:
+        raise UsageError("params.device=gpu: TensorFlow finds no GPU on this machine; use auto or cpu")
+    return "/GPU:0" if there and wanted != "cpu" else "/CPU:0"
+
+
+def set_determinism(params: Params) -> None:
+    """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
+    deterministic = params.numerics == "deterministic"
+    tf.keras.utils.set_random_seed(params.seed % 2**32)
+    tf.config.threading.set_intra_op_parallelism_threads(params.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(params.threads)
+    if deterministic:
+        tf.config.experimental.enable_op_determinism()
+    tf.config.experimental.enable_tensor_float_32_execution(not deterministic)
+
+
+def make_optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
+    """SGD with momentum, or Adam. Keras' own differ: its momentum holds the learning rate, its Adam moves epsilon."""
+    return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
+
+
+class Sgd:
+    """v = momentum v + g; w = w - learning_rate v."""
+
+    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
+        self.params, self.weights = params, weights
+        self.slots = {layout.slot("momentum", name): tf.Variable(tf.zeros_like(w)) for name, w in weights.items()}
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        for name, gradient in gradients.items():
+            momentum = self.slots[layout.slot("momentum", name)]
+            momentum.assign(self.params.momentum * momentum + gradient)
+            self.weights[name].assign_sub(self.params.learning_rate * momentum)
+
+
+class Adam:
+    """Kingma and Ba, "Adam", 2015, algorithm 1."""
+
+    BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
+        self.params, self.weights = params, weights
+        self.slots = {
+            layout.slot(slot, name): tf.Variable(tf.zeros_like(w))
+            for slot in layout.SLOTS["adam"]
+            for name, w in weights.items()
+        }
+        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        count = self.slots[layout.ADAM_COUNT].assign_add(1.0)
+        for name, gradient in gradients.items():
+            first, second = (self.slots[layout.slot(slot, name)] for slot in layout.SLOTS["adam"])
+            first.assign(self.BETA1 * first + (1 - self.BETA1) * gradient)
+            second.assign(self.BETA2 * second + (1 - self.BETA2) * tf.square(gradient))
+            unbiased_first = first / (1 - tf.pow(self.BETA1, count))
+            unbiased_second = second / (1 - tf.pow(self.BETA2, count))
+            step = unbiased_first / (tf.sqrt(unbiased_second) + self.EPSILON)
+            self.weights[name].assign_sub(self.params.learning_rate * step)
+
+
+class WorkerLoader:
+    """Loads batches with tf.data, in the given order, by parallel workers."""
+
+    def __init__(self, data: Dataset, params: Params) -> None:
+        self.data, self.workers = data, params.num_workers
+
+    def load(self, batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images uint8 [S * B, 28, 28] and labels [S * B] of batches int32 [S, B]."""
+        with tf.device("/CPU:0"):
+            images, labels = tf.constant(self.data.train_images), tf.constant(self.data.train_labels)
+            loader = tf.data.Dataset.from_tensor_slices(batches).map(
+                lambda batch: (tf.gather(images, batch), tf.gather(labels, batch)),
+                num_parallel_calls=self.workers,
+                deterministic=True,
+            )
+            loaded_images, loaded_labels = zip(*loader.as_numpy_iterator(), strict=True)
+        return np.concatenate(loaded_images), np.concatenate(loaded_labels)

@@ -1,0 +1,7 @@
+"""repro: train one small network in three frameworks, and prove that you get it again.
+
+The core imports no framework. Data flows one way:
+train.yaml -> config -> data, randomness -> trainer -> state -> fingerprint, checkpoint, metrics.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,127 @@
+"""Checkpoints: arrays and the record of how they came about, in one safetensors file that is written atomically.
+
+The record is JSON under one metadata key of the file, so that arrays and record can never part; the `.json` beside it is a
+copy for people and tools, and is not read. No pickle is involved.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from repro.errors import ReproError, UsageError
+from repro.files import write_atomically
+from repro.fingerprint import fingerprint
+
+KEY = "repro"
+FORMAT = 1
+LOSSES = "epoch.losses"
+REMEDY = "choose another checkpoint with params.resume=PATH, or start anew with params.resume=never"
+
+
+@dataclass
+class Record:
+    """Where in which run a checkpoint was taken."""
+
+    task: str
+    run: str
+    """The name of the run's folder; names sort by time, so the newest run is the largest."""
+    step: int
+    """Updates made since the first epoch's first."""
+    steps_per_epoch: int
+    deciding: dict[str, object]
+    """The configuration's keys that decide the bits, and `device`: a run that resumes must have the same."""
+    metrics: list[dict] = field(default_factory=list)
+    """The lines of metrics.jsonl so far."""
+    seconds: float = 0.0
+    """Time spent training in the epoch that is not finished."""
+    fingerprint: str = ""
+    """Of all arrays in the file. Set by save()."""
+    format: int = FORMAT
+
+
+@dataclass
+class Checkpoint:
+    """A trainer's state, the losses of the epoch that is not finished (float32 [steps]), and the record."""
+
+    state: dict[str, np.ndarray]
+    losses: np.ndarray
+    record: Record
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Writes a checkpoint under the name that belongs to its step; OSError if the disk is full or read-only."""
+    arrays = checkpoint.state | {LOSSES: checkpoint.losses}
+    checkpoint.record.fingerprint = fingerprint(arrays)
+    path = folder / f"{_name(checkpoint.record)}.safetensors"
+    record = json.dumps(asdict(checkpoint.record), sort_keys=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, to_bytes(arrays, metadata={KEY: record}))
+    write_atomically(path.with_suffix(".json"), json.dumps(json.loads(record), indent=2).encode() + b"\n")
+    return path
+
+
+def _name(record: Record) -> str:
+    epoch, rest = divmod(record.step, record.steps_per_epoch)
+    return f"epoch_{epoch + 1:04d}_step_{rest:06d}" if rest else f"epoch_{epoch:04d}"
+
+
+def load(path: Path) -> Checkpoint:
+    """Reads and checks a checkpoint. ReproError if it is missing, truncated, tampered with or not one of ours."""
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError:
+        raise ReproError(f"checkpoint: {path} is not there; {REMEDY}") from None
+    except (OSError, SafetensorError) as error:
+        raise ReproError(f"checkpoint: {path} cannot be read ({error}); {REMEDY}") from None
+    if KEY not in metadata:
+        raise ReproError(f"checkpoint: {path} was not written by this project (no record in it); {REMEDY}")
+    try:
+        record = Record(**json.loads(metadata[KEY]))
+    except (ValueError, TypeError) as error:
+        raise ReproError(f"checkpoint: {path} holds a record that cannot be read ({error}); {REMEDY}") from None
+    if record.format != FORMAT:
+        raise ReproError(f"checkpoint: {path} has format {record.format}, this version reads {FORMAT}; {REMEDY}")
+    if fingerprint(arrays) != record.fingerprint:
+        raise ReproError(f"checkpoint: {path} is damaged: its arrays no longer match its fingerprint; {REMEDY}")
+    losses = arrays.pop(LOSSES)
+    return Checkpoint(arrays, losses, record)
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """The last checkpoint of the newest run in a folder, or None. ReproError if one there cannot be read."""
+    found = [load(path) for path in sorted(folder.glob("epoch_*.safetensors"))]
+    return max(found, key=lambda checkpoint: (checkpoint.record.run, checkpoint.record.step), default=None)
+
+
+def remove_superseded(folder: Path, kept: Path, record: Record) -> None:
+    """Removes what a new checkpoint makes useless: those of earlier runs, and those within an epoch.
+
+    Only called when `kept` is safely on disk. Files that are no checkpoints of ours are left alone.
+    """
+    for path in sorted(folder.glob("epoch_*.safetensors")):
+        if path == kept:
+            continue
+        try:
+            other = load(path).record
+        except ReproError:
+            continue
+        if other.run != record.run or other.step % other.steps_per_epoch:
+            path.with_suffix(".json").unlink(missing_ok=True)
+            path.unlink()
+
+
+def check_same(source: str, record: Record, deciding: dict[str, object]) -> None:
+    """UsageError that names the first key in which the resuming configuration would change the bits."""
+    for key in sorted(record.deciding.keys() | deciding.keys()):
+        was, now = record.deciding.get(key), deciding.get(key)
+        if was != now:
+            raise UsageError(
+                f"params.resume: {source} was made with {key}={was}, this run has {key}={now}, which would change the "
+                f"bits; set {key}={was}, or start anew with params.resume=never"
+            )

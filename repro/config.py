@@ -1,0 +1,174 @@
+"""The configuration: the dataclasses behind `train.yaml`. Every type, range and cross-rule is checked here.
+
+Nothing of a framework is loaded before this is done, so a mistake costs no waiting.
+"""
+
+import difflib
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from repro.errors import UsageError
+
+NAME = "train"
+BAKED = Path(__file__).parent.parent / "workspace"
+
+CHOICES = {
+    "params.optimizer": ("sgd", "adam"),
+    "params.numerics": ("fast", "deterministic", "portable"),
+    "params.device": ("auto", "cpu", "gpu"),
+    "data.dataset": ("mnist", "fashion_mnist"),
+}
+
+TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
+
+
+@dataclass
+class Params:
+    """How to train; `train.yaml` says what each key means."""
+
+    seed: int = 0
+    n_epochs: int = 4
+    num_workers: int = 0
+    batch_size_train: int = 32
+    batch_size_test: int = 1000
+    optimizer: str = "sgd"
+    learning_rate: float = 0.01
+    momentum: float = 0.5
+    log_interval: int = 1000
+    numerics: str = "deterministic"
+    device: str = "auto"
+    threads: int = 2
+    max_steps: int | None = None
+    checkpoint_steps: int | None = None
+    resume: str = "never"
+
+
+@dataclass
+class Data:
+    """Which data set, and where `download` looks for it."""
+
+    dataset: str = "mnist"
+    mirrors: dict[str, list[str]] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    npm: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Output:
+    """Where the data set and the checkpoints lie."""
+
+    data_path: str = "${oc.env:WORKSPACE_PATH}/data"
+    model_path: str = "${oc.env:WORKSPACE_PATH}/model"
+
+
+@dataclass
+class Config:
+    """The whole of `train.yaml`, Hydra's own part apart."""
+
+    params: Params = field(default_factory=Params)
+    data: Data = field(default_factory=Data)
+    output: Output = field(default_factory=Output)
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+KEYS = [
+    f"{name}.{key.name}" for name, part in (("params", Params), ("data", Data), ("output", Output)) for key in fields(part)
+]
+
+# (smallest, largest) allowed; None: no bound.
+RANGES: dict[str, tuple[int, int | None]] = {
+    "params.seed": (0, 2**64 - 1),
+    "params.n_epochs": (1, None),
+    "params.num_workers": (0, 256),
+    "params.batch_size_train": (1, TRAIN_SAMPLES),
+    "params.batch_size_test": (1, TEST_SAMPLES),
+    "params.log_interval": (1, None),
+    "params.threads": (1, 1024),
+    "params.max_steps": (1, None),
+    "params.checkpoint_steps": (1, None),
+}
+
+
+def folder(workspace: Path) -> Path:
+    """The folder whose `train.yaml` counts: the workspace, or the copy that comes with the code."""
+    return workspace if (workspace / f"{NAME}.yaml").is_file() else BAKED
+
+
+def compose_config(workspace: Path, overrides: list[str]) -> Config:
+    """Reads `train.yaml`, applies the overrides and checks the result. UsageError in one line if anything is wrong."""
+    for override in overrides:
+        _check_key(override)
+    source = folder(workspace).absolute()
+    try:
+        with initialize_config_dir(config_dir=str(source), version_base="1.3"):
+            return check(compose(NAME, overrides))
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise UsageError(f"configuration: {source / NAME}.yaml: {_one_line(error)}") from error
+
+
+def _check_key(override: str) -> None:
+    """Hydra would only say that a misspelt key is not there; this says which one may be meant."""
+    key = override.split("=")[0].lstrip("+~")
+    if key.split(".")[0] in ("hydra", "environment") or key.split("/")[0] == "hydra":
+        return
+    if not any(key == name or key.startswith(f"{name}.") for name in KEYS):
+        close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)
+        hint = f"did you mean {close[0]}?" if close else f"the keys are {', '.join(KEYS)}"
+        raise UsageError(f"configuration: {override}: there is no key {key!r}; {hint}")
+
+
+def check(composed: DictConfig) -> Config:
+    """A typed Config of what Hydra composed. UsageError that names the key, the value and the remedy."""
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
+        config = OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        raise UsageError(f"configuration: {_one_line(error)}") from error
+    assert isinstance(config, Config)
+    for key, choices in CHOICES.items():
+        if _value(config, key) not in choices:
+            raise UsageError(f"configuration: {key}={_value(config, key)}: must be one of {', '.join(choices)}")
+    for key, (low, high) in RANGES.items():
+        value = _value(config, key)
+        if value is not None and (value < low or (high is not None and value > high)):
+            bounds = f"at least {low}" if high is None else f"between {low} and {high}"
+            raise UsageError(f"configuration: {key}={value}: must be {bounds}")
+    params = config.params
+    if not (math.isfinite(params.learning_rate) and params.learning_rate > 0):
+        raise UsageError(f"configuration: params.learning_rate={params.learning_rate}: must be finite and above 0")
+    if not 0 <= params.momentum < 1:
+        raise UsageError(f"configuration: params.momentum={params.momentum}: must be at least 0 and below 1")
+    if params.numerics == "portable":
+        raise UsageError("configuration: params.numerics=portable: not available yet; use deterministic or fast")
+    if not params.resume:
+        raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
+    return config
+
+
+def deciding(config: Config) -> dict[str, object]:
+    """The keys that decide the bits of the weights, device apart: `auto` may mean different things on two machines."""
+    names = ["seed", "batch_size_train", "optimizer", "learning_rate", "numerics", "threads"]
+    if config.params.optimizer == "sgd":
+        names.append("momentum")
+    keys: dict[str, object] = {f"params.{name}": getattr(config.params, name) for name in names}
+    return keys | {"data.dataset": config.data.dataset, "environment": dict(config.environment)}
+
+
+def _value(config: Config, key: str):
+    section, name = key.split(".")
+    return getattr(getattr(config, section), name)
+
+
+def _one_line(error: Exception) -> str:
+    """What Hydra, OmegaConf or the YAML parser says in several lines, the key first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    keys = [line.removeprefix("full_key: ") for line in lines if line.startswith("full_key: ")]
+    said = [line for line in lines if not line.startswith(("full_key:", "object_type=", "reference_type=", "See https"))]
+    return ": ".join(dict.fromkeys([*keys, *said])).replace("..", ".") or type(error).__name__

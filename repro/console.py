@@ -1,0 +1,48 @@
+"""What a person sees of a run: log lines and a progress bar on stderr. Stdout holds the result alone."""
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def log_to_console() -> None:
+    """Shows log lines on stderr instead of stdout, where Hydra would write them; its log file stays."""
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        if type(handler) is logging.StreamHandler:
+            root.removeHandler(handler)
+    if console.is_terminal:
+        root.addHandler(RichHandler(console=console, show_time=False, show_level=False, show_path=False, markup=False))
+    else:
+        root.addHandler(logging.StreamHandler(sys.stderr))
+    root.setLevel(logging.INFO)
+    logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that is not there
+
+
+@contextlib.contextmanager
+def libraries_write_to(log: Path) -> Iterator[None]:
+    """While a framework loads, what its native code writes to stderr goes to the end of a file instead."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    try:
+        with open(log, "ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
+def progress() -> Progress:
+    """A progress bar over steps; nothing where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

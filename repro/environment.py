@@ -1,0 +1,63 @@
+"""The environment variables that a framework reads when it is loaded: what gets in, and what was shut out.
+
+run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is set
+here, from the configuration alone, before the framework is imported.
+"""
+
+import os
+
+from repro.config import Config, Params
+
+SHUT_OUT = "REPRO_SHUT_OUT_"
+
+# Variables that can change the bits of a run; experiment.json lists those that are set.
+DECIDING = ("XLA_", "TF_", "MKL_", "ONEDNN_", "DNNL_", "OMP_", "GOMP_", "KMP_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_",
+            "CUDA_", "JAX_", "TORCH_", "PYTORCH_", "ATEN_", "OPENBLAS_", "KERAS_", "PJRT_", "PYTHON")  # fmt: skip
+
+
+def apply(task: str, config: Config) -> None:
+    """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
+    flags = FLAGS[task](config.params)
+    for name, value in config.environment.items():
+        flags[name] = f"{flags[name]} {value}" if name == "XLA_FLAGS" and name in flags else value
+    os.environ.update(flags)
+
+
+def deciding() -> dict[str, str]:
+    """The variables that are set and can change bits."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(DECIDING)}
+
+
+def shut_out() -> dict[str, str]:
+    """The variables of the caller's shell that were kept out of the run."""
+    named = {name.removeprefix(SHUT_OUT): value for name, value in os.environ.items() if name.startswith(SHUT_OUT)}
+    return dict(sorted(named.items()))
+
+
+def _threads(params: Params) -> dict[str, str]:
+    count = str(params.threads)
+    # A thread that waits gives the core up soon: spinning longer is a tenth faster on an idle machine, and ten times
+    # slower on a busy one.
+    return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": "10000"}
+
+
+def _pytorch(params: Params) -> dict[str, str]:
+    deterministic = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if params.numerics == "deterministic" else {}
+    return _threads(params) | deterministic
+
+
+def _tensorflow(params: Params) -> dict[str, str]:
+    return _threads(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def _jax(params: Params) -> dict[str, str]:
+    flags = _threads(params) | {"PJRT_NPROC": str(params.threads)}
+    if params.device == "cpu":
+        flags["JAX_PLATFORMS"] = "cpu"
+    if params.numerics == "deterministic":
+        # Autotuning may choose other kernels at each compilation.
+        flags["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+    return flags
+
+
+FLAGS = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax}

@@ -1,0 +1,13 @@
+"""The two ways a task can end badly, each one clear line for the user: what, where, the value, the remedy."""
+
+
+class ReproError(Exception):
+    """The task failed while it ran: data, disk, device, checkpoint. Exit code 1."""
+
+    exit_code = 1
+
+
+class UsageError(ReproError):
+    """The command line or the configuration is wrong; nothing has been started. Exit code 2."""
+
+    exit_code = 2

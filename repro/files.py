@@ -1,0 +1,23 @@
+"""Files that are whole or not there: a crash at any moment leaves the old content or the new, never a part."""
+
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes beside the path, flushes to disk, renames. A file of the same name is replaced. OSError as open() raises."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

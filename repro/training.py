@@ -1,0 +1,211 @@
+"""The loop over epochs: steps, evaluation, checkpoints, resume, log lines, progress."""
+
+import json
+import logging
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from repro import checkpoint, config, experiment, layout, randomness
+from repro.checkpoint import Checkpoint, Record
+from repro.config import Config, Params
+from repro.console import progress
+from repro.data import Dataset
+from repro.errors import ReproError
+from repro.files import write_atomically
+from repro.fingerprint import fingerprint
+
+log = logging.getLogger(__name__)
+
+STEPS_PER_CALL = 256  # enough to make a call's cost small, few enough to show progress; it changes no bit
+
+
+class Trainer(Protocol):
+    """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
+
+    def __init__(self, params: Params, data: Dataset) -> None: ...
+
+    def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        ...
+
+    def evaluate(self) -> tuple[float, int, int]:
+        """Mean loss, correct and total over the whole test set."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        ...
+
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over weights and optimizer slots that state() returned, in any framework."""
+        ...
+
+    def facts(self) -> dict[str, object]:
+        """What this framework is and runs on here, for experiment.json."""
+        ...
+
+
+@dataclass
+class Run:
+    """One training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
+
+    task: str
+    config: Config
+    trainer: Trainer
+    dataset: Dataset
+    folder: Path
+    """Where experiment.json and metrics.jsonl go."""
+
+    def __post_init__(self) -> None:
+        params = self.config.params
+        self.samples = len(self.dataset.train_labels)
+        self.steps_per_epoch = math.ceil(self.samples / params.batch_size_train)
+        self.last_step = min(params.n_epochs * self.steps_per_epoch, params.max_steps or math.inf)
+        self.models = Path(self.config.output.model_path) / self.task
+        facts = self.trainer.facts()
+        self.deciding = config.deciding(self.config) | {"device": facts["device"]}
+        log.info(
+            "%s %s on the %s, %d threads, %s, %s, seed %d", facts["framework"], facts["version"],
+            str(facts["device"]).upper(), facts["threads"], params.numerics, self.config.data.dataset, params.seed,
+        )  # fmt: skip
+
+    def train(self) -> str:
+        """Trains to the end and returns the fingerprint of the weights."""
+        initial = randomness.initial_state(self.config.params.seed, self.config.params.optimizer)
+        epochs = math.ceil(self.last_step / self.steps_per_epoch)
+        record = experiment.record(
+            self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(weights_of(initial))
+        )
+        experiment.write(self.folder, record)
+        self._start(initial)
+        with progress() as bar:
+            while self.step < self.last_step:
+                self._epoch(bar)
+        final = fingerprint(weights_of(self.trainer.state()))
+        record["sha256"]["final_weights"] = final
+        experiment.write(self.folder, record)
+        return final
+
+    def _start(self, initial: dict[str, np.ndarray]) -> None:
+        """From the checkpoint that params.resume asks for, or from the initial state."""
+        found = self._resume_from()
+        if found is None:
+            state, record, self.losses = initial, Record(self.task, self.folder.name, 0, self.steps_per_epoch, {}), []
+        else:
+            checkpoint.check_same(self.config.params.resume, found.record, self.deciding)
+            state, record, self.losses = found.state, found.record, found.losses.tolist()
+            log.info("resumes at step %d, from a checkpoint of %s", record.step, record.task)
+            if record.step > self.last_step:
+                raise ReproError(
+                    f"checkpoint: it is at step {record.step}, past the end of this run at step {self.last_step}; "
+                    f"raise params.n_epochs or params.max_steps, or start anew with params.resume=never"
+                )
+        self.run, self.step, self.metrics, self.seconds = record.run, record.step, record.metrics, record.seconds
+        self.trainer.load_state(state)
+        self._write_metrics()
+
+    def _resume_from(self) -> Checkpoint | None:
+        resume = self.config.params.resume
+        if resume == "never":
+            return None
+        return checkpoint.newest(self.models) if resume == "auto" else checkpoint.load(Path(resume))
+
+    def _epoch(self, bar) -> None:
+        """Trains to the end of the epoch or of the run, evaluates, and leaves a checkpoint and a line of metrics."""
+        params = self.config.params
+        done, rest = divmod(self.step, self.steps_per_epoch)
+        epoch, first = done + 1, done * self.steps_per_epoch
+        end = min(first + self.steps_per_epoch, self.last_step)
+        order = randomness.order(params.seed, epoch, self.samples)
+        bits = randomness.dropout_bits(params.seed, epoch, self.samples)
+        name = f"epoch {epoch}/{params.n_epochs}"
+        shown = bar.add_task(name, total=self.steps_per_epoch, completed=rest)
+        while self.step < end:
+            started = time.perf_counter()
+            stop = self._next_stop(end)
+            self.losses.extend(self._steps(order, bits, self.step - first, stop - first).tolist())
+            self.seconds += time.perf_counter() - started
+            self.step = stop
+            bar.update(shown, completed=stop - first)
+            if params.checkpoint_steps and stop % params.checkpoint_steps == 0 and stop < end:
+                self._save()
+            if stop % params.log_interval == 0:
+                log.info("%s  step %d  loss %.4f", name, stop, self.losses[-1])
+            if not math.isfinite(self.losses[-1]):
+                raise ReproError(
+                    f"training: the loss is {self.losses[-1]} at step {stop}; "
+                    f"params.learning_rate={params.learning_rate} may be too large"
+                )
+        bar.remove_task(shown)
+        self._finish_epoch(epoch, name, whole=end == first + self.steps_per_epoch)
+
+    def _next_stop(self, end: int) -> int:
+        """The step at which the next call returns: for a checkpoint, a log line, or because it is long enough."""
+        params = self.config.params
+        intervals = [params.log_interval, *([params.checkpoint_steps] if params.checkpoint_steps else [])]
+        return min(end, self.step + STEPS_PER_CALL, *((self.step // every + 1) * every for every in intervals))
+
+    def _steps(self, order: np.ndarray, bits: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """Steps [start, stop) of an epoch. Its last batch may be smaller, and is then a call of its own."""
+        size = self.config.params.batch_size_train
+        whole = min(stop, self.samples // size)
+        losses = []
+        if whole > start:
+            part = slice(start * size, whole * size)
+            batches, keep = order[part].reshape(-1, size), bits[part].reshape(-1, size, layout.DROPOUT_BITS)
+            losses.append(self.trainer.steps(batches, keep))
+        if stop > whole:
+            losses.append(self.trainer.steps(order[None, whole * size :], bits[None, whole * size :]))
+        return np.concatenate(losses)
+
+    def _finish_epoch(self, epoch: int, name: str, whole: bool) -> None:
+        started = time.perf_counter()
+        test_loss, correct, total = self.trainer.evaluate()
+        row = {
+            "epoch": epoch,
+            "step": self.step,
+            "train_loss": self._mean_loss(),
+            "test_loss": test_loss,
+            "test_accuracy": correct / total,
+            "train_seconds": self.seconds,
+            "test_seconds": time.perf_counter() - started,
+            "fingerprint": fingerprint(weights_of(self.trainer.state())),
+        }
+        log.info(
+            "%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, row["train_loss"], test_loss,
+            100 * row["test_accuracy"], row["train_seconds"], row["test_seconds"],
+        )  # fmt: skip
+        if whole:
+            self.metrics, self.losses, self.seconds = [*self.metrics, row], [], 0.0
+            self._write_metrics()
+        else:  # a run that resumes from here goes on in the epoch, so its line is not the epoch's
+            self._write_metrics(row)
+        self._save()
+
+    def _mean_loss(self) -> float:
+        """Over the samples of the epoch so far; an exactly rounded sum, so that no order of adding matters."""
+        size = self.config.params.batch_size_train
+        sizes = [min(size, self.samples - step * size) for step in range(len(self.losses))]
+        return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)
+
+    def _save(self) -> None:
+        record = Record(
+            self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds
+        )
+        losses = np.array(self.losses, np.float32)
+        path = checkpoint.save(self.models, Checkpoint(self.trainer.state(), losses, record))
+        checkpoint.remove_superseded(self.models, path, record)
+
+    def _write_metrics(self, *unfinished: dict) -> None:
+        lines = "".join(json.dumps(row) + "\n" for row in [*self.metrics, *unfinished])
+        write_atomically(self.folder / "metrics.jsonl", lines.encode())
+
+
+def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights alone, without the optimizer's slots: what the fingerprint is of."""
+    return {name: state[name] for name in layout.WEIGHTS}
