@@ -107,7 +107,7 @@ class Trainer:
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and optimizer slots, float32, in the layout of repro.layout."""
-        return {name: variable.numpy() for name, variable in (self.weights | self.optimizer.slots).items()}
+        return {name: np.asarray(variable) for name, variable in (self.weights | self.optimizer.slots).items()}
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         """Takes over weights and optimizer slots that state() returned, in any framework."""

@@ -84,19 +84,27 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
     from repro.console import libraries_write_to, log_to_console
     from repro.training import Run
 
+    outcome: list[str | BaseException] = []
+
     @hydra.main(config_path=str(config.folder(workspace)), config_name=config.NAME, version_base="1.3")
     def job(_) -> None:
         log_to_console()
         folder = Path(HydraConfig.get().runtime.output_dir)
         logging.getLogger(__name__).info("results in %s", folder)
-        with libraries_write_to(folder / f"{task}.log"):
-            trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset)
-        result = Run(task, checked, trainer, dataset, folder).train()
-        print(f"fingerprint {result}", flush=True)
+        try:
+            with libraries_write_to(folder / f"{task}.log"):
+                trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset)
+            outcome.append(Run(task, checked, trainer, dataset, folder).train())
+        except BaseException as error:  # carried past Hydra, which would print it its own way
+            outcome.append(error)
 
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to main(), which says them in one line
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # what fails before the job, in Hydra itself, comes as it is
     sys.argv = [sys.argv[0], f"hydra.job.name={task}", *overrides]
     job()
+    (result,) = outcome
+    if isinstance(result, BaseException):
+        raise result
+    print(f"fingerprint {result}", flush=True)
 
 
 if __name__ == "__main__":

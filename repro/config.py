@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from repro.errors import UsageError
@@ -109,7 +109,12 @@ def compose_config(workspace: Path, overrides: list[str]) -> Config:
     try:
         with initialize_config_dir(config_dir=str(source), version_base="1.3"):
             return check(compose(NAME, overrides))
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+    except OverrideParseException as error:
+        raise UsageError(
+            f"configuration: {error.override}: {_one_line(error)}; put a value with special characters in quotes of its "
+            "own: KEY='\"VALUE\"'"
+        ) from error
+    except (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"configuration: {source / NAME}.yaml: {_one_line(error)}") from error
 
 
@@ -119,9 +124,13 @@ def _check_key(override: str) -> None:
     if key.split(".")[0] in ("hydra", "environment") or key.split("/")[0] == "hydra":
         return
     if not any(key == name or key.startswith(f"{name}.") for name in KEYS):
-        close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)
-        hint = f"did you mean {close[0]}?" if close else f"the keys are {', '.join(KEYS)}"
-        raise UsageError(f"configuration: {override}: there is no key {key!r}; {hint}")
+        raise UsageError(f"configuration: {override}: {_no_key(key)}")
+
+
+def _no_key(key: str) -> str:
+    close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)
+    hint = f"did you mean {close[0]}?" if close else f"the keys are {', '.join(KEYS)}"
+    return f"there is no key {key!r}; {hint}"
 
 
 def check(composed: DictConfig) -> Config:
@@ -129,6 +138,8 @@ def check(composed: DictConfig) -> Config:
     try:
         merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
         config = OmegaConf.to_object(merged)
+    except ConfigKeyError as error:
+        raise UsageError(f"configuration: {NAME}.yaml: {_no_key(str(error.full_key))}") from error
     except OmegaConfBaseException as error:
         raise UsageError(f"configuration: {_one_line(error)}") from error
     assert isinstance(config, Config)

@@ -7,7 +7,6 @@ against its SHA-256 whenever it is read, and gets its final name only after the 
 import gzip
 import hashlib
 import logging
-import os
 import shutil
 import subprocess
 import tarfile
@@ -22,6 +21,7 @@ import numpy as np
 
 from repro.config import Data
 from repro.errors import ReproError
+from repro.files import write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +133,7 @@ def _obtain(path: Path, expected: str, sources: list[tuple[str, Callable[[str], 
         if hashlib.sha256(content).hexdigest() != expected:
             failures.append(f"{source}: wrong SHA-256")
             continue
-        partial_path = path.with_name(f".{path.name}.{os.getpid()}")
-        partial_path.write_bytes(content)
-        partial_path.replace(path)
+        write_atomically(path, content)
         log.info("%s: from %s, SHA-256 verified", path.name, source)
         return
     raise ReproError(

@@ -24,8 +24,8 @@ class Purpose(enum.IntEnum):
 
 def words(seed: int, purpose: Purpose, epoch: int, count: int) -> np.ndarray:
     """`count` random 64-bit words, uint64 [count]."""
-    generator = np.random.Philox(key=[seed, purpose], counter=[0, 0, epoch, 0])
-    return generator.random_raw(count)
+    key = np.array([seed, purpose], np.uint64)  # as a list, a seed of 64 bits would be rounded to a float
+    return np.random.Philox(key=key, counter=[0, 0, epoch, 0]).random_raw(count)
 
 
 def initial_weights(seed: int) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from rich.progress import Progress
 
 from repro import checkpoint, config, experiment, layout, randomness
 from repro.checkpoint import Checkpoint, Record
@@ -84,8 +85,8 @@ class Run:
         experiment.write(self.folder, record)
         self._start(initial)
         with progress() as bar:
-            while self.step < self.last_step:
-                self._epoch(bar)
+            for epoch in range(self.step // self.steps_per_epoch + 1, epochs + 1):
+                self._epoch(epoch, bar)
         final = fingerprint(weights_of(self.trainer.state()))
         record["sha256"]["final_weights"] = final
         experiment.write(self.folder, record)
@@ -115,16 +116,15 @@ class Run:
             return None
         return checkpoint.newest(self.models) if resume == "auto" else checkpoint.load(Path(resume))
 
-    def _epoch(self, bar) -> None:
+    def _epoch(self, epoch: int, bar: Progress) -> None:
         """Trains to the end of the epoch or of the run, evaluates, and leaves a checkpoint and a line of metrics."""
         params = self.config.params
-        done, rest = divmod(self.step, self.steps_per_epoch)
-        epoch, first = done + 1, done * self.steps_per_epoch
+        first = (epoch - 1) * self.steps_per_epoch
         end = min(first + self.steps_per_epoch, self.last_step)
         order = randomness.order(params.seed, epoch, self.samples)
         bits = randomness.dropout_bits(params.seed, epoch, self.samples)
         name = f"epoch {epoch}/{params.n_epochs}"
-        shown = bar.add_task(name, total=self.steps_per_epoch, completed=rest)
+        shown = bar.add_task(name, total=self.steps_per_epoch, completed=self.step - first)
         while self.step < end:
             started = time.perf_counter()
             stop = self._next_stop(end)

@@ -1,0 +1,66 @@
+# `make run` trains, `make test` tests, `make help` lists the rest.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+WORKSPACE   ?= workspace
+ARGS        ?=
+FRAMEWORKS  ?= pytorch tensorflow jax
+ACCELERATOR ?= cuda
+
+IMAGE       := repro:0.1.0
+SIF         := repro.sif
+# The commit that an image is made from, with `-dirty` where files differ from it: an image holds no .git to tell.
+COMMIT       = $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+BUILD_ARGS   = --build-arg FRAMEWORKS="$(FRAMEWORKS)" --build-arg ACCELERATOR=$(ACCELERATOR) --build-arg COMMIT=$(COMMIT)
+# `download` writes this file last: where it is, all are.
+DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),FashionMNIST,MNIST)/raw/t10k-labels-idx1-ubyte
+
+INSTALL     := requirements/install.sh
+DEV         := .venv/dev/bin
+SCRIPTS      = run.sh requirements/install.sh .ci/run
+LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+.PHONY: help run pytorch tensorflow jax mlcube image sif check test lock clean
+
+help: ## show this list
+	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
+	@sed -n 's/^\([a-z ]*\):[^#=]*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r target text; do printf '  %-24s%s\n' "$$target" "$$text"; done
+
+run: pytorch ## set up PyTorch and the data where they are missing, and train
+
+pytorch tensorflow jax: ## set up and train with this framework
+	@$(INSTALL) $@
+	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+
+mlcube: ## set up the tool .venv/mlcube/bin/mlcube
+	@$(INSTALL) $@
+
+image: ## build the Docker image; FRAMEWORKS=jax ACCELERATOR=cpu makes it small
+	docker build $(BUILD_ARGS) --tag $(IMAGE) .
+
+sif: ## build the Singularity/Apptainer image, as a plain user; the same options
+	singularity build --force --fakeroot $(BUILD_ARGS) $(SIF) Singularity.recipe
+
+check: ## lint, formatting, types, shell scripts
+	@$(INSTALL) dev
+	$(DEV)/ruff check .
+	$(DEV)/ruff format --check .
+	$(DEV)/mypy
+	$(DEV)/shellcheck $(SCRIPTS)
+
+test: ## set up everything and run all tests; PYTEST_ADDOPTS chooses among them
+	@$(INSTALL) pytorch tensorflow jax dev mlcube
+	$(DEV)/pytest
+
+lock: ## choose the newest versions that the .in files allow, and lock them
+	@$(INSTALL) dev
+	cd requirements && for lock in uv build dev jax tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && ../$(LOCK) --upgrade mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
+	cd requirements && ../$(LOCK) --upgrade pytorch.in -o pytorch-cuda.txt
+	cd requirements && ../$(LOCK) --upgrade pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt
+	cd requirements && for lock in tensorflow jax; do ../$(LOCK) --upgrade $$lock-cuda.in -o $$lock-cuda.txt || exit 1; done
+
+clean: ## remove environments, the SIF and caches; never data, checkpoints or results
+	rm -rf .venv $(SIF) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# The one entrypoint, on the host and in every container. It finds the task's environment, shuts out whatever could change
+# the bits of a run, and hands over to `python -m repro`, which checks the configuration and does the work.
+set -euo pipefail
+unset CDPATH # or `cd` may go elsewhere, and print
+
+readonly FRAMEWORKS=(pytorch tensorflow jax)
+readonly TASKS=(download "${FRAMEWORKS[@]}")
+
+usage() {
+  cat <<'USAGE'
+./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug] [--multirun|-m]
+
+  TASK            download                    fetch the data set and verify it; the only task that needs a network
+                  pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
+  --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
+  KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
+  --debug         show the traceback of an error
+  --multirun, -m  a Hydra sweep: params.seed=1,2,3
+
+Exit codes: 0 done; 1 failed; 2 wrong usage or configuration.
+USAGE
+}
+
+stop() { # stop EXIT_CODE WHAT_AND_REMEDY
+  echo "error: $2" >&2
+  exit "$1"
+}
+
+# Variables that steer Python, the frameworks or the libraries below them are moved to REPRO_SHUT_OUT_NAME, where
+# `experiment.json` records them and nothing else reads them. What only says which GPU to use stays.
+shut_out() {
+  local libraries='^(PYTHON|LD_PRELOAD$|LD_LIBRARY_PATH$|GLIBC_TUNABLES$|NPROC$|PJRT_|HYDRA_|NPY_|NUMEXPR_|NUMBA_)'
+  local frameworks='^(TORCH|PYTORCH|ATEN_|TF_|TF2_|KERAS_|JAX_|XLA_|FLAX_|TRITON_|AUTOGRAPH_|LIBTPU_)'
+  local mathematics='^(MKL|ONEDNN_|DNNL_|OMP_|KMP_|GOMP_|OPENBLAS_|GOTO_|BLIS_|VECLIB_|LIBXSMM_|TBB_|NVPL_|ACL_)'
+  local cuda='^(CUDA_|CUBLAS|CUDNN_|CUFFT_|CUTLASS_|NCCL_|NVBLAS_|NVIDIA_TF32_OVERRIDE$)'
+  local which_gpu='^CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|MPS_.*|CACHE_PATH)$'
+  local name
+  for name in $(compgen -e); do
+    [[ $name =~ $libraries || $name =~ $frameworks || $name =~ $mathematics || $name =~ $cuda ]] || continue
+    [[ $name =~ $which_gpu ]] && continue
+    export "REPRO_SHUT_OUT_$name=${!name}"
+    unset "$name"
+  done
+  if [[ -d /.singularity.d/libs ]]; then # where Apptainer's --nv puts the host's driver; nothing else of this variable stays
+    export LD_LIBRARY_PATH=/.singularity.d/libs
+  fi
+}
+
+# In a container the user's number may have no name and no home, and the root may be read-only.
+settle_home() {
+  export LOGNAME=${LOGNAME:-repro}
+  [[ ${HOME:-/} != / && -w $HOME ]] && return
+  local home=${TMPDIR:-/tmp}/repro-home-$UID
+  (umask 077 && mkdir -p "$home") 2>/dev/null && [[ -O $home && -w $home ]] ||
+    stop 1 "no folder to keep caches in: HOME=${HOME-} and $home are not writable; set HOME or TMPDIR to one that is"
+  unset XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME MPLCONFIGDIR
+  export HOME=$home
+}
+
+[[ $# -gt 0 ]] || { usage >&2; exit 2; }
+case $1 in -h | --help) usage; exit 0 ;; esac
+
+task=$1
+shift
+[[ " ${TASKS[*]} " == *" $task "* ]] || stop 2 "unknown task '$task'; the tasks are ${TASKS[*]} (see ./run.sh --help)"
+
+workspace=
+arguments=()
+for argument in "$@"; do
+  case $argument in
+    --workspace=*) workspace=${argument#--workspace=} ;;
+    --workspace) stop 2 "--workspace has no value; write --workspace=DIR" ;;
+    --debug | --multirun | -m) arguments+=("$argument") ;;
+    -h | --help) usage; exit 0 ;;
+    -*) stop 2 "unknown option '$argument'; the options are --workspace=DIR --debug --multirun (see ./run.sh --help)" ;;
+    ?*=*) arguments+=("$argument") ;;
+    *) stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1" ;;
+  esac
+done
+[[ -n $workspace ]] || stop 2 "no workspace; say where data and results lie with --workspace=DIR"
+[[ -d $workspace ]] || stop 2 "workspace '$workspace' is not a folder; make it first, or correct --workspace"
+absolute=$(cd -- "$workspace" 2>/dev/null && pwd) || stop 2 "workspace '$workspace' cannot be entered; check its permissions"
+
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
+candidates=("$task")
+[[ $task == download ]] && candidates=("${FRAMEWORKS[@]}") # any environment will do: it holds what all of them share
+environment=
+for name in "${candidates[@]}"; do
+  if [[ -e $root/.venv/$name/installed ]]; then # install.sh writes it last
+    environment=$root/.venv/$name
+    break
+  fi
+done
+[[ -n $environment ]] ||
+  stop 1 "no complete environment for '$task' in $root/.venv; make it with: requirements/install.sh ${candidates[0]}"
+
+shut_out
+settle_home
+export WORKSPACE_PATH=$absolute LC_ALL=C.UTF-8
+export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
+export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
+# -P keeps the current folder out of the import path, -s the user's ~/.local.
+exec "$environment/bin/python" -P -s -m repro "$task" --workspace="$absolute" "${arguments[@]}"

@@ -1,0 +1,82 @@
+"""What the tests share: the real MNIST, a fresh workspace, and the entrypoint `run.sh` as a user calls it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from repro import config, data
+from repro.errors import ReproError
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores
+
+
+class Run(Protocol):
+    """Calls `./run.sh TASK --workspace=WORKSPACE OVERRIDES`; skips the test where the task's environment is missing.
+
+    `workspace` is the fixture's unless given, `env` is added to the environment, a value of None is taken out of it.
+    """
+
+    def __call__(
+        self, task: str, *overrides: str, workspace: Path | None = None, env: dict[str, str | None] | None = None,
+        timeout: float = SECONDS,
+    ) -> subprocess.CompletedProcess[str]: ...  # fmt: skip
+
+
+def run_sh(
+    task: str, *overrides: str, workspace: Path, env: dict[str, str | None] | None = None, timeout: float = SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end."""
+    changed = {name: value for name, value in (os.environ | (env or {})).items() if value is not None}
+    command = [str(ROOT / "run.sh"), task, f"--workspace={workspace}", *overrides]
+    return subprocess.run(
+        command, env=changed, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+@pytest.fixture(scope="session")
+def data_dir(pytestconfig: pytest.Config) -> Path:
+    """A folder with the real MNIST: the repository's, where it is there, or one that `download` fills once."""
+    cache = pytestconfig.rootpath / ".pytest_cache" / "workspace"
+    for folder in (ROOT / "workspace" / "data", cache / "data"):
+        try:
+            data.load(config.Data(), folder)
+        except ReproError:
+            continue
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    done = run_sh("download", workspace=cache)
+    if "no source has" in done.stderr or "no complete environment" in done.stderr:
+        pytest.skip(f"no MNIST: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return cache / "data"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, data_dir: Path) -> Path:
+    """A fresh folder that holds `train.yaml` and, through a symbolic link, the real MNIST."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    shutil.copy(ROOT / "workspace" / "train.yaml", folder)
+    (folder / "data").symlink_to(data_dir)
+    return folder
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest) -> Run:
+    """The entrypoint, called as a user calls it."""
+
+    def call(
+        task: str, *overrides: str, workspace: Path | None = None, env: dict[str, str | None] | None = None,
+        timeout: float = SECONDS,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+        if task in ("pytorch", "tensorflow", "jax") and not (ROOT / ".venv" / task / "installed").exists():
+            pytest.skip(f"no environment .venv/{task}; make it with: requirements/install.sh {task}")
+        folder = workspace or request.getfixturevalue("workspace")
+        return run_sh(task, *overrides, workspace=folder, env=env, timeout=timeout)
+
+    return call

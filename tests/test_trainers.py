@@ -1,0 +1,197 @@
+"""The three trainers on the real MNIST, each run a fresh process: restart, resume, workers, and one another."""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, Run, run_sh
+
+from repro import checkpoint
+
+FRAMEWORKS = ("pytorch", "tensorflow", "jax")
+STEPS = 100
+SHORT = f"params.max_steps={STEPS}"
+SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
+
+each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
+
+
+def fingerprint(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("fingerprint sha256:")
+    return last
+
+
+def metrics(workspace: Path, framework: str) -> list[dict]:
+    """The lines of the newest run's metrics.jsonl, times apart."""
+    newest = max((workspace / "outputs" / framework).iterdir())
+    rows = [json.loads(line) for line in (newest / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in row.items() if not key.endswith("_seconds")} for row in rows]
+
+
+def newest_losses(workspace: Path, framework: str) -> np.ndarray:
+    """The losses of the unfinished epoch, float32 [steps]."""
+    found = checkpoint.newest(workspace / "model" / framework)
+    assert found is not None
+    return found.losses
+
+
+def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest relative difference of two loss curves of one length."""
+    assert a.shape == b.shape
+    return float(np.max(np.abs(a.astype(np.float64) - b) / np.abs(b)))
+
+
+class Reference:
+    """One undisturbed run of STEPS steps in the default configuration."""
+
+    def __init__(self, framework: str, workspace: Path) -> None:
+        self.workspace = workspace
+        self.fingerprint = fingerprint(run_sh(framework, SHORT, workspace=workspace))
+        self.metrics = metrics(workspace, framework)
+        self.losses = newest_losses(workspace, framework)
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory, data_dir: Path):
+    """A function from a framework's name to its reference run, which is made once."""
+    made: dict[str, Reference] = {}
+
+    def reference(framework: str) -> Reference:
+        if not (ROOT / ".venv" / framework / "installed").exists():
+            pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
+        if framework not in made:
+            workspace = tmp_path_factory.mktemp(framework)
+            (workspace / "data").symlink_to(data_dir)
+            made[framework] = Reference(framework, workspace)
+        return made[framework]
+
+    return reference
+
+
+@each_framework
+def test_a_restart_gives_the_same_bits(framework: str, references, run: Run, workspace: Path) -> None:
+    reference = references(framework)
+    assert fingerprint(run(framework, SHORT)) == reference.fingerprint
+    assert metrics(workspace, framework) == reference.metrics
+
+
+@each_framework
+def test_another_seed_gives_other_bits(framework: str, references, run: Run) -> None:
+    assert fingerprint(run(framework, SHORT, "params.seed=1")) != references(framework).fingerprint
+
+
+@each_framework
+def test_loader_workers_change_no_bit(framework: str, references, run: Run) -> None:
+    assert fingerprint(run(framework, SHORT, "params.num_workers=2")) == references(framework).fingerprint
+
+
+@each_framework
+def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, workspace: Path) -> None:
+    reference = references(framework)
+    command = [ROOT / "run.sh", framework, f"--workspace={workspace}", SHORT, "params.checkpoint_steps=10"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(workspace.glob(f"model/{framework}/*.safetensors")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+    found = checkpoint.newest(workspace / "model" / framework)
+    assert found is not None and 10 <= found.record.step < STEPS
+    done = run_sh(framework, SHORT, "params.checkpoint_steps=10", "params.resume=auto", workspace=workspace)
+    assert fingerprint(done) == reference.fingerprint
+    assert f"resumes at step {found.record.step}" in done.stderr
+    assert metrics(workspace, framework) == reference.metrics
+
+
+@each_framework
+def test_a_smaller_last_batch_and_a_second_epoch(framework: str, run: Run, workspace: Path, references) -> None:
+    references(framework)
+    whole = ("params.batch_size_train=7000", "params.n_epochs=2", "params.checkpoint_steps=4")  # 9 steps an epoch
+    undisturbed = fingerprint(run(framework, *whole))
+    rows = metrics(workspace, framework)
+    assert [(row["epoch"], row["step"]) for row in rows] == [(1, 9), (2, 18)]
+    shutil.rmtree(workspace / "model")
+    fingerprint(run(framework, *whole, "params.max_steps=11"))
+    assert fingerprint(run(framework, *whole, "params.resume=auto")) == undisturbed
+    assert metrics(workspace, framework) == rows
+
+
+@each_framework
+def test_fast_trains_too(framework: str, references, run: Run, workspace: Path) -> None:
+    fingerprint(run(framework, SHORT, "params.numerics=fast"))
+    assert largest_difference(newest_losses(workspace, framework), references(framework).losses) < SAME_CURVE
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_loss_curves_lie_on_one_another(framework: str, references) -> None:
+    losses, others = references(framework).losses, references("pytorch").losses
+    assert len(losses) == STEPS
+    assert largest_difference(losses, others) < SAME_CURVE
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_adam_follows_the_same_curve(framework: str, references, run: Run, workspace: Path) -> None:
+    references(framework)
+    adam = ("params.optimizer=adam", "params.learning_rate=0.001", "params.max_steps=40")
+    fingerprint(run("pytorch", *adam))
+    fingerprint(run(framework, *adam))
+    assert largest_difference(newest_losses(workspace, framework), newest_losses(workspace, "pytorch")) < SAME_CURVE
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(("first", "second"), [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")])
+def test_a_checkpoint_of_one_framework_resumes_in_another(
+    first: str, second: str, optimizer: str, references, run: Run, workspace: Path
+) -> None:
+    references(first), references(second)
+    keys = (f"params.optimizer={optimizer}", "params.learning_rate=0.001", "params.max_steps=40")
+    fingerprint(run(first, *keys, "params.max_steps=20"))
+    (taken,) = workspace.glob(f"model/{first}/*.safetensors")
+    done = run(second, *keys, f"params.resume={taken}")
+    fingerprint(done)
+    assert f"resumes at step 20, from a checkpoint of {first}" in done.stderr
+    resumed = newest_losses(workspace, second)
+    fingerprint(run(first, *keys))
+    assert largest_difference(resumed, newest_losses(workspace, first)) < SAME_CURVE
+
+
+@each_framework
+def test_four_epochs_reach_the_accuracy(framework: str, references, run: Run, workspace: Path) -> None:
+    references(framework)
+    fingerprint(run(framework))
+    rows = metrics(workspace, framework)
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4]
+    assert rows[-1]["test_accuracy"] >= 0.975
+    assert len(list(workspace.glob(f"model/{framework}/epoch_*.safetensors"))) == 4
+
+
+@each_framework
+def test_the_record_tells_what_ran(framework: str, references) -> None:
+    reference = references(framework)
+    (written,) = reference.workspace.glob(f"outputs/{framework}/*/experiment.json")
+    record = json.loads(written.read_text())
+    assert record["framework"]["threads"] == 2
+    assert record["framework"]["device"] in ("cpu", "gpu")
+    assert f"fingerprint {record['sha256']['final_weights']}" == reference.fingerprint
+    assert record["sha256"]["final_weights"] == reference.metrics[-1]["fingerprint"]
+
+
+@each_framework
+def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> None:
+    references(framework)
+    if not Path("/usr/share/datasets/fashion-mnist").is_dir():
+        pytest.skip("Fashion-MNIST: Debian's package dataset-fashion-mnist is not installed")
+    fashion = "data.dataset=fashion_mnist"
+    done = run("download", fashion, "data.mirrors.fashion_mnist=[]", workspace=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert fingerprint(run(framework, SHORT, fashion, workspace=tmp_path)) != references(framework).fingerprint
+    assert fingerprint(run(framework, SHORT, fashion, "params.num_workers=1", workspace=tmp_path)) == fingerprint(
+        run(framework, SHORT, fashion, workspace=tmp_path)
+    )
