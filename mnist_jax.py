@@ -127,7 +127,8 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.network = Network()
-        self.weights: dict[str, Array] = {}
+        self.weights: dict[str, Array] = {}  # load_state() fills these two
+        self.slots: optax.OptState = ()
         self.optimizer = make_optimizer(params)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 

@@ -27,6 +27,13 @@ stop() { # stop EXIT_CODE WHAT_AND_REMEDY
   exit "$1"
 }
 
+is_one_of() { # is_one_of VALUE CHOICE...
+  local value=$1 choice
+  shift
+  for choice in "$@"; do [[ $value == "$choice" ]] && return; done
+  return 1
+}
+
 # Variables that steer Python, the frameworks or the libraries below them are moved to REPRO_SHUT_OUT_NAME, where
 # `experiment.json` records them and nothing else reads them. What only says which GPU to use stays.
 shut_out() {
@@ -63,7 +70,7 @@ case $1 in -h | --help) usage; exit 0 ;; esac
 
 task=$1
 shift
-[[ " ${TASKS[*]} " == *" $task "* ]] || stop 2 "unknown task '$task'; the tasks are ${TASKS[*]} (see ./run.sh --help)"
+is_one_of "$task" "${TASKS[@]}" || stop 2 "unknown task '$task'; the tasks are ${TASKS[*]} (see ./run.sh --help)"
 
 workspace=
 arguments=()

@@ -32,8 +32,11 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         if debug:
             raise
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}{error.strerror or error}; make it writable, or free space (--debug: where)", file=sys.stderr)
+        place = error.filename or os.environ.get("WORKSPACE_PATH")  # a write that failed, such as Hydra's, does not say where
+        print(
+            f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         print("error: interrupted; params.resume=auto goes on from the last checkpoint", file=sys.stderr)

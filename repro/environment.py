@@ -1,7 +1,7 @@
 """The environment variables that a framework reads when it is loaded: what gets in, and what was shut out.
 
-run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is set
-here, from the configuration alone, before the framework is imported.
+run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is
+set here, from the configuration alone, before the framework is imported.
 """
 
 import os
@@ -35,10 +35,7 @@ def shut_out() -> dict[str, str]:
 
 
 def _threads(params: Params) -> dict[str, str]:
-    count = str(params.threads)
-    # A thread that waits gives the core up soon: spinning longer is a tenth faster on an idle machine, and ten times
-    # slower on a busy one.
-    return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": "10000"}
+    return {"OMP_NUM_THREADS": str(params.threads), "MKL_NUM_THREADS": str(params.threads)}
 
 
 def _pytorch(params: Params) -> dict[str, str]:

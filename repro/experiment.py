@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 from threadpoolctl import threadpool_info
@@ -33,7 +34,7 @@ INSTRUCTION_SETS = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
 
 def record(
     task: str, config: Config, facts: dict[str, object], dataset: Dataset, epochs: int, initial: str
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The record of a run that starts, for experiment.json. `initial` is the fingerprint of the initial weights."""
     return {
         "task": task,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside the path, flushes to disk, renames. A file of the same name is replaced. OSError as open() raises."""
+    """Writes beside the path, flushes to disk, renames: a file of the same name is replaced. OSError as from open()."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:
@@ -13,8 +13,10 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a write that fails does not say where
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:

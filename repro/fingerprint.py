@@ -9,8 +9,9 @@ import numpy as np
 def fingerprint(arrays: Mapping[str, np.ndarray]) -> str:
     """`sha256:<64 hex digits>` of the arrays' names, dtypes, shapes and values.
 
-    For each name in sorted order, the line `<name> <dtype> <shape>\\n` (dtype as NumPy spells it, shape as comma-separated
-    decimals) is hashed, then the values in C order as little-endian bytes. The sign of a zero and the payload of a NaN count.
+    For each name in sorted order, the line `<name> <dtype> <shape>\\n` (dtype as NumPy spells it, shape as decimals
+    separated by commas) is hashed, then the values in C order as little-endian bytes. The sign of a zero counts, and
+    the payload of a NaN.
     """
     digest = hashlib.sha256()
     for name in sorted(arrays):

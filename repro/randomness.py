@@ -2,8 +2,8 @@
 
 Nothing is drawn from a framework's generator. The numbers are the raw 64-bit words of NumPy's counter-based `Philox`
 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), whose stream NumPy keeps stable; the key is (seed,
-purpose) and the epoch sits in the counter. So resuming needs no generator's state, all frameworks see the same data, and
-the number of loader workers cannot matter.
+purpose) and the epoch sits in the counter. So resuming needs no generator's state, all frameworks see the same data,
+and the number of loader workers cannot matter.
 """
 
 import enum
@@ -15,7 +15,7 @@ from repro import layout
 
 
 class Purpose(enum.IntEnum):
-    """What the numbers are for; each purpose has a stream of its own. The values are part of the stream: never reuse one."""
+    """What the numbers are for. Each purpose has a stream of its own, keyed by its value: never reuse one."""
 
     WEIGHTS = 1
     ORDER = 2

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from rich.progress import Progress
@@ -66,7 +66,8 @@ class Run:
         params = self.config.params
         self.samples = len(self.dataset.train_labels)
         self.steps_per_epoch = math.ceil(self.samples / params.batch_size_train)
-        self.last_step = min(params.n_epochs * self.steps_per_epoch, params.max_steps or math.inf)
+        whole = params.n_epochs * self.steps_per_epoch
+        self.last_step = min(whole, params.max_steps or whole)
         self.models = Path(self.config.output.model_path) / self.task
         facts = self.trainer.facts()
         self.deciding = config.deciding(self.config) | {"device": facts["device"]}
@@ -132,15 +133,15 @@ class Run:
             self.seconds += time.perf_counter() - started
             self.step = stop
             bar.update(shown, completed=stop - first)
-            if params.checkpoint_steps and stop % params.checkpoint_steps == 0 and stop < end:
-                self._save()
-            if stop % params.log_interval == 0:
-                log.info("%s  step %d  loss %.4f", name, stop, self.losses[-1])
-            if not math.isfinite(self.losses[-1]):
+            if not math.isfinite(self.losses[-1]):  # before a checkpoint takes the place of the last good one
                 raise ReproError(
                     f"training: the loss is {self.losses[-1]} at step {stop}; "
                     f"params.learning_rate={params.learning_rate} may be too large"
                 )
+            if params.checkpoint_steps and stop % params.checkpoint_steps == 0 and stop < end:
+                self._save()
+            if stop % params.log_interval == 0:
+                log.info("%s  step %d  loss %.4f", name, stop, self.losses[-1])
         bar.remove_task(shown)
         self._finish_epoch(epoch, name, whole=end == first + self.steps_per_epoch)
 
@@ -166,7 +167,7 @@ class Run:
     def _finish_epoch(self, epoch: int, name: str, whole: bool) -> None:
         started = time.perf_counter()
         test_loss, correct, total = self.trainer.evaluate()
-        row = {
+        row: dict[str, Any] = {
             "epoch": epoch,
             "step": self.step,
             "train_loss": self._mean_loss(),
@@ -194,9 +195,7 @@ class Run:
         return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)
 
     def _save(self) -> None:
-        record = Record(
-            self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds
-        )
+        record = Record(self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds)
         losses = np.array(self.losses, np.float32)
         path = checkpoint.save(self.models, Checkpoint(self.trainer.state(), losses, record))
         checkpoint.remove_superseded(self.models, path, record)

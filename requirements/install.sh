@@ -13,11 +13,18 @@ requirements=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 environments=$(dirname -- "$requirements")/.venv
 readonly requirements environments
 readonly NAMES=(pytorch tensorflow jax mlcube dev)
-export UV_PYTHON_DOWNLOADS=never
+export UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=1 # the Python and the certificates of this machine
 
 stop() { # stop EXIT_CODE WHAT_AND_REMEDY
   echo "error: $2" >&2
   exit "$1"
+}
+
+is_one_of() { # is_one_of VALUE CHOICE...
+  local value=$1 choice
+  shift
+  for choice in "$@"; do [[ $value == "$choice" ]] && return; done
+  return 1
 }
 
 is_complete() { # is_complete NAME LOCK
@@ -75,7 +82,7 @@ for argument in "$@"; do
     --accelerator=cpu | --accelerator=cuda) accelerator=${argument#*=} ;;
     -*) stop 2 "unknown option '$argument'; the one option is --accelerator=cpu or --accelerator=cuda" ;;
     *)
-      [[ " ${NAMES[*]} " == *" $argument "* ]] || stop 2 "unknown environment '$argument'; the names are ${NAMES[*]}"
+      is_one_of "$argument" "${NAMES[@]}" || stop 2 "unknown environment '$argument'; the names are ${NAMES[*]}"
       names+=("$argument")
       ;;
   esac

@@ -95,7 +95,7 @@ def test_loader_workers_change_no_bit(framework: str, references, run: Run) -> N
 @each_framework
 def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, workspace: Path) -> None:
     reference = references(framework)
-    command = [ROOT / "run.sh", framework, f"--workspace={workspace}", SHORT, "params.checkpoint_steps=10"]
+    command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", SHORT, "params.checkpoint_steps=10"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
     while not list(workspace.glob(f"model/{framework}/*.safetensors")) and time.monotonic() < deadline:

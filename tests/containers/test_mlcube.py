@@ -1,0 +1,141 @@
+"""`mlcube run` on both platforms: the host's fingerprint, the caller's files, a network for `download` alone."""
+
+import gzip
+import http.server
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT
+
+import repro
+from containers import probes
+from containers.probes import Caller
+
+
+@pytest.fixture(scope="session")
+def mlcube(source: Path, caller: Caller) -> Path:
+    """The tool, installed from its lock by the plain user, in a copy of the repository."""
+    caller.run(["make", "mlcube"], source)
+    return source / ".venv" / "mlcube" / "bin" / "mlcube"
+
+
+def command(mlcube: Path, platform: str, tasks: str, workspace: Path) -> list[str]:
+    cube = mlcube.parents[3]
+    return [
+        str(mlcube),
+        "run",
+        f"--mlcube={cube}",
+        f"--platform={platform}",
+        f"--task={tasks}",
+        f"--workspace={workspace}",
+    ]
+
+
+class TestDocker:
+    """As root, because on a test machine nobody else may use Docker's socket."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Caller:
+        return Caller(os.getuid(), os.getgid(), tmp_path)
+
+    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    def test_fingerprint_of_the_host(
+        self, framework: str, image: str, mlcube: Path, short: Path, root: Caller, poisoned: dict[str, str],
+        on_host: Callable[[str], str],
+    ) -> None:  # fmt: skip
+        probes.give(short, root.uid, root.gid)
+        with root.start(command(mlcube, "docker", framework, short), mlcube.parent, poisoned) as process:
+            assert probes.confinement_of_training(process) == probes.CONFINED
+            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+        assert process.returncode == 0, output
+        assert probes.fingerprint_of(output) == on_host(framework)
+        assert probes.owners(short) == {(root.uid, root.gid)}
+        container = probes.experiment_of(short, framework)["container"]
+        digest = subprocess.check_output(
+            ["docker", "image", "inspect", "--format={{.Id}}", probes.IMAGE], text=True
+        ).strip()
+        assert container == {"engine": "docker", "image": digest}
+
+    def test_download_alone_has_a_network(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
+        probes.give(short, root.uid, root.gid)
+        since = str(time.time())
+        root.run(command(mlcube, "docker", "download,jax", short), mlcube.parent)
+        events = ["docker", "events", f"--since={since}", f"--until={time.time()}", "--filter=type=network",
+                  "--filter=event=connect", "--format={{.Actor.Attributes.name}}"]  # fmt: skip
+        assert subprocess.check_output(events, text=True).split() == ["bridge", "none"]
+
+    def test_exit_code_comes_through(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
+        shutil.rmtree(short / "data")
+        with root.start(command(mlcube, "docker", "jax", short), mlcube.parent) as process:
+            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+        assert process.returncode == 1
+        assert "run the task `download` first" in output
+
+
+class TestSingularity:
+    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    def test_fingerprint_of_the_host(
+        self, framework: str, sif: Path, mlcube: Path, short: Path, caller: Caller, poisoned: dict[str, str],
+        poisoned_home: Path, on_host: Callable[[str], str],
+    ) -> None:  # fmt: skip
+        more = poisoned | {"CUDA_VISIBLE_DEVICES": "0,1"}
+        with caller.start(command(mlcube, "singularity", framework, short), mlcube.parent, more) as process:
+            assert probes.confinement_of_training(process) == probes.CONFINED
+            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+        assert process.returncode == 0, output
+        assert probes.fingerprint_of(output) == on_host(framework)
+        assert probes.owners(short) == {(caller.uid, caller.gid)}
+        record = probes.experiment_of(short, framework)
+        assert record["container"]["engine"] == "apptainer"
+        assert record["container"]["image"].startswith("sif:") and len(record["container"]["image"]) == 40
+        assert record["environment"]["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+    @pytest.fixture
+    def mirror(self, short: Path) -> Iterator[str]:
+        """The data set's files, moved out of the workspace and onto an HTTP server of this machine's."""
+        files = short.with_name(f"{short.name}.mirror")
+        files.mkdir()
+        for path in (short / "data" / "MNIST" / "raw").iterdir():
+            (files / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), compresslevel=1))
+        shutil.rmtree(short / "data")
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args: object) -> None:
+                super().__init__(*args, directory=str(files))  # type: ignore[arg-type]
+
+            def log_message(self, *args: object) -> None:
+                """Nothing."""
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            server.shutdown()
+        shutil.rmtree(files)
+
+    def test_download_alone_has_a_network(
+        self, sif: Path, mlcube: Path, short: Path, caller: Caller, mirror: str, on_host: Callable[[str], str]
+    ) -> None:
+        """Confined to `lo` of its own, `download` could not reach this machine's."""
+        configuration = short / "train.yaml"
+        text = configuration.read_text()
+        before = "    mnist:\n      - https://"
+        assert before in text
+        configuration.write_text(text.replace(before, f"    mnist:\n      - {mirror}\n      - https://", 1))
+        output = caller.run(command(mlcube, "singularity", "download,jax", short), mlcube.parent)
+        assert f"from {mirror}" in output
+        assert probes.fingerprint_of(output) == on_host("jax")
+
+
+def test_declares_what_the_project_has() -> None:
+    cube = yaml.safe_load((ROOT / "mlcube.yaml").read_text())
+    assert list(cube["tasks"]) == ["download", *probes.FRAMEWORKS]
+    assert cube["docker"]["image"] == f"repro:{repro.__version__}"
+    assert cube["docker"]["cpu_args"] == cube["docker"]["gpu_args"]
+    assert f"probes.IMAGE       := repro:{repro.__version__}" in (ROOT / "Makefile").read_text()

@@ -1,0 +1,111 @@
+"""Each framework's determinism controls: strict in `deterministic`, off in `fast`; and the same bits on a GPU."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+from repro import environment
+from repro.config import Config, Params
+
+# What each framework itself says of its switches, after the trainer's set_determinism().
+SWITCHES = {
+    "pytorch": """
+import torch
+print(json.dumps({
+    "deterministic": torch.are_deterministic_algorithms_enabled(),
+    "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
+    "autotuning": torch.backends.cudnn.benchmark,
+    "tf32": torch.backends.cudnn.allow_tf32 or torch.backends.cuda.matmul.allow_tf32,
+}))""",
+    "tensorflow": """
+import tensorflow as tf
+from tensorflow.python.framework import config
+print(json.dumps({
+    "deterministic": config.is_op_determinism_enabled(),
+    "warn_only": False,
+    "autotuning": not config.is_op_determinism_enabled(),
+    "tf32": tf.config.experimental.tensor_float_32_execution_enabled(),
+}))""",
+    "jax": """
+import os, jax
+flags = os.environ.get("XLA_FLAGS", "")
+print(json.dumps({
+    "deterministic": "--xla_gpu_deterministic_ops=true" in flags,
+    "warn_only": False,
+    "autotuning": "--xla_gpu_autotune_level=0" not in flags,
+    "tf32": jax.config.jax_default_matmul_precision != "highest",
+}))""",
+}
+
+
+def switches(framework: str, numerics: str) -> dict[str, bool]:
+    """In a fresh process with the environment that a run would have."""
+    python = ROOT / ".venv" / framework / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
+    code = f"""
+import json, os
+from repro import environment
+from repro.config import Config, Params
+params = Params(numerics={numerics!r})
+environment.apply({framework!r}, Config(params=params))
+import mnist_{framework}
+mnist_{framework}.set_determinism(params)
+{SWITCHES[framework]}"""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+    command = [str(python), "-s", "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("framework", SWITCHES)
+def test_deterministic_is_strict(framework: str) -> None:
+    assert switches(framework, "deterministic") == {
+        "deterministic": True,
+        "warn_only": False,
+        "autotuning": False,
+        "tf32": False,
+    }
+
+
+@pytest.mark.parametrize("framework", SWITCHES)
+def test_fast_switches_it_off(framework: str) -> None:
+    assert switches(framework, "fast") == {
+        "deterministic": False,
+        "warn_only": False,
+        "autotuning": True,
+        "tf32": True,
+    }
+
+
+def test_cublas_gets_its_workspace_only_where_determinism_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    environment.apply("pytorch", Config(params=Params(numerics="fast")))
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    environment.apply("pytorch", Config())
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    environment.apply("jax", Config(environment={"XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "TF_X": "1"}))
+    assert os.environ["XLA_FLAGS"].startswith("--xla_gpu_deterministic_ops=true")
+    assert os.environ["XLA_FLAGS"].endswith(" --xla_cpu_max_isa=AVX2")
+    assert os.environ["TF_X"] == "1"
+
+
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")
+@pytest.mark.parametrize("framework", SWITCHES)
+def test_restart_and_resume_on_the_gpu(framework: str, run: Run, workspace: Path) -> None:
+    keys = ("params.device=gpu", "params.max_steps=200", "params.checkpoint_steps=50")
+    first = run(framework, *keys)
+    assert first.returncode == 0, first.stderr
+    assert run(framework, *keys).stdout == first.stdout
+    shutil.rmtree(workspace / "model")
+    assert run(framework, *keys, "params.max_steps=120").stdout != first.stdout
+    assert run(framework, *keys, "params.resume=auto").stdout == first.stdout
