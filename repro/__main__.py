@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         if debug:
             raise
-        place = error.filename or os.environ.get("WORKSPACE_PATH")  # a write that failed, such as Hydra's, does not say where
+        place = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
         print(
             f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)",
             file=sys.stderr,

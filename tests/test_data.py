@@ -192,10 +192,10 @@ def test_files_that_are_there_are_not_asked_for(tmp_path: Path, contents: dict[s
 
 
 def test_a_gzipped_file_in_the_workspace_comes_before_a_mirror(tmp_path: Path, contents: dict[str, bytes], mirror):
-    raw, server = put(tmp_path, contents, gz=True), mirror(contents)
+    raw, server = put(tmp_path, {LABELS: contents[LABELS]}, gz=True), mirror(contents)
     data.download(mirrors(server), tmp_path)
     assert {name: (raw / name).read_bytes() for name in NAMES} == contents
-    assert server.asked == []
+    assert server.asked == [f"{name}.gz" for name in NAMES if name != LABELS]
 
 
 def test_a_wrong_file_is_kept_aside(tmp_path: Path, contents: dict[str, bytes], mirror):

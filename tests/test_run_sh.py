@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -251,7 +252,7 @@ class TestInstall:
         noted = Path(f"{uv}.calls")
         return noted.read_text().splitlines() if noted.exists() else []
 
-    @pytest.mark.parametrize("arguments", [["torch"], ["jax", "numpy"], ["pytorch jax"], [""], ["../x"]])
+    @pytest.mark.parametrize("arguments", [["torch"], ["jax", "numpy"], ["jax mlcube"], [""], ["../x"]])
     def test_unknown_name(self, root: Path, arguments: list[str]) -> None:
         assert_one_line(self.install(root, *arguments), 2, f"'{arguments[-1]}'", "pytorch tensorflow jax mlcube dev")
 
@@ -267,8 +268,9 @@ class TestInstall:
         tools.mkdir()
         for tool in ("bash", "dirname", "sha256sum", "env"):
             (tools / tool).symlink_to(str(shutil.which(tool)))
-        for name in ("python3", "python3.11"):
-            (tools / name).write_text("#!/bin/sh\nexit 1\n")  # an older Python fails the check of its version
+        for name in ("python3", "python3.11"):  # a Python that says it is older: it gets `-I -c CODE`
+            older = "import sys; sys.version_info = (3, 10, 9); exec(sys.argv[1])"
+            (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -c "{older}" "$3"\n')
             (tools / name).chmod(0o755)
         assert_one_line(self.install(root, "jax", PATH=str(tools)), 1, "no Python 3.11", "apt-get install python3")
 

@@ -25,6 +25,8 @@ class Killed(BaseException):
 class FakeTrainer:
     """No learning, but the same shape: each step mixes its batch, labels and dropout bits into every weight."""
 
+    device = "cpu"
+
     def __init__(self, dataset: Dataset, dies_before: int | None = None, loss: dict[int, float] | None = None) -> None:
         self.dataset, self.dies_before, self.loss = dataset, dies_before, loss or {}
         self.arrays: dict[str, np.ndarray] = {}
@@ -63,7 +65,7 @@ class FakeTrainer:
         self.arrays = {name: array.copy() for name, array in state.items()}
 
     def facts(self) -> dict[str, object]:
-        return {"framework": "Fake", "version": "1", "device": "cpu", "threads": 1}
+        return {"framework": "Fake", "version": "1", "device": self.device, "threads": 1}
 
 
 @pytest.fixture
@@ -303,6 +305,13 @@ def test_what_would_change_the_bits_is_refused(workspace: Workspace, params: dic
     with pytest.raises(UsageError, match=rf"auto was made with {key}=.*, this run has {key}=.*; set {key}="):
         workspace.run(resume="auto", **params)
     assert workspace.checkpoints() == before
+
+
+def test_another_device_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
+    workspace.run(n_epochs=1)
+    monkeypatch.setattr(FakeTrainer, "device", "gpu")
+    with pytest.raises(UsageError, match="device=cpu, this run has device=gpu"):
+        workspace.run(resume="auto")
 
 
 def test_a_new_run_takes_the_place_of_an_older_ones_checkpoints(workspace: Workspace):

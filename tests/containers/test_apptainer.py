@@ -1,6 +1,5 @@
 """The Singularity image, built and run by a plain user: the host's fingerprint, and the files of the Docker image."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,17 +44,11 @@ def test_even_the_loosest_call_keeps_the_callers_environment_out(
 
 
 def test_holds_the_files_and_packages_of_the_docker_image(sif: Path, image: str, caller: Caller) -> None:
-    inside = caller.run(
-        ["singularity", "exec", "--containall", "--pwd", "/", str(sif), "sh", "-c", probes.LISTING], Path("/")
-    )
-    docker = subprocess.check_output(
-        ["docker", "run", "--rm", "--entrypoint=sh", image, "-c", probes.LISTING], text=True
-    )
-    listed = [
-        line for line in inside.splitlines() if line.startswith(".venv") or "  ./" in line
-    ]  # not the engine's own
+    command = ["singularity", "exec", "--containall", "--pwd", "/", str(sif), "sh", "-c", probes.LISTING]
+    lines = caller.run(command, Path("/")).splitlines()
+    listed = [line for line in lines if line.startswith(".venv") or "  ./" in line]  # the engine has words of its own
     assert len(listed) > 100
-    assert sorted(listed) == sorted(docker.splitlines())
+    assert sorted(listed) == sorted(probes.listing_of_image(image))
 
 
 def test_help_and_labels(sif: Path, caller: Caller) -> None:

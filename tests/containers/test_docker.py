@@ -46,6 +46,8 @@ def test_fingerprint_of_the_host(
 
 
 def test_errors_and_exit_codes_come_through(image: str, short: Path) -> None:
+    if os.getuid() == 0:
+        probes.give(short, *ANYBODY)
     for arguments, exit_code, message in (
         (("pytroch", "--workspace=/workspace"), 2, "error: unknown task 'pytroch'"),
         (("jax", "--workspace=/nowhere"), 2, "error: workspace '/nowhere'"),
@@ -59,15 +61,12 @@ def test_errors_and_exit_codes_come_through(image: str, short: Path) -> None:
 
 
 def test_holds_what_the_allow_list_names_and_no_more(image: str) -> None:
-    listing = subprocess.check_output(
-        ["docker", "run", "--rm", "--entrypoint=sh", image, "-c", probes.LISTING], text=True
-    )
-    files = {line.split("  ./")[1] for line in listing.splitlines() if "  ./" in line}
+    files = {line.split("  ./")[1] for line in probes.listing_of_image(image) if "  ./" in line}
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     matched = {path for pattern in allowed for path in ROOT.glob(pattern)}
     expected = {path for found in matched for path in ([found] if found.is_file() else found.rglob("*"))}
     names = {str(path.relative_to(ROOT)) for path in expected if path.is_file() and path.suffix != ".pyc"}
-    assert files == names | {"probes.COMMIT"}
+    assert files == names | {"COMMIT"}
 
 
 def test_editing_the_source_installs_nothing_again(image: str, source: Path) -> None:
@@ -75,11 +74,8 @@ def test_editing_the_source_installs_nothing_again(image: str, source: Path) -> 
     before = module.read_text()
     module.write_text(before + "# edited\n")
     command = ["docker", "build", "--progress=plain", "--build-arg=ACCELERATOR=cpu", "."]
-    done = subprocess.run(
-        command, cwd=source, capture_output=True, text=True, timeout=probes.SECONDS_TO_RUN, check=True
-    )
+    steps = subprocess.check_output(command, cwd=source, stderr=subprocess.STDOUT, text=True)
     module.write_text(before)
-    steps = done.stdout + done.stderr
     installing = next(line.split(" ")[0] for line in steps.splitlines() if "requirements/install.sh" in line)
     assert f"{installing} CACHED" in steps
 
