@@ -26,7 +26,7 @@ from repro.errors import UsageError
 class Network(nn.Module):
     """Two convolutions and two dense layers; 21,840 parameters.
 
-    `ops` is the arithmetic: Native, below, or repro.portable.jax, with the same few operations. Of an image the batch is
+    `ops` is the arithmetic: Native, below, or repro.portable.jax, with the same few operations. Of images the batch is
     the last axis, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
     """
 

@@ -83,7 +83,7 @@ class Native:
 
     @staticmethod
     def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
-        """SGD with momentum, or Adam. Keras' own differ: its momentum holds the learning rate, its Adam moves epsilon."""
+        """SGD with momentum, or Adam. Keras' differ: its momentum holds the learning rate, its Adam moves epsilon."""
         return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
 
 

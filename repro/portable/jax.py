@@ -86,7 +86,7 @@ conv.defvjp(_conv, _conv_gradients)
 
 
 def patches(x: Array, height: int, width: int) -> Array:
-    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], in the order of a kernel's elements."""
+    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], as a kernel's elements are ordered."""
     rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
     shifted = [x[:, i : i + rows, j : j + columns] for i in range(height) for j in range(width)]
     return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)
@@ -139,7 +139,8 @@ def _softmax_cross_entropy(logits: Array, labels: Array) -> tuple[Array, Array]:
     powers = _round(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
     total = powers.sum(1, keepdims=True)
     own = jnp.arange(logits.shape[1]) == labels[:, None]
-    gradient = powers / total - own
+    shares = _round(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
+    gradient = shares - own
 
     coarse, fine = map(jnp.asarray, rules.log_tables(logits.shape[1]))
     index = jnp.floor(total * 2.0**rules.LOG_COARSE_BITS)

@@ -121,8 +121,9 @@ class _SoftmaxCrossEntropy(Function):
         product = coarse[steps >> rules.EXP_SPLIT] * fine[steps & (2**rules.EXP_SPLIT - 1)]
         powers = (product * 2.0**rules.SUM_BITS).round() * 2.0**-rules.SUM_BITS
         total = powers.sum(1, keepdim=True)
-        own = torch.nn.functional.one_hot(labels, logits.shape[1])
-        ctx.save_for_backward(powers / total - own)
+        shares = (powers * (1 / total) * 2.0**rules.SUM_BITS).round() * 2.0**-rules.SUM_BITS
+        own = functional.one_hot(labels, logits.shape[1])
+        ctx.save_for_backward(shares - own)
 
         coarse, fine = _tables(rules.log_tables(logits.shape[1]), logits.device)
         index = (total * 2.0**rules.LOG_COARSE_BITS).floor()

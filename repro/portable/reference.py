@@ -1,14 +1,13 @@
-"""Portable numerics in NumPy: slow, plain, and the judge of the other implementations. docs/portable.md says why it holds.
+"""Portable numerics in NumPy: slow, plain, and the judge of the other implementations; docs/portable.md has the proofs.
 
-Every array is float64 unless said otherwise. No sum here rounds, so no order of summation matters; whatever is not a sum
-is one correctly rounded IEEE operation at a time.
+Every array is float64 unless said otherwise. No sum here rounds, so no order of summation matters; whatever is not a
+sum is one correctly rounded IEEE operation at a time.
 """
 
 import numpy as np
 
 from repro.portable import rules
 from repro.portable.rules import operand_bits
-
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -149,7 +148,9 @@ def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> tuple[np.nd
     powers = np.rint(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
     total = powers.sum(axis=1, keepdims=True)
     own = np.arange(logits.shape[1]) == labels[:, None]
-    gradient = powers / total - own
+    # Not powers / total: XLA divides by a number that is shared along an axis by multiplying with its reciprocal.
+    shares = np.rint(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
+    gradient = shares - own
 
     coarse, fine = rules.log_tables(logits.shape[1])
     index = np.floor(total * 2.0**rules.LOG_COARSE_BITS)

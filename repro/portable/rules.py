@@ -1,4 +1,4 @@
-"""What all implementations of portable numerics share: bit budgets, the tables of exp and log, the optimizers' constants.
+"""What all implementations of portable numerics share: bit budgets, tables of exp and log, constants, the self-check.
 
 The rules, and the proofs that they hold, are in docs/portable.md.
 """
@@ -17,12 +17,13 @@ BITS = 18
 """Bits of an operand of a sum of products, where its length allows as many."""
 FEWEST_BITS = 10
 LIMIT = 200
-"""A group whose largest magnitude is 2^LIMIT or more becomes NaN; below 2^-LIMIT it is rounded as if it were 2^-LIMIT."""
+"""A group whose largest magnitude is 2^LIMIT or more becomes NaN; one below 2^-LIMIT has the grid of 2^-LIMIT."""
 TINY = 2.0**-100
-"""Smaller magnitudes become +0 when they enter the float32 state: denormals are not the same everywhere, and nor is -0."""
+"""Smaller magnitudes become +0 when they enter the float32 state: denormals, and -0, are not the same everywhere."""
 SUM_BITS = 40
-"""Summands of a softmax' denominator are multiples of 2^-SUM_BITS, losses of 2^-LOSS_BITS."""
+"""The summands of a softmax' denominator are multiples of 2^-SUM_BITS."""
 LOSS_BITS = 30
+"""Losses are multiples of 2^-LOSS_BITS."""
 
 
 def operand_bits(terms: int) -> int:
@@ -33,18 +34,18 @@ def operand_bits(terms: int) -> int:
     bits = min(BITS, (SIGNIFICAND - math.ceil(math.log2(terms))) // 2)
     if bits < FEWEST_BITS:
         raise UsageError(
-            f"portable numerics: a sum of {terms} products leaves {bits} bits for each operand, fewer than {FEWEST_BITS}; "
-            "make the batch or the layer smaller"
+            f"portable numerics: a sum of {terms} products leaves {bits} bits for each operand, fewer than "
+            f"{FEWEST_BITS}; make the batch or the layer smaller"
         )
     return bits
 
 
-# exp(-d) for d = (COARSE j + k) 2^-20: two tables of 8192 entries, each entry rounded to 26 bits, so that their product
-# is exact. Beyond d = 64 exp counts as 0: it would round to 0 on the grid of the sum.
+# exp(-d) for d = (2^13 j + k) 2^-20: two tables of 8192 entries, each entry rounded to 26 bits, so that their product is
+# exact. From d = 64 on, exp rounds to 0 on the grid of the sum.
 EXP_BITS, EXP_SPLIT = 20, 13
 EXP_END = 64.0
-# log(s) for s in [1, 1024]: s = c (1 + r) with c a multiple of 2^-8 that log's first table is indexed by, and r, rounded
-# to a multiple of 2^-20, the index of the second. Both tables hold multiples of 2^-LOSS_BITS, so their sum is exact.
+# log(s): s = c (1 + r), where c, a multiple of 2^-8, is the index of a first table, and r, rounded to a multiple of 2^-20,
+# of a second. Both hold multiples of 2^-LOSS_BITS, so their sum is exact.
 LOG_COARSE_BITS, LOG_FINE_BITS = 8, 20
 
 
@@ -54,8 +55,8 @@ def exp_tables() -> tuple[np.ndarray, np.ndarray]:
     steps = range(2**EXP_SPLIT)
     with localcontext() as context:
         context.prec = 40
-        coarse = [_significant(_exp(Decimal(-j) / 2 ** (EXP_BITS - EXP_SPLIT)), 26) for j in steps]
-        fine = [_significant(_exp(Decimal(-k) / 2**EXP_BITS), 26) for k in steps]
+        coarse = [_significant((Decimal(-j) / 2 ** (EXP_BITS - EXP_SPLIT)).exp(), 26) for j in steps]
+        fine = [_significant((Decimal(-k) / 2**EXP_BITS).exp(), 26) for k in steps]
     return np.array(coarse), np.array(fine)
 
 
@@ -64,13 +65,10 @@ def log_tables(largest: int) -> tuple[np.ndarray, np.ndarray]:
     """log(j 2^-8) from j = 2^8 to largest 2^8, and log(1 + k 2^-20), float64, multiples of 2^-LOSS_BITS."""
     with localcontext() as context:
         context.prec = 40
-        coarse = [_on_grid((Decimal(j) / 2**LOG_COARSE_BITS).ln()) for j in range(2**LOG_COARSE_BITS, largest * 2**LOG_COARSE_BITS + 1)]
-        fine = [_on_grid((1 + Decimal(k) / 2**LOG_FINE_BITS).ln()) for k in range(2 ** (LOG_FINE_BITS - LOG_COARSE_BITS) + 1)]
+        one, finest = 2**LOG_COARSE_BITS, 2**LOG_FINE_BITS
+        coarse = [_on_grid((Decimal(j) / one).ln()) for j in range(one, largest * one + 1)]
+        fine = [_on_grid((1 + Decimal(k) / finest).ln()) for k in range(finest // one + 1)]
     return np.array(coarse), np.array(fine)
-
-
-def _exp(x: Decimal) -> Decimal:
-    return x.exp()
 
 
 def _significant(x: Decimal, bits: int) -> float:
@@ -97,7 +95,8 @@ def adam_corrections() -> np.ndarray:
 
     Powers by repeated multiplication: pow() of the C library is not the same everywhere.
     """
-    powers, rows = [1.0, 1.0], []
+    powers = [1.0, 1.0]
+    rows: list[list[float]] = []
     while not rows or rows[-1] != [1.0, 1.0]:
         powers = [powers[0] * BETA1, powers[1] * BETA2]
         rows.append([1 / (1 - power) for power in powers])
@@ -119,11 +118,12 @@ def check_case() -> tuple[np.ndarray, ...]:
     Images [4, 12, 12, 10] and a kernel [5, 5, 10, 20] of integers of up to 17 bits, their valid convolution y, and the
     gradients with respect to kernel and images where the gradient with respect to y is sign(y).
     """
-    words = np.random.Philox(key=[0, 0]).random_raw(4 * 12 * 12 * 10 + 5 * 5 * 10 * 20)
+    size = 4 * 12 * 12 * 10
+    words = np.random.Philox(key=[0, 0]).random_raw(size + 5 * 5 * 10 * 20)
     integers = (words >> np.uint64(46)).astype(np.int64) - 2**17
-    images, kernel = integers[: 4 * 12 * 12 * 10].reshape(4, 12, 12, 10), integers[4 * 12 * 12 * 10 :].reshape(5, 5, 10, 20)
+    images, kernel = integers[:size].reshape(4, 12, 12, 10), integers[size:].reshape(5, 5, 10, 20)
     shifts = [(i, j, images[:, i : i + 8, j : j + 8]) for i in range(5) for j in range(5)]
-    y = sum(part @ kernel[i, j] for i, j, part in shifts)
+    y = np.sum([part @ kernel[i, j] for i, j, part in shifts], axis=0)
     sign = np.sign(y)
     kernel_gradient = np.zeros_like(kernel)
     images_gradient = np.zeros_like(images)

@@ -109,7 +109,8 @@ def softmax_cross_entropy(logits: tf.Tensor, labels: tf.Tensor):
     powers = tf.round(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
     total = tf.reduce_sum(powers, 1, keepdims=True)
     own = tf.one_hot(labels, classes, dtype=tf.float64)
-    own_gradient = powers / total - own
+    shares = tf.round(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
+    own_gradient = shares - own
 
     coarse, fine = map(tf.constant, rules.log_tables(classes))
     index = tf.floor(total * 2.0**rules.LOG_COARSE_BITS)
