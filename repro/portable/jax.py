@@ -86,7 +86,7 @@ conv.defvjp(_conv, _conv_gradients)
 
 
 def patches(x: Array, height: int, width: int) -> Array:
-    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], as a kernel's elements are ordered."""
+    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], in the order of a kernel."""
     rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
     shifted = [x[:, i : i + rows, j : j + columns] for i in range(height) for j in range(width)]
     return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)

@@ -40,12 +40,12 @@ def operand_bits(terms: int) -> int:
     return bits
 
 
-# exp(-d) for d = (2^13 j + k) 2^-20: two tables of 8192 entries, each entry rounded to 26 bits, so that their product is
-# exact. From d = 64 on, exp rounds to 0 on the grid of the sum.
+# exp(-d) for d = (2^13 j + k) 2^-20: two tables of 8192 entries, each entry rounded to 26 bits, so that their product
+# is exact. From d = 64 on, exp rounds to 0 on the grid of the sum.
 EXP_BITS, EXP_SPLIT = 20, 13
 EXP_END = 64.0
-# log(s): s = c (1 + r), where c, a multiple of 2^-8, is the index of a first table, and r, rounded to a multiple of 2^-20,
-# of a second. Both hold multiples of 2^-LOSS_BITS, so their sum is exact.
+# log(s): s = c (1 + r), where c, a multiple of 2^-8, is the index of a first table, and r, rounded to a multiple of
+# 2^-20, of a second. Both hold multiples of 2^-LOSS_BITS, so their sum is exact.
 LOG_COARSE_BITS, LOG_FINE_BITS = 8, 20
 
 
