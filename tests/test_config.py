@@ -112,10 +112,6 @@ def test_a_refusal_says_the_value_and_the_remedy(override: str, value: str, reme
     assert remedy in message
 
 
-def test_portable_is_not_available_yet():
-    assert "not available yet; use deterministic or fast" in refusal("params.numerics=portable")
-
-
 @pytest.mark.parametrize(
     ("override", "meant"),
     [
