@@ -5,6 +5,7 @@ The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same nam
 
 import os
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,8 +26,11 @@ from repro.errors import UsageError
 class Network(nn.Module):
     """Two convolutions and two dense layers; 21,840 parameters.
 
-    Between the layers the batch is the last axis, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
+    `ops` is the arithmetic: Native, below, or repro.portable.jax, with the same few operations. Of images the batch is
+    the last axis, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
     """
+
+    ops: Any
 
     @nn.compact
     def __call__(self, images: Array, keep: Array | None) -> Array:
@@ -34,32 +38,77 @@ class Network(nn.Module):
 
         `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
         """
-        x = ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
-        x = nn.relu(max_pool(Conv(10, 5, name="conv1")(x)))
-        x = Conv(20, 5, name="conv2")(x)
+        ops = self.ops
+        x = ops.inputs(images)
+        x = nn.relu(ops.max_pool(ops.conv(x, *Layer((5, 5, 1, 10), name="conv1")())))
+        x = ops.conv(x, *Layer((5, 5, 10, 20), name="conv2")())
         if keep is not None:
-            keep = keep.astype(jnp.float32) * 2
+            keep = keep.astype(x.dtype) * 2
             x = x * keep.T[: layout.DROPOUT_CHANNELS, None, None]
-        x = nn.relu(max_pool(x))
-        x = nn.relu(nn.Dense(50, name="dense1")(x.transpose(3, 1, 2, 0).reshape(-1, 320)))
+        x = nn.relu(ops.max_pool(x))
+        x = x.transpose(3, 1, 2, 0).reshape(-1, 320)  # as height, width, channel
+        x = nn.relu(ops.dense(x, *Layer((320, 50), name="dense1")()))
         if keep is not None:
             x = x * keep[:, layout.DROPOUT_CHANNELS :]
-        return nn.Dense(10, name="dense2")(x)
+        return ops.dense(x, *Layer((50, 10), name="dense2")())
 
 
-class Conv(nn.Module):
-    """Valid convolution of [C, H, W, B] with a square kernel, and bias."""
+class Layer(nn.Module):
+    """A layer's kernel, of this shape, and bias."""
 
-    features: int
-    size: int
+    shape: tuple[int, ...]
 
     @nn.compact
-    def __call__(self, x: Array) -> Array:
-        shape = (self.size, self.size, x.shape[0], self.features)
-        kernel = self.param("kernel", nn.initializers.zeros, shape)
-        bias = self.param("bias", nn.initializers.zeros, (self.features,))
+    def __call__(self) -> tuple[Array, Array]:
+        kernel = self.param("kernel", nn.initializers.zeros, self.shape)
+        return kernel, self.param("bias", nn.initializers.zeros, self.shape[-1:])
+
+
+class Native:
+    """JAX's own arithmetic, float32."""
+
+    @staticmethod
+    def inputs(images: Array) -> Array:
+        return ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
+
+    @staticmethod
+    def conv(x: Array, kernel: Array, bias: Array) -> Array:
         y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
         return y + bias[:, None, None, None]
+
+    @staticmethod
+    def dense(x: Array, kernel: Array, bias: Array) -> Array:
+        return x @ kernel + bias
+
+    @staticmethod
+    def max_pool(x: Array) -> Array:
+        return max_pool(x)
+
+    @staticmethod
+    def mean_loss(logits: Array, labels: Array) -> Array:
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    @staticmethod
+    def total_loss(logits: Array, labels: Array) -> Array:
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
+
+    @staticmethod
+    def optimizer(params: Params) -> "Optax":
+        """SGD with momentum, or Adam."""
+        if params.optimizer == "adam":
+            return Optax(optax.adam(params.learning_rate))
+        return Optax(optax.sgd(params.learning_rate, params.momentum))
+
+
+class Optax:
+    """One of Optax' optimizers."""
+
+    def __init__(self, transformation: optax.GradientTransformation) -> None:
+        self.init, self.transform = transformation
+
+    def update(self, weights, slots, gradients):
+        updates, slots = self.transform(gradients, slots)
+        return optax.apply_updates(weights, updates), slots
 
 
 def convolve(x: Array, kernel: Array) -> Array:
@@ -126,10 +175,11 @@ class Trainer:
         set_determinism(params)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
-        self.network = Network()
+        self.ops = choose_ops(params)
+        self.network = Network(self.ops)
         self.weights: dict[str, Array] = {}  # load_state() fills these two
         self.slots: optax.OptState = ()
-        self.optimizer = make_optimizer(params)
+        self.optimizer = self.ops.optimizer(params)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -148,18 +198,16 @@ class Trainer:
         def body(i, carry):
             weights, slots, losses = carry
             weights, slots, loss = self._step(weights, slots, images[batches[i]], labels[batches[i]], keep[i])
-            return weights, slots, losses.at[i].set(loss)
+            return weights, slots, losses.at[i].set(loss.astype(jnp.float32))
 
-        return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches))))
+        return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches), jnp.float32)))
 
     def _step(self, weights, slots, images, labels, keep):
         def mean_loss(weights):
-            logits = self._logits(weights, images, keep)
-            return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+            return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
         loss, gradients = jax.value_and_grad(mean_loss)(weights)
-        updates, slots = self.optimizer.update(gradients, slots)
-        return optax.apply_updates(weights, updates), slots, loss
+        return *self.optimizer.update(weights, slots, gradients), loss
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -174,8 +222,7 @@ class Trainer:
     @partial(jax.jit, static_argnums=0)
     def _evaluate(self, weights, images, labels):
         logits = self._logits(weights, images, None)
-        loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
-        return loss, (logits.argmax(1) == labels).sum()
+        return self.ops.total_loss(logits, labels), (logits.argmax(1) == labels).sum()
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and optimizer slots, float32, in the layout of repro.layout."""
@@ -244,18 +291,22 @@ def choose_device(wanted: str) -> jax.Device:
 
 def set_determinism(params: Params) -> None:
     """Deterministic: full float32 products, with the XLA flags of repro.environment. Fast: whatever is fastest."""
-    deterministic = params.numerics == "deterministic"
+    deterministic = params.numerics != "fast"
+    jax.config.update("jax_enable_x64", params.numerics == "portable")
     jax.config.update("jax_default_matmul_precision", "highest" if deterministic else "default")
 
 
+def choose_ops(params: Params):
+    """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
+    if params.numerics != "portable":
+        return Native
+    from repro.portable import jax as portable
+
+    portable.self_check()
+    return portable
+
+
 SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu")}
-
-
-def make_optimizer(params: Params) -> optax.GradientTransformation:
-    """SGD with momentum, or Adam."""
-    if params.optimizer == "adam":
-        return optax.adam(params.learning_rate)
-    return optax.sgd(params.learning_rate, params.momentum)
 
 
 class WorkerLoader:

@@ -3,6 +3,8 @@
 The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -17,10 +19,14 @@ from repro.errors import UsageError
 
 
 class Network(nn.Module):
-    """Two convolutions and two dense layers; 21,840 parameters."""
+    """Two convolutions and two dense layers; 21,840 parameters.
 
-    def __init__(self) -> None:
+    `ops` is the arithmetic: Native, below, or repro.portable.pytorch, with the same few operations.
+    """
+
+    def __init__(self, ops) -> None:
         super().__init__()
+        self.ops = ops
         self.conv1 = nn.Conv2d(1, 10, 5)
         self.conv2 = nn.Conv2d(10, 20, 5)
         self.dense1 = nn.Linear(320, 50)
@@ -31,17 +37,49 @@ class Network(nn.Module):
 
         `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
         """
-        x = ((images.float() / 255 - MEAN) / STD).unsqueeze(1)
-        x = functional.relu(functional.max_pool2d(self.conv1(x), 2))
-        x = self.conv2(x)
+        ops = self.ops
+        x = ops.inputs(images)
+        x = functional.relu(ops.max_pool(ops.conv(x, self.conv1.weight, self.conv1.bias)))
+        x = ops.conv(x, self.conv2.weight, self.conv2.bias)
         if keep is not None:
-            keep = keep.float() * 2
+            keep = keep.to(x.dtype) * 2
             x = x * keep[:, : layout.DROPOUT_CHANNELS, None, None]
-        x = functional.relu(functional.max_pool2d(x, 2))
-        x = functional.relu(self.dense1(x.permute(0, 2, 3, 1).flatten(1)))  # flattened as height, width, channel
+        x = functional.relu(ops.max_pool(x))
+        x = x.permute(0, 2, 3, 1).flatten(1)  # as height, width, channel
+        x = functional.relu(ops.dense(x, self.dense1.weight, self.dense1.bias))
         if keep is not None:
             x = x * keep[:, layout.DROPOUT_CHANNELS :]
-        return self.dense2(x)
+        return ops.dense(x, self.dense2.weight, self.dense2.bias)
+
+
+class Native:
+    """PyTorch's own arithmetic, float32."""
+
+    conv = staticmethod(functional.conv2d)
+    dense = staticmethod(functional.linear)
+
+    @staticmethod
+    def inputs(images: Tensor) -> Tensor:
+        return ((images.float() / 255 - MEAN) / STD).unsqueeze(1)
+
+    @staticmethod
+    def max_pool(x: Tensor) -> Tensor:
+        return functional.max_pool2d(x, 2)
+
+    @staticmethod
+    def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(logits, labels)
+
+    @staticmethod
+    def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(logits, labels, reduction="sum")
+
+    @staticmethod
+    def optimizer(params: Params, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """SGD with momentum, or Adam; fused: one call updates all weights."""
+        if params.optimizer == "adam":
+            return torch.optim.Adam(weights, lr=params.learning_rate, fused=True)
+        return torch.optim.SGD(weights, lr=params.learning_rate, momentum=params.momentum, fused=True)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -56,9 +94,10 @@ class Trainer:
         set_determinism(params)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
-        self.network = Network().to(self.device, memory_format=torch.channels_last)
+        self.ops = choose_ops(params, self.device)
+        self.network = Network(self.ops).to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(layout.WEIGHTS, self.network.parameters(), strict=True))
-        self.optimizer = make_optimizer(params, self.weights)
+        self.optimizer = self.ops.optimizer(params, self.weights.values())
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -67,10 +106,10 @@ class Trainer:
         indices = torch.from_numpy(batches).to(self.device)
         keep = torch.from_numpy(dropout_bits).to(self.device)
         losses = [self._step(images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
-        return torch.stack(losses).cpu().numpy()
+        return torch.stack(losses).float().cpu().numpy()
 
     def _step(self, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
-        loss = functional.cross_entropy(self.network(images, keep), labels)
+        loss = self.ops.mean_loss(self.network(images, keep), labels)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -82,7 +121,7 @@ class Trainer:
         loss, correct, size = 0.0, 0, self.params.batch_size_test
         for images, labels in zip(self.test_images.split(size), self.test_labels.split(size), strict=True):
             logits = self.network(images, None)
-            loss += functional.cross_entropy(logits, labels, reduction="sum").item()
+            loss += self.ops.total_loss(logits, labels).item()
             correct += int((logits.argmax(1) == labels).sum())
         total = len(self.test_labels)
         return loss / total, correct, total
@@ -148,7 +187,7 @@ def choose_device(wanted: str) -> torch.device:
 
 def set_determinism(params: Params) -> None:
     """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
-    deterministic = params.numerics == "deterministic"
+    deterministic = params.numerics != "fast"
     torch.manual_seed(params.seed)
     torch.set_num_threads(params.threads)
     torch.use_deterministic_algorithms(deterministic)
@@ -159,14 +198,17 @@ def set_determinism(params: Params) -> None:
     torch.backends.cuda.matmul.allow_tf32 = not deterministic
 
 
+def choose_ops(params: Params, device: torch.device):
+    """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
+    if params.numerics != "portable":
+        return Native
+    from repro.portable import pytorch as portable
+
+    portable.self_check(device)
+    return portable
+
+
 SLOT_KEYS = {"sgd": ("momentum_buffer",), "adam": ("exp_avg", "exp_avg_sq")}
-
-
-def make_optimizer(params: Params, weights: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
-    """SGD with momentum, or Adam; fused: one call updates all weights."""
-    if params.optimizer == "adam":
-        return torch.optim.Adam(weights.values(), lr=params.learning_rate, fused=True)
-    return torch.optim.SGD(weights.values(), lr=params.learning_rate, momentum=params.momentum, fused=True)
 
 
 def to_layout(tensor: Tensor) -> np.ndarray:

@@ -17,10 +17,14 @@ from repro.errors import UsageError
 
 
 class Network(keras.Model):
-    """Two convolutions and two dense layers; 21,840 parameters."""
+    """Two convolutions and two dense layers; 21,840 parameters.
 
-    def __init__(self) -> None:
+    `ops` is the arithmetic: Native, below, or repro.portable.tensorflow, with the same few operations.
+    """
+
+    def __init__(self, ops) -> None:
         super().__init__()
+        self.ops = ops
         self.conv1 = layers.Conv2D(10, 5)
         self.conv2 = layers.Conv2D(20, 5)
         self.dense1 = layers.Dense(50)
@@ -35,17 +39,52 @@ class Network(keras.Model):
 
         `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
         """
-        x = ((tf.cast(images, tf.float32) / 255 - MEAN) / STD)[..., None]
-        x = tf.nn.relu(tf.nn.max_pool2d(self.conv1(x), 2, 2, "VALID"))
-        x = self.conv2(x)
+        ops = self.ops
+        x = ops.inputs(images)
+        x = tf.nn.relu(ops.max_pool(ops.conv(x, self.conv1.kernel, self.conv1.bias)))
+        x = ops.conv(x, self.conv2.kernel, self.conv2.bias)
         if keep is not None:
-            keep = tf.cast(keep, tf.float32) * 2
+            keep = tf.cast(keep, x.dtype) * 2
             x = x * keep[:, None, None, : layout.DROPOUT_CHANNELS]
-        x = tf.nn.relu(tf.nn.max_pool2d(x, 2, 2, "VALID"))
-        x = tf.nn.relu(self.dense1(tf.reshape(x, (-1, 320))))  # flattened as height, width, channel
+        x = tf.nn.relu(ops.max_pool(x))
+        x = tf.reshape(x, (-1, 320))  # as height, width, channel
+        x = tf.nn.relu(ops.dense(x, self.dense1.kernel, self.dense1.bias))
         if keep is not None:
             x = x * keep[:, layout.DROPOUT_CHANNELS :]
-        return self.dense2(x)
+        return ops.dense(x, self.dense2.kernel, self.dense2.bias)
+
+
+class Native:
+    """TensorFlow's own arithmetic, float32."""
+
+    @staticmethod
+    def inputs(images: tf.Tensor) -> tf.Tensor:
+        return ((tf.cast(images, tf.float32) / 255 - MEAN) / STD)[..., None]
+
+    @staticmethod
+    def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+        return tf.nn.bias_add(tf.nn.conv2d(x, kernel, 1, "VALID"), bias)
+
+    @staticmethod
+    def dense(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+        return tf.nn.bias_add(x @ kernel, bias)
+
+    @staticmethod
+    def max_pool(x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.max_pool2d(x, 2, 2, "VALID")
+
+    @staticmethod
+    def mean_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+
+    @staticmethod
+    def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+
+    @staticmethod
+    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
+        """SGD with momentum, or Adam. Keras' differ: its momentum holds the learning rate, its Adam moves epsilon."""
+        return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -61,9 +100,10 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         with tf.device(self.device):
-            self.network = Network()
+            self.ops = choose_ops(params)
+            self.network = Network(self.ops)
             self.weights = dict(zip(layout.WEIGHTS, (w.value for w in self.network.trainable_weights), strict=True))
-            self.optimizer = make_optimizer(params, self.weights)
+            self.optimizer = self.ops.optimizer(params, self.weights)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -77,13 +117,12 @@ class Trainer:
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
             loss = self._step(tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
-            losses = losses.write(i, loss)
+            losses = losses.write(i, tf.cast(loss, tf.float32))
         return losses.stack()
 
     def _step(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            logits = self.network(images, keep)
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            loss = self.ops.mean_loss(self.network(images, keep), labels)
         gradients = tape.gradient(loss, list(self.weights.values()))
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
@@ -102,8 +141,7 @@ class Trainer:
     @tf.function(reduce_retracing=True)
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         logits = self.network(images, None)
-        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
-        return loss, tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
+        return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and optimizer slots, float32, in the layout of repro.layout."""
@@ -156,7 +194,7 @@ def choose_device(wanted: str) -> str:
 
 def set_determinism(params: Params) -> None:
     """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
-    deterministic = params.numerics == "deterministic"
+    deterministic = params.numerics != "fast"
     tf.keras.utils.set_random_seed(params.seed % 2**32)
     tf.config.threading.set_intra_op_parallelism_threads(params.threads)
     tf.config.threading.set_inter_op_parallelism_threads(params.threads)
@@ -165,9 +203,14 @@ def set_determinism(params: Params) -> None:
     tf.config.experimental.enable_tensor_float_32_execution(not deterministic)
 
 
-def make_optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
-    """SGD with momentum, or Adam. Keras' own differ: its momentum holds the learning rate, its Adam moves epsilon."""
-    return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
+def choose_ops(params: Params):
+    """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
+    if params.numerics != "portable":
+        return Native
+    from repro.portable import tensorflow as portable
+
+    portable.self_check()
+    return portable
 
 
 class Sgd:

@@ -155,20 +155,21 @@ def check(composed: DictConfig) -> Config:
         raise UsageError(f"configuration: params.learning_rate={params.learning_rate}: must be finite and above 0")
     if not 0 <= params.momentum < 1:
         raise UsageError(f"configuration: params.momentum={params.momentum}: must be at least 0 and below 1")
-    if params.numerics == "portable":
-        raise UsageError("configuration: params.numerics=portable: not available yet; use deterministic or fast")
     if not params.resume:
         raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
     return config
 
 
-def deciding(config: Config) -> dict[str, object]:
-    """The keys that decide the bits of the weights, device apart: `auto` may mean different things on two machines."""
-    names = ["seed", "batch_size_train", "optimizer", "learning_rate", "numerics", "threads"]
+def deciding(config: Config, device: object) -> dict[str, object]:
+    """The keys that decide the bits of the weights, on this device: `auto` may mean different ones on two machines."""
+    names = ["seed", "batch_size_train", "optimizer", "learning_rate", "numerics"]
     if config.params.optimizer == "sgd":
         names.append("momentum")
     keys: dict[str, object] = {f"params.{name}": getattr(config.params, name) for name in names}
-    return keys | {"data.dataset": config.data.dataset, "environment": dict(config.environment)}
+    keys["data.dataset"] = config.data.dataset
+    if config.params.numerics == "portable":  # the same bits on every device, with any number of threads
+        return keys
+    return keys | {"params.threads": config.params.threads, "device": device, "environment": dict(config.environment)}
 
 
 def _value(config: Config, key: str):

@@ -39,7 +39,7 @@ def _threads(params: Params) -> dict[str, str]:
 
 
 def _pytorch(params: Params) -> dict[str, str]:
-    deterministic = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if params.numerics == "deterministic" else {}
+    deterministic = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if params.numerics != "fast" else {}
     return _threads(params) | deterministic
 
 
@@ -51,7 +51,7 @@ def _jax(params: Params) -> dict[str, str]:
     flags = _threads(params) | {"PJRT_NPROC": str(params.threads)}
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
-    if params.numerics == "deterministic":
+    if params.numerics != "fast":
         # Autotuning may choose other kernels at each compilation.
         flags["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
     return flags

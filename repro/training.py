@@ -70,7 +70,7 @@ class Run:
         self.last_step = min(whole, params.max_steps or whole)
         self.models = Path(self.config.output.model_path) / self.task
         facts = self.trainer.facts()
-        self.deciding = config.deciding(self.config) | {"device": facts["device"]}
+        self.deciding = config.deciding(self.config, facts["device"])
         log.info(
             "%s %s on the %s, %d threads, %s, %s, seed %d", facts["framework"], facts["version"],
             str(facts["device"]).upper(), facts["threads"], params.numerics, self.config.data.dataset, params.seed,

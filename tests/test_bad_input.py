@@ -50,7 +50,7 @@ def test_unknown_task(run: Run, workspace: Path):
         ("params.n_epochs=many", "could not be converted to Integer"),
         ("params.optimizer=adamw", "must be one of sgd, adam"),
         ("params.resume=a=b", "in quotes"),
-        ("params.numerics=portable", "not available yet; use deterministic or fast"),
+        ("params.numerics=exact", "must be one of fast, deterministic, portable"),
     ],
 )
 def test_wrong_override(run: Run, workspace: Path, override: str, said: str):

@@ -112,10 +112,6 @@ def test_a_refusal_says_the_value_and_the_remedy(override: str, value: str, reme
     assert remedy in message
 
 
-def test_portable_is_not_available_yet():
-    assert "not available yet; use deterministic or fast" in refusal("params.numerics=portable")
-
-
 @pytest.mark.parametrize(
     ("override", "meant"),
     [
@@ -211,6 +207,8 @@ def test_a_wrong_key_or_value_in_the_file_is_named(tmp_path: Path, text: str, sa
 
 def test_what_decides_the_bits():
     keys = {"params.seed", "params.batch_size_train", "params.optimizer", "params.learning_rate", "params.numerics",
-            "params.threads", "data.dataset", "environment"}  # fmt: skip
-    assert set(config.deciding(compose())) == keys | {"params.momentum"}
-    assert set(config.deciding(compose("params.optimizer=adam"))) == keys
+            "params.threads", "device", "data.dataset", "environment"}  # fmt: skip
+    assert set(config.deciding(compose(), "cpu")) == keys | {"params.momentum"}
+    assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
+    portable = config.deciding(compose("params.numerics=portable"), "gpu")
+    assert set(portable) == keys - {"params.threads", "device", "environment"} | {"params.momentum"}

@@ -1,0 +1,240 @@
+"""Portable numerics in JAX: the operations of reference.py, with gradients, on any device.
+
+Images are [C, H, W, B] and kernels [h, w, I, O], as the trainer has them; activations are float64, weights float32. JAX
+must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+"""
+
+import jax
+import numpy as np
+import optax
+from jax import Array, lax
+from jax import numpy as jnp
+
+from repro.config import Params
+from repro.portable import rules
+from repro.portable.rules import operand_bits
+
+# --- grids ----------------------------------------------------------------------------------------------------------
+
+
+def exponent(x: Array, axes: tuple[int, ...]) -> Array:
+    """The e with 2^(e-1) <= max|x| < 2^e over the axes, int64, kept as axes of size 1."""
+    patterns = lax.bitcast_convert_type(jnp.abs(x), jnp.int64).max(axes, keepdims=True)
+    return (patterns >> 52) - 1022
+
+
+def round_to_grid(x: Array, e: Array, bits: int) -> Array:
+    """x rounded, half to even, to a multiple of 2^(e - bits); NaN where e is above LIMIT."""
+    safe = jnp.clip(e, -rules.LIMIT, rules.LIMIT)
+    back = jnp.where(e > rules.LIMIT, jnp.nan, power_of_two(safe - bits))
+    return lax.round(x * power_of_two(bits - safe), lax.RoundingMethod.TO_NEAREST_EVEN) * back
+
+
+def power_of_two(e: Array) -> Array:
+    """2^e for int64 e in the normal range, made of its bit pattern."""
+    return lax.bitcast_convert_type((e + 1023) << 52, jnp.float64)
+
+
+def to_state(x: Array) -> Array:
+    """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
+    return jnp.where(jnp.abs(x) < rules.TINY, 0.0, x).astype(jnp.float32)
+
+
+# --- layers ---------------------------------------------------------------------------------------------------------
+
+
+def inputs(images: Array) -> Array:
+    """uint8 [B, H, W] -> float64 [1, H, W, B]."""
+    return (images.astype(jnp.float64) * rules.SCALE - rules.SHIFT).transpose(1, 2, 0)[None]
+
+
+@jax.custom_vjp
+def conv(x: Array, kernel: Array, bias: Array) -> Array:
+    """Valid convolution with bias; see reference.conv."""
+    return _conv(x, kernel, bias)[0]
+
+
+def _conv(x: Array, kernel: Array, bias: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    terms = kernel[..., 0].size + 1
+    rounded, ones = _inputs(x, (0, 1, 2), terms)
+    weights, biases = _weights(kernel, bias, terms)
+    height, width, _, outputs = kernel.shape
+    product = weights.reshape(-1, outputs).T @ patches(rounded, height, width)
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    return product.reshape(outputs, rows, columns, -1) + ones * biases[:, None, None, None], (x, kernel, bias)
+
+
+def _conv_gradients(residuals: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, Array, Array]:
+    x, kernel, bias = residuals
+    height, width, inputs, outputs = kernel.shape
+    terms = kernel[:, :, 0].size
+    each = round_to_grid(gradient, exponent(gradient, (0, 1, 2)), operand_bits(terms))
+    weights, _ = _weights(kernel, bias, terms)
+    padded = jnp.pad(each, ((0, 0), (height - 1, height - 1), (width - 1, width - 1), (0, 0)))
+    flipped = weights[::-1, ::-1].transpose(2, 0, 1, 3).reshape(inputs, -1)
+    x_gradient = (flipped @ patches(padded, height, width)).reshape(x.shape)
+
+    terms = gradient[0].size
+    whole = round_to_grid(gradient, exponent(gradient, (0, 1, 2, 3)), operand_bits(terms))
+    rounded, ones = _inputs(x, (0, 1, 2, 3), terms)
+    kernel_gradient = patches(rounded, height, width) @ whole.reshape(outputs, -1).T
+    bias_gradient = (whole * ones).sum((1, 2, 3))
+    return x_gradient, to_state(kernel_gradient.reshape(kernel.shape)), to_state(bias_gradient)
+
+
+conv.defvjp(_conv, _conv_gradients)
+
+
+def patches(x: Array, height: int, width: int) -> Array:
+    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], in the order of a kernel."""
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    shifted = [x[:, i : i + rows, j : j + columns] for i in range(height) for j in range(width)]
+    return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)
+
+
+def dense(x: Array, kernel: Array, bias: Array) -> Array:
+    """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
+    return conv(x.T[:, None, None], kernel[None, None], bias)[:, 0, 0].T
+
+
+def _inputs(x: Array, axes: tuple[int, ...], terms: int) -> tuple[Array, Array]:
+    e = jnp.maximum(exponent(x, axes), 1)
+    bits = operand_bits(terms)
+    return round_to_grid(x, e, bits), round_to_grid(jnp.ones(e.shape), e, bits)
+
+
+def _weights(kernel: Array, bias: Array, terms: int) -> tuple[Array, Array]:
+    kernel, bias = kernel.astype(jnp.float64), bias.astype(jnp.float64)
+    e = jnp.maximum(exponent(kernel, (0, 1, 2, 3)).reshape(1), exponent(bias, (0,)))
+    bits = operand_bits(terms)
+    return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
+
+
+def max_pool(x: Array) -> Array:
+    """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
+    channels, height, width, batch = x.shape
+    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
+    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
+
+
+def _first_max(a: Array, b: Array) -> Array:
+    return jnp.where(a >= b, a, b)
+
+
+# --- loss -----------------------------------------------------------------------------------------------------------
+
+
+@jax.custom_vjp
+def softmax_cross_entropy(logits: Array, labels: Array) -> Array:
+    """The loss of each sample, float64 [B], of logits [B, N] and labels int32 [B]; see reference."""
+    return _softmax_cross_entropy(logits, labels)[0]
+
+
+def _softmax_cross_entropy(logits: Array, labels: Array) -> tuple[Array, Array]:
+    coarse, fine = map(jnp.asarray, rules.exp_tables())
+    distance = logits.max(1, keepdims=True) - logits
+    steps = _round(jnp.minimum(distance, rules.EXP_END) * 2.0**rules.EXP_BITS).astype(jnp.int64)
+    steps = jnp.minimum(steps, 2 ** (2 * rules.EXP_SPLIT) - 1)
+    product = coarse[steps >> rules.EXP_SPLIT] * fine[steps & (2**rules.EXP_SPLIT - 1)]
+    powers = _round(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
+    total = powers.sum(1, keepdims=True)
+    own = jnp.arange(logits.shape[1]) == labels[:, None]
+    shares = _round(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
+    gradient = shares - own
+
+    coarse, fine = map(jnp.asarray, rules.log_tables(logits.shape[1]))
+    index = jnp.floor(total * 2.0**rules.LOG_COARSE_BITS)
+    ratio = total / (index * 2.0**-rules.LOG_COARSE_BITS)
+    rest = _round((ratio - 1) * 2.0**rules.LOG_FINE_BITS).astype(jnp.int64)
+    log_total = coarse[index.astype(jnp.int64) - 2**rules.LOG_COARSE_BITS] + fine[rest]
+    on_grid = _round(distance * 2.0**rules.LOSS_BITS) * 2.0**-rules.LOSS_BITS
+    return log_total[:, 0] + jnp.where(own, on_grid, 0.0).sum(1), gradient
+
+
+def _softmax_cross_entropy_gradients(own: Array, gradient: Array) -> tuple[Array, None]:
+    return gradient[:, None] * own, None
+
+
+softmax_cross_entropy.defvjp(_softmax_cross_entropy, _softmax_cross_entropy_gradients)
+
+
+def _round(x: Array) -> Array:
+    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def mean_loss(logits: Array, labels: Array) -> Array:
+    """The mean over the batch, float64: an exact sum, times 1 / B."""
+    return total_loss(logits, labels) * (1.0 / len(labels))
+
+
+def total_loss(logits: Array, labels: Array) -> Array:
+    """The sum over the batch, float64, exact."""
+    return softmax_cross_entropy(logits, labels).sum()
+
+
+# --- optimizers -----------------------------------------------------------------------------------------------------
+
+
+def optimizer(params: Params) -> "_Sgd | _Adam":
+    """SGD with momentum, or Adam; see reference.sgd and reference.adam."""
+    return (_Adam if params.optimizer == "adam" else _Sgd)(params)
+
+
+class _Sgd:
+    def __init__(self, params: Params) -> None:
+        self.rate, self.decay = rules.as_float32(params.learning_rate), rules.as_float32(params.momentum)
+
+    def init(self, weights: dict[str, Array]) -> optax.TraceState:
+        return optax.TraceState(jax.tree.map(jnp.zeros_like, weights))
+
+    def update(self, weights, slots, gradients):
+        momenta = {
+            name: to_state(self.decay * _double(slots.trace[name]) + gradient) for name, gradient in gradients.items()
+        }
+        weights = {name: to_state(weight - self.rate * _double(momenta[name])) for name, weight in weights.items()}
+        return weights, optax.TraceState(momenta)
+
+
+class _Adam:
+    def __init__(self, params: Params) -> None:
+        self.rate = rules.as_float32(params.learning_rate)
+
+    def init(self, weights: dict[str, Array]) -> optax.ScaleByAdamState:
+        zeros = jax.tree.map(jnp.zeros_like, weights)
+        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, jax.tree.map(jnp.copy, zeros))
+
+    def update(self, weights, slots, gradients):
+        corrections = jnp.asarray(rules.adam_corrections())
+        correction = corrections[jnp.minimum(slots.count, len(corrections) - 1)]
+        first, second, updated = {}, {}, {}
+        for name, weight in weights.items():
+            g = _double(gradients[name])
+            first[name] = to_state(rules.BETA1 * _double(slots.mu[name]) + (1 - rules.BETA1) * g)
+            square = _double(to_state(g * g))
+            second[name] = to_state(rules.BETA2 * _double(slots.nu[name]) + (1 - rules.BETA2) * square)
+            root = jnp.sqrt(_double(second[name]) * correction[1])
+            step = to_state(_double(first[name]) * correction[0] / (root + rules.EPSILON))
+            updated[name] = to_state(weight - self.rate * _double(step))
+        return updated, optax.ScaleByAdamState(slots.count + 1, first, second)
+
+
+def _double(x: Array) -> Array:
+    return x.astype(jnp.float64)
+
+
+# --- self-check -----------------------------------------------------------------------------------------------------
+
+
+def self_check() -> None:
+    """ReproError if this library's matrix product is not exact on integers, on this device."""
+    images, kernel, expected, kernel_gradient, images_gradient = rules.check_case()
+    x = jnp.asarray(images.transpose(3, 1, 2, 0), jnp.float64)
+    k = jnp.asarray(kernel, jnp.float64)
+    y = (k.reshape(-1, 20).T @ patches(x, 5, 5)).reshape(20, 8, 8, -1)
+    rules.check("JAX's matrix product", np.asarray(y).transpose(3, 1, 2, 0), expected)
+    sign = jnp.sign(y)
+    dk = (patches(x, 5, 5) @ sign.reshape(20, -1).T).reshape(k.shape)
+    rules.check("JAX's matrix product", np.asarray(dk), kernel_gradient)
+    padded = jnp.pad(sign, ((0, 0), (4, 4), (4, 4), (0, 0)))
+    dx = (k[::-1, ::-1].transpose(2, 0, 1, 3).reshape(10, -1) @ patches(padded, 5, 5)).reshape(x.shape)
+    rules.check("JAX's matrix product", np.asarray(dx).transpose(3, 1, 2, 0), images_gradient)
