@@ -35,8 +35,8 @@ def shut_out() -> dict[str, str]:
 
 
 def _threads(params: Params) -> dict[str, str]:
-    # A thread that waits for another soon gives up its core. Spinning as long as GNU OpenMP does by default takes a fifth
-    # less time where nothing else runs, and several times as much where a core is shared.
+    # A thread that waits for another soon gives up its core. Spinning as long as GNU OpenMP does by default takes a
+    # fifth less time where nothing else runs, and several times as much where a core is shared.
     count = str(params.threads)
     return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": "1000"}
 
