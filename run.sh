@@ -9,14 +9,13 @@ readonly TASKS=(download "${FRAMEWORKS[@]}")
 
 usage() {
   cat <<'USAGE'
-./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug] [--multirun|-m]
+./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
   --debug         show the traceback of an error
-  --multirun, -m  a Hydra sweep: params.seed=1,2,3
 
 Exit codes: 0 done; 1 failed; 2 wrong usage or configuration.
 USAGE
@@ -78,9 +77,9 @@ for argument in "$@"; do
   case $argument in
     --workspace=*) workspace=${argument#--workspace=} ;;
     --workspace) stop 2 "--workspace has no value; write --workspace=DIR" ;;
-    --debug | --multirun | -m) arguments+=("$argument") ;;
+    --debug) arguments+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
-    -*) stop 2 "unknown option '$argument'; the options are --workspace=DIR --debug --multirun (see ./run.sh --help)" ;;
+    -*) stop 2 "unknown option '$argument'; the options are --workspace=DIR and --debug (see ./run.sh --help)" ;;
     ?*=*) arguments+=("$argument") ;;
     *) stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1" ;;
   esac

@@ -5,6 +5,7 @@ Nothing of a framework is loaded before this is done, so a mistake costs no wait
 
 import difflib
 import math
+import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -97,7 +98,7 @@ RANGES: dict[str, tuple[int, int | None]] = {
 
 def folder(workspace: Path) -> Path:
     """The folder whose `train.yaml` counts: the workspace, or the copy that comes with the code."""
-    return workspace if (workspace / f"{NAME}.yaml").is_file() else BAKED
+    return workspace if os.path.lexists(workspace / f"{NAME}.yaml") else BAKED
 
 
 def compose_config(workspace: Path, overrides: list[str]) -> Config:
