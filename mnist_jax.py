@@ -64,53 +64,6 @@ class Layer(nn.Module):
         return kernel, self.param("bias", nn.initializers.zeros, self.shape[-1:])
 
 
-class Native:
-    """JAX's own arithmetic, float32."""
-
-    @staticmethod
-    def inputs(images: Array) -> Array:
-        return ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
-
-    @staticmethod
-    def conv(x: Array, kernel: Array, bias: Array) -> Array:
-        y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
-        return y + bias[:, None, None, None]
-
-    @staticmethod
-    def dense(x: Array, kernel: Array, bias: Array) -> Array:
-        return x @ kernel + bias
-
-    @staticmethod
-    def max_pool(x: Array) -> Array:
-        return max_pool(x)
-
-    @staticmethod
-    def mean_loss(logits: Array, labels: Array) -> Array:
-        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-
-    @staticmethod
-    def total_loss(logits: Array, labels: Array) -> Array:
-        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
-
-    @staticmethod
-    def optimizer(params: Params) -> "Optax":
-        """SGD with momentum, or Adam."""
-        if params.optimizer == "adam":
-            return Optax(optax.adam(params.learning_rate))
-        return Optax(optax.sgd(params.learning_rate, params.momentum))
-
-
-class Optax:
-    """One of Optax' optimizers."""
-
-    def __init__(self, transformation: optax.GradientTransformation) -> None:
-        self.init, self.transform = transformation
-
-    def update(self, weights, slots, gradients):
-        updates, slots = self.transform(gradients, slots)
-        return optax.apply_updates(weights, updates), slots
-
-
 def convolve(x: Array, kernel: Array) -> Array:
     """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]."""
     return lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("CHWN", "HWIO", "CHWN"))
@@ -159,6 +112,51 @@ def max_pool(x: Array) -> Array:
 
 def _first_max(a: Array, b: Array) -> Array:
     return jnp.where(a >= b, a, b)
+
+
+class Native:
+    """JAX's own arithmetic, float32."""
+
+    max_pool = staticmethod(max_pool)
+
+    @staticmethod
+    def inputs(images: Array) -> Array:
+        return ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
+
+    @staticmethod
+    def conv(x: Array, kernel: Array, bias: Array) -> Array:
+        y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
+        return y + bias[:, None, None, None]
+
+    @staticmethod
+    def dense(x: Array, kernel: Array, bias: Array) -> Array:
+        return x @ kernel + bias
+
+    @staticmethod
+    def mean_loss(logits: Array, labels: Array) -> Array:
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    @staticmethod
+    def total_loss(logits: Array, labels: Array) -> Array:
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
+
+    @staticmethod
+    def optimizer(params: Params) -> "Optax":
+        """SGD with momentum, or Adam."""
+        if params.optimizer == "adam":
+            return Optax(optax.adam(params.learning_rate))
+        return Optax(optax.sgd(params.learning_rate, params.momentum))
+
+
+class Optax:
+    """One of Optax' optimizers."""
+
+    def __init__(self, transformation: optax.GradientTransformation) -> None:
+        self.init, self.transform = transformation
+
+    def update(self, weights, slots, gradients):
+        updates, slots = self.transform(gradients, slots)
+        return optax.apply_updates(weights, updates), slots
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------

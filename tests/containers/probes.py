@@ -110,15 +110,19 @@ class Confinement:
 CONFINED = Confinement(capabilities=0, interfaces={"lo"}, root_is_read_only=True)
 
 
-def confinement_of_training(process: subprocess.Popen[str]) -> Confinement:
-    """How the Python is confined that a running command has started, itself or through an engine's daemon."""
+def confinement_of_training(process: subprocess.Popen[str], workspace: Path) -> Confinement:
+    """How the Python is confined that a running command has started, itself or through an engine's daemon.
+
+    Of all trainings in containers on this machine it is the one that has this workspace mounted.
+    """
     while process.poll() is None:
         for candidate in psutil.process_iter(["cmdline"]):
             words = candidate.info["cmdline"] or []
             # run.sh's last words in an image, and no process but the Python itself.
             if words[1:5] == ["-P", "-s", "-m", "repro"] and words[0].startswith("/opt/repro/.venv/"):
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    return Confinement.of(candidate.pid)
+                    if f"{workspace} /" in Path(f"/proc/{candidate.pid}/mountinfo").read_text():
+                        return Confinement.of(candidate.pid)
     raise AssertionError(f"no training was seen: {process.communicate()[0]}")
 
 

@@ -24,7 +24,7 @@ def test_fingerprint_of_the_host(
     command = ["singularity", "run", "--containall", "--pwd", "/", "--nv", "--net", "--network", "none",
                "--bind", f"{short}:/workspace", str(sif), framework, "--workspace=/workspace"]  # fmt: skip
     with caller.start(command, poisoned_home, more) as process:
-        assert probes.confinement_of_training(process) == probes.CONFINED
+        assert probes.confinement_of_training(process, short) == probes.CONFINED
         output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
     assert process.returncode == 0, output
     assert probes.fingerprint_of(output) == on_host(framework)
@@ -47,7 +47,7 @@ def test_holds_the_files_and_packages_of_the_docker_image(sif: Path, image: str,
     command = ["singularity", "exec", "--containall", "--pwd", "/", str(sif), "sh", "-c", probes.LISTING]
     lines = caller.run(command, Path("/")).splitlines()
     listed = [line for line in lines if line.startswith(".venv") or "  ./" in line]  # the engine has words of its own
-    assert len(listed) > 100
+    assert len(listed) > 50
     assert sorted(listed) == sorted(probes.listing_of_image(image))
 
 

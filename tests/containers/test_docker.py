@@ -34,7 +34,7 @@ def test_fingerprint_of_the_host(
     home = [f"--volume={poison}:/poison:ro", f"--volume={poison}:/home/.local/lib/python3.11/site-packages:ro"]
     options = (*poisoned, *home, "--env=HOME=/home")
     with docker_run(image, short, framework, "--workspace=/workspace", options=options) as process:
-        assert probes.confinement_of_training(process) == probes.CONFINED
+        assert probes.confinement_of_training(process, short) == probes.CONFINED
         output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
     assert process.returncode == 0, output
     assert probes.fingerprint_of(output) == on_host(framework)

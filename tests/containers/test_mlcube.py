@@ -47,7 +47,7 @@ class TestDocker:
     ) -> None:  # fmt: skip
         probes.give(short, root.uid, root.gid)
         with root.start(command(mlcube, "docker", framework, short), mlcube.parent, poisoned) as process:
-            assert probes.confinement_of_training(process) == probes.CONFINED
+            assert probes.confinement_of_training(process, short) == probes.CONFINED
             output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
         assert process.returncode == 0, output
         assert probes.fingerprint_of(output) == on_host(framework)
@@ -82,7 +82,7 @@ class TestSingularity:
     ) -> None:  # fmt: skip
         more = poisoned | {"CUDA_VISIBLE_DEVICES": "0,1"}
         with caller.start(command(mlcube, "singularity", framework, short), mlcube.parent, more) as process:
-            assert probes.confinement_of_training(process) == probes.CONFINED
+            assert probes.confinement_of_training(process, short) == probes.CONFINED
             output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
         assert process.returncode == 0, output
         assert probes.fingerprint_of(output) == on_host(framework)
