@@ -5,19 +5,25 @@ set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
 readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}")
+readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare)
+readonly TAKE_PATHS=(compare) # tasks whose arguments are files or folders
 
 usage() {
   cat <<'USAGE'
 ./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
+./run.sh compare A B [--narrow] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
+                  verify                      ask "will I get this again?" on this machine, and answer with evidence
+                                              [questions=threads,workers] [frameworks=jax] [numerics=portable]
+  compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
+  --narrow        rerun the steps where they part, to name the operation where it starts
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
   --debug         show the traceback of an error
 
-Exit codes: 0 done; 1 failed; 2 wrong usage or configuration.
+Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare).
 USAGE
 }
 
@@ -78,19 +84,28 @@ for argument in "$@"; do
     --workspace=*) workspace=${argument#--workspace=} ;;
     --workspace) stop 2 "--workspace has no value; write --workspace=DIR" ;;
     --debug) arguments+=("$argument") ;;
+    --narrow) [[ $task == compare ]] || stop 2 "--narrow belongs to compare, not to $task"; arguments+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     -*) stop 2 "unknown option '$argument'; the options are --workspace=DIR and --debug (see ./run.sh --help)" ;;
-    ?*=*) arguments+=("$argument") ;;
-    *) stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1" ;;
+    ?*) [[ $argument == ?*=* ]] || is_one_of "$task" "${TAKE_PATHS[@]}" ||
+      stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1"
+      arguments+=("$argument") ;;
+    *) stop 2 "an argument is empty; leave it out" ;;
   esac
 done
-[[ -n $workspace ]] || stop 2 "no workspace; say where data and results lie with --workspace=DIR"
-[[ -d $workspace ]] || stop 2 "workspace '$workspace' is not a folder; make it first, or correct --workspace"
-absolute=$(cd -- "$workspace" 2>/dev/null && pwd) || stop 2 "workspace '$workspace' cannot be entered; check its permissions"
+if [[ $task == compare ]]; then
+  [[ -z $workspace ]] || stop 2 "compare takes two runs' folders, no --workspace"
+else
+  [[ -n $workspace ]] || stop 2 "no workspace; say where data and results lie with --workspace=DIR"
+  [[ -d $workspace ]] || stop 2 "workspace '$workspace' is not a folder; make it first, or correct --workspace"
+  absolute=$(cd -- "$workspace" 2>/dev/null && pwd) || stop 2 "workspace '$workspace' cannot be entered; check its permissions"
+  arguments=("--workspace=$absolute" "${arguments[@]}")
+  export WORKSPACE_PATH=$absolute
+fi
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
 candidates=("$task")
-[[ $task == download ]] && candidates=("${FRAMEWORKS[@]}") # any environment will do: it holds what all of them share
+is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}") # any will do: it holds what all of them share
 environment=
 for name in "${candidates[@]}"; do
   if [[ -e $root/.venv/$name/installed ]]; then # install.sh writes it last
@@ -103,8 +118,10 @@ done
 
 shut_out
 settle_home
-export WORKSPACE_PATH=$absolute LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
+# `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
+read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-$environment/bin/python}"
 # -P keeps the current folder out of the import path, -s the user's ~/.local.
-exec "$environment/bin/python" -P -s -m repro "$task" --workspace="$absolute" "${arguments[@]}"
+exec "${python[@]}" -P -s -m repro "$task" "${arguments[@]}"

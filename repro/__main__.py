@@ -1,4 +1,4 @@
-"""The command line behind run.sh: python -m repro TASK --workspace=DIR [KEY=VALUE ...] [--debug]."""
+"""The command line behind run.sh: python -m repro TASK --workspace=DIR [KEY=VALUE ...] [--debug], and compare A B."""
 
 import importlib
 import logging
@@ -9,21 +9,16 @@ from pathlib import Path
 from repro import config, data, environment
 from repro.errors import ReproError, UsageError
 
-TRAINING = ("pytorch", "tensorflow", "jax")
-TASKS = ("download", *TRAINING)
+TASKS = ("download", *config.FRAMEWORKS, "verify", "compare")
+NOT_REPRODUCIBLE = 3
+SHORT = ("questions", "frameworks", "numerics")  # keys of `verify` that may be given without its name
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one task and returns the exit code: 0 done, 1 failed, 2 wrong usage or configuration."""
+    """Runs one task; the exit code: 0 done, 1 failed, 2 wrong usage or configuration, 3 not reproducible."""
     debug = "--debug" in arguments
     try:
-        task, workspace, overrides = parse([argument for argument in arguments if argument != "--debug"])
-        os.environ["WORKSPACE_PATH"] = str(workspace)
-        checked = config.compose_config(workspace, overrides)
-        if task == "download":
-            download(checked)
-        else:
-            train(task, workspace, overrides, checked)
+        return run([argument for argument in arguments if argument != "--debug"])
     except ReproError as error:
         if debug:
             raise
@@ -47,6 +42,21 @@ def main(arguments: list[str]) -> int:
         first = (str(error).strip().splitlines() or [""])[0]
         print(f"error: {type(error).__name__}: {first} (--debug shows where)", file=sys.stderr)
         return 1
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the task that the arguments name; its exit code where it ends well, or finds two runs to differ."""
+    if arguments[:1] == ["compare"]:
+        return compare(arguments[1:])
+    task, workspace, overrides = parse(arguments)
+    os.environ["WORKSPACE_PATH"] = str(workspace)
+    checked = config.compose_config(workspace, overrides)
+    if task == "verify":
+        return verify(workspace, overrides, checked)
+    if task == "download":
+        download(checked)
+    else:
+        train(task, workspace, overrides, checked)
     return 0
 
 
@@ -65,7 +75,41 @@ def parse(arguments: list[str]) -> tuple[str, Path, list[str]]:
     workspace = Path(workspaces[0].removeprefix("--workspace=")).absolute()
     if not workspace.is_dir():
         raise UsageError(f"--workspace={workspace}: there is no such folder; make it first")
+    if arguments[0] == "verify":
+        overrides = [_of_verify(override) for override in overrides]
     return arguments[0], workspace, overrides
+
+
+def _of_verify(override: str) -> str:
+    """`questions=threads,workers` -> `verify.questions=[threads,workers]`."""
+    key, value = override.split("=", 1)
+    return f"verify.{key}=[{value.strip('[]')}]" if key in SHORT else override
+
+
+def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int:
+    """Asks the questions, prints the answers, and returns the exit code."""
+    from repro.console import log_to_console
+    from repro.verify import Verification, summary
+
+    data.load(checked.data, Path(checked.output.data_path))
+    log_to_console()
+    content, exit_code = Verification(checked, workspace, overrides)()
+    print(summary(content), flush=True)
+    return exit_code
+
+
+def compare(arguments: list[str]) -> int:
+    """Says where and why two runs part; the exit code is 0 if they are the same, 3 if not."""
+    from repro import compare
+
+    folders = [Path(argument) for argument in arguments if argument != "--narrow"]
+    if len(folders) != 2:
+        raise UsageError(f"compare: two runs' folders must be given, not {len(folders)}: ./run.sh compare A B")
+    a, b = (compare.read(folder) for folder in folders)
+    compare.check_comparable(a, b)
+    difference = compare.first_difference(a, b)
+    print(compare.told(a, b, difference), flush=True)
+    return NOT_REPRODUCIBLE if difference else 0
 
 
 def download(checked: config.Config) -> None:

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
+from repro import questions
 from repro.errors import UsageError
 
 NAME = "train"
@@ -25,6 +26,15 @@ CHOICES = {
     "params.numerics": ("fast", "deterministic", "portable"),
     "params.device": ("auto", "cpu", "gpu"),
     "data.dataset": ("mnist", "fashion_mnist"),
+}
+
+FRAMEWORKS = ("pytorch", "tensorflow", "jax")
+
+# Of lists, each element must be one of these.
+MEMBERS = {
+    "verify.questions": ("all", "everything", *questions.NAMES),
+    "verify.frameworks": FRAMEWORKS,
+    "verify.numerics": CHOICES["params.numerics"],
 }
 
 TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
@@ -48,6 +58,7 @@ class Params:
     threads: int = 2
     max_steps: int | None = None
     checkpoint_steps: int | None = None
+    trace_steps: int | None = None
     resume: str = "never"
 
 
@@ -70,16 +81,30 @@ class Output:
 
 
 @dataclass
+class Verify:
+    """What `verify` asks, and of what; `train.yaml` says what each key means."""
+
+    questions: list[str] = field(default_factory=lambda: ["all"])
+    frameworks: list[str] = field(default_factory=lambda: list(FRAMEWORKS))
+    numerics: list[str] = field(default_factory=lambda: ["deterministic"])
+    steps: int = 100
+    docker_image: str = "repro:0.1.0"
+    sif: str = "repro.sif"
+    others: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
 class Config:
     """The whole of `train.yaml`, Hydra's own part apart."""
 
     params: Params = field(default_factory=Params)
     data: Data = field(default_factory=Data)
     output: Output = field(default_factory=Output)
+    verify: Verify = field(default_factory=Verify)
     environment: dict[str, str] = field(default_factory=dict)
 
 
-SECTIONS = {"params": Params, "data": Data, "output": Output}
+SECTIONS = {"params": Params, "data": Data, "output": Output, "verify": Verify}
 KEYS = [f"{name}.{key.name}" for name, section in SECTIONS.items() for key in fields(section)]
 
 # (smallest, largest) allowed; None: no bound.
@@ -93,6 +118,8 @@ RANGES: dict[str, tuple[int, int | None]] = {
     "params.threads": (1, 1024),
     "params.max_steps": (1, None),
     "params.checkpoint_steps": (1, None),
+    "params.trace_steps": (1, None),
+    "verify.steps": (10, None),
 }
 
 
@@ -146,6 +173,12 @@ def check(composed: DictConfig) -> Config:
     for key, choices in CHOICES.items():
         if _value(config, key) not in choices:
             raise UsageError(f"configuration: {key}={_value(config, key)}: must be one of {', '.join(choices)}")
+    for key, members in MEMBERS.items():
+        given = _value(config, key)
+        other = [name for name in given if name not in members]
+        if other or not given or len(set(given)) < len(given):
+            value = "[" + ",".join(given) + "]"
+            raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")
     for key, (low, high) in RANGES.items():
         value = _value(config, key)
         if value is not None and (value < low or (high is not None and value > high)):

@@ -42,8 +42,7 @@ def record(
         "config": asdict(config),
         "framework": facts,
         "versions": {"python": platform.python_version()} | _versions(),
-        "cpu": _cpu(),
-        "gpu": _gpu(),
+        **machine(),
         "thread_pools": [{k: p.get(k) for k in ("internal_api", "version", "num_threads")} for p in threadpool_info()],
         "environment": environment.deciding(),
         "shut_out": environment.shut_out(),
@@ -56,6 +55,11 @@ def record(
             "final_weights": None,
         },
     }
+
+
+def machine() -> dict[str, Any]:
+    """This machine's CPU and GPUs."""
+    return {"cpu": _cpu(), "gpu": _gpu()}
 
 
 def write(folder: Path, content: dict[str, object]) -> None:

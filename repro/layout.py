@@ -5,6 +5,8 @@ flattened in the order (height, width, channel). A trainer converts to its frame
 checkpoint written by one framework resumes in another.
 """
 
+import numpy as np
+
 WEIGHTS: dict[str, tuple[int, ...]] = {
     "conv1.kernel": (5, 5, 1, 10),
     "conv1.bias": (10,),
@@ -38,3 +40,8 @@ def fan_in(weight: str) -> int:
     for size in inputs:
         product *= size
     return product
+
+
+def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights alone, without the optimizer's slots: what the fingerprint is of."""
+    return {name: array for name, array in state.items() if "/" not in name and name != ADAM_COUNT}

@@ -19,6 +19,7 @@ from repro.data import Dataset
 from repro.errors import ReproError
 from repro.files import write_atomically
 from repro.fingerprint import fingerprint
+from repro.trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Run:
         self.models = Path(self.config.output.model_path) / self.task
         facts = self.trainer.facts()
         self.deciding = config.deciding(self.config, facts["device"])
+        self.trace = Trace(self.folder)
         log.info(
             "%s %s on the %s, %d threads, %s, %s, seed %d", facts["framework"], facts["version"],
             str(facts["device"]).upper(), facts["threads"], params.numerics, self.config.data.dataset, params.seed,
@@ -81,14 +83,14 @@ class Run:
         initial = randomness.initial_state(self.config.params.seed, self.config.params.optimizer)
         epochs = math.ceil(self.last_step / self.steps_per_epoch)
         record = experiment.record(
-            self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(weights_of(initial))
+            self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(layout.weights_of(initial))
         )
         experiment.write(self.folder, record)
         self._start(initial)
         with progress() as bar:
             for epoch in range(self.step // self.steps_per_epoch + 1, epochs + 1):
                 self._epoch(epoch, bar)
-        final = fingerprint(weights_of(self.trainer.state()))
+        final = fingerprint(layout.weights_of(self.trainer.state()))
         record["sha256"]["final_weights"] = final
         experiment.write(self.folder, record)
         return final
@@ -110,6 +112,7 @@ class Run:
         self.run, self.step, self.metrics, self.seconds = record.run, record.step, record.metrics, record.seconds
         self.trainer.load_state(state)
         self._write_metrics()
+        self._trace(start=True)
 
     def _resume_from(self) -> Checkpoint | None:
         resume = self.config.params.resume
@@ -129,8 +132,10 @@ class Run:
         while self.step < end:
             started = time.perf_counter()
             stop = self._next_stop(end)
-            self.losses.extend(self._steps(order, bits, self.step - first, stop - first).tolist())
+            losses = self._steps(order, bits, self.step - first, stop - first)
             self.seconds += time.perf_counter() - started
+            self.losses.extend(losses.tolist())
+            self.trace.saw(losses)
             self.step = stop
             bar.update(shown, completed=stop - first)
             if not math.isfinite(self.losses[-1]):  # before a checkpoint takes the place of the last good one
@@ -138,18 +143,21 @@ class Run:
                     f"training: the loss is {self.losses[-1]} at step {stop}; "
                     f"params.learning_rate={params.learning_rate} may be too large"
                 )
-            if params.checkpoint_steps and stop % params.checkpoint_steps == 0 and stop < end:
-                self._save()
+            if stop < end:
+                if params.checkpoint_steps and stop % params.checkpoint_steps == 0:
+                    self._save()
+                self._trace()
             if stop % params.log_interval == 0:
                 log.info("%s  step %d  loss %.4f", name, stop, self.losses[-1])
         bar.remove_task(shown)
         self._finish_epoch(epoch, name, whole=end == first + self.steps_per_epoch)
 
     def _next_stop(self, end: int) -> int:
-        """The step at which the next call returns: for a checkpoint, a log line, or because it is long enough."""
+        """The step at which the next call returns: for a checkpoint, a trace, a log line, or as it is long."""
         params = self.config.params
-        intervals = [params.log_interval, *([params.checkpoint_steps] if params.checkpoint_steps else [])]
-        return min(end, self.step + STEPS_PER_CALL, *((self.step // every + 1) * every for every in intervals))
+        intervals = [params.log_interval, params.checkpoint_steps, params.trace_steps]
+        ends = [(self.step // every + 1) * every for every in intervals if every]
+        return min(end, self.step + STEPS_PER_CALL, *ends)
 
     def _steps(self, order: np.ndarray, bits: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Steps [start, stop) of an epoch. Its last batch may be smaller, and is then a call of its own."""
@@ -175,7 +183,7 @@ class Run:
             "test_accuracy": correct / total,
             "train_seconds": self.seconds,
             "test_seconds": time.perf_counter() - started,
-            "fingerprint": fingerprint(weights_of(self.trainer.state())),
+            "fingerprint": fingerprint(layout.weights_of(self.trainer.state())),
         }
         log.info(
             "%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, row["train_loss"], test_loss,
@@ -187,6 +195,7 @@ class Run:
         else:  # a run that resumes from here goes on in the epoch, so its line is not the epoch's
             self._write_metrics(row)
         self._save()
+        self._trace()
 
     def _mean_loss(self) -> float:
         """Over the samples of the epoch so far; an exactly rounded sum, so that no order of adding matters."""
@@ -195,16 +204,19 @@ class Run:
         return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)
 
     def _save(self) -> None:
+        current = self._checkpoint()
+        path = checkpoint.save(self.models, current)
+        checkpoint.remove_superseded(self.models, path, current.record)
+
+    def _trace(self, start: bool = False) -> None:
+        every = self.config.params.trace_steps
+        if every and (start or self.step % every == 0 or self.step == self.last_step):
+            self.trace.add(self._checkpoint())
+
+    def _checkpoint(self) -> Checkpoint:
         record = Record(self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds)
-        losses = np.array(self.losses, np.float32)
-        path = checkpoint.save(self.models, Checkpoint(self.trainer.state(), losses, record))
-        checkpoint.remove_superseded(self.models, path, record)
+        return Checkpoint(self.trainer.state(), np.array(self.losses, np.float32), record)
 
     def _write_metrics(self, *unfinished: dict) -> None:
         lines = "".join(json.dumps(row) + "\n" for row in [*self.metrics, *unfinished])
         write_atomically(self.folder / "metrics.jsonl", lines.encode())
-
-
-def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights alone, without the optimizer's slots: what the fingerprint is of."""
-    return {name: state[name] for name in layout.WEIGHTS}

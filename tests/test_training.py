@@ -136,7 +136,7 @@ def test_every_epoch_visits_every_sample_in_its_order(workspace: Workspace):
 
 def test_what_a_run_leaves(workspace: Workspace):
     result, folder, trainer = workspace.run()
-    assert result == fingerprint(training.weights_of(trainer.state()))
+    assert result == fingerprint(layout.weights_of(trainer.state()))
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     keys = ["epoch", "step", "train_loss", "test_loss", "test_accuracy", "train_seconds", "test_seconds", "fingerprint"]
     assert [list(row) for row in rows] == [keys] * EPOCHS

@@ -1,0 +1,80 @@
+"""Which recorded facts about two runs differ, and which of them most likely explains other bits."""
+
+import fnmatch
+from dataclasses import dataclass
+from typing import Any
+
+# What experiment.json holds, most likely cause of other bits first, and why it can be one. A fact that fits no pattern
+# decides nothing, or follows from another one.
+REASONS = (
+    ("framework.framework", "frameworks add in different orders"),
+    ("framework.device", "a GPU adds in another order than a CPU"),
+    ("config.params.numerics", "other arithmetic"),
+    ("framework.device_name", "kernels are chosen by the GPU's model"),
+    ("gpu.*.mig", "a part of a GPU has fewer multiprocessors, and sums are split among those"),
+    ("framework.multiprocessors", "sums are split among multiprocessors"),
+    ("framework.threads", "sums are split among threads"),
+    ("config.params.threads", "sums are split among threads"),
+    ("framework.version", "kernels change between versions"),
+    ("versions.torch", "kernels change between versions"),
+    ("versions.tensorflow", "kernels change between versions"),
+    ("versions.jaxlib", "kernels and the compiler change between versions"),
+    ("versions.jax", "the compiled program changes between versions"),
+    ("cpu.architecture", "another instruction set, and other kernels"),
+    ("framework.instruction_set", "wider vectors split a sum into more parts"),
+    ("cpu.instruction_set", "wider vectors split a sum into more parts"),
+    ("environment.*", "this variable steers the framework or a library below it"),
+    ("config.environment.*", "this variable steers the framework or a library below it"),
+    ("cpu.vendor", "libraries choose kernels by vendor"),
+    ("cpu.model", "libraries choose kernels by the CPU's model, its caches included"),
+    ("framework.cud*", "kernels change between versions"),
+    ("versions.nvidia-*", "kernels change between versions"),
+    ("gpu.*.driver", "the driver compiles what a library ships as PTX"),
+    ("versions.*", "a package that the run stands on"),
+    ("thread_pools.*", "a mathematical library, its version or its threads"),
+    ("cpu.usable", "a library may size its thread pool, or its blocks, by the number of cores"),
+    ("config.params.num_workers", "the loader"),
+    ("container.*", "another C library or Python may come with the container"),
+    ("source.*", "another version of this project"),
+    ("config.params.resume", "one run was resumed"),
+    ("sha256.data.*", "other data"),
+    ("sha256.*", "other batches or initial weights"),
+)
+UNRELATED = ("sha256.final_weights", "environment.PYTHONPATH", "environment.PYTHONNOUSERSITE", "source.dirty")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A recorded fact in which two runs differ."""
+
+    fact: str
+    a: Any
+    b: Any
+    why: str
+
+
+def causes(a: dict[str, Any], b: dict[str, Any]) -> list[Cause]:
+    """The facts of two experiment.json in which they differ, most likely cause first."""
+    ours, theirs = _flat(a), _flat(b)
+    found = []
+    for fact in sorted(ours.keys() | theirs.keys()):
+        if ours.get(fact) == theirs.get(fact) or fact in UNRELATED:
+            continue
+        rank = next((i for i, (pattern, _) in enumerate(REASONS) if fnmatch.fnmatchcase(fact, pattern)), None)
+        if rank is not None:
+            found.append((rank, fact))
+    return [Cause(fact, ours.get(fact), theirs.get(fact), REASONS[rank][1]) for rank, fact in sorted(found)]
+
+
+def _flat(tree: Any, path: str = "") -> dict[str, Any]:
+    """The leaves of nested dicts and lists by their path: `framework.threads`, `gpu.0.model`."""
+    if isinstance(tree, dict):
+        items = list(tree.items())
+    elif isinstance(tree, list):
+        items = list(enumerate(tree))
+    else:
+        return {path: tree}
+    found: dict[str, Any] = {}
+    for key, value in items:
+        found |= _flat(value, f"{path}.{key}" if path else str(key))
+    return found
