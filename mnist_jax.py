@@ -19,6 +19,7 @@ from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.recorder import Recorder, in_order
 
 # --- the network --------------------------------------------------------------------------------------------------
 
@@ -207,6 +208,30 @@ class Trainer:
         loss, gradients = jax.value_and_grad(mean_loss)(weights)
         return *self.optimizer.update(weights, slots, gradients), loss
 
+    def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
+        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        images, labels, batches = self._source(batch[None])
+        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
+        forward, backward, gradients = ({name: np.array(result) for name, result in part.items()} for part in found)
+        return in_order(
+            {name: from_batch(result) for name, result in forward.items()},
+            {name: from_batch(result) for name, result in backward.items()},
+            gradients,
+        )
+
+    @partial(jax.jit, static_argnums=0)
+    def _inspect(self, weights, images, labels, keep):
+        def mean_loss(weights, taps):
+            recorder = Recorder(self.ops, taps)
+            network = Network(recorder)
+            logits = network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
+            return recorder.mean_loss(logits, labels), recorder.seen
+
+        _, shapes = jax.eval_shape(partial(mean_loss, taps=None), weights)
+        taps = jax.tree.map(lambda result: jnp.zeros(result.shape, result.dtype), shapes)
+        (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps)
+        return seen, results, gradients
+
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, self.params.batch_size_test
@@ -305,6 +330,11 @@ def choose_ops(params: Params):
 
 
 SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu")}
+
+
+def from_batch(array: np.ndarray) -> np.ndarray:
+    """Results of an operation, for images [C, H, W, B] -> the common [B, H, W, C]."""
+    return array.transpose(3, 1, 2, 0) if array.ndim == 4 else array
 
 
 class WorkerLoader:

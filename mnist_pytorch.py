@@ -14,6 +14,7 @@ from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.recorder import Recorder, in_order
 
 # --- the network --------------------------------------------------------------------------------------------------
 
@@ -114,6 +115,23 @@ class Trainer:
         loss.backward()
         self.optimizer.step()
         return loss.detach()
+
+    def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
+        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        images, labels, batches = self._source(batch[None])
+        indices, keep = (torch.from_numpy(array).to(self.device) for array in (batches[0], dropout_bits))
+        self.network.ops = recorder = Recorder(self.ops)
+        try:
+            loss = recorder.mean_loss(self.network(images[indices], keep), labels[indices])
+        finally:
+            self.network.ops = self.ops
+        results = {name: result for name, result in recorder.seen.items() if result.requires_grad}
+        gradients = torch.autograd.grad(loss, [*self.weights.values(), *results.values()])
+        return in_order(
+            {name: from_batch(result) for name, result in recorder.seen.items()},
+            {name: from_batch(part) for name, part in zip(results, gradients[len(self.weights) :], strict=True)},
+            {name: to_layout(part) for name, part in zip(self.weights, gradients, strict=False)},
+        )
 
     @torch.no_grad()
     def evaluate(self) -> tuple[float, int, int]:
@@ -221,6 +239,11 @@ def from_layout(array: np.ndarray) -> Tensor:
     """The inverse of to_layout."""
     axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}[array.ndim]
     return torch.from_numpy(np.ascontiguousarray(array)).permute(axes)
+
+
+def from_batch(tensor: Tensor) -> np.ndarray:
+    """Results of an operation, for images [B, C, H, W] -> the common [B, H, W, C]."""
+    return (tensor.permute(0, 2, 3, 1) if tensor.dim() == 4 else tensor).detach().cpu().numpy()
 
 
 class WorkerLoader:

@@ -12,6 +12,7 @@ from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.recorder import Recorder, in_order
 
 # --- the network --------------------------------------------------------------------------------------------------
 
@@ -126,6 +127,26 @@ class Trainer:
         gradients = tape.gradient(loss, list(self.weights.values()))
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
+
+    def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
+        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        images, labels, batches = self._source(batch[None])
+        with tf.device(self.device):
+            found = self._inspect(
+                tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
+            )
+        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
+
+    @tf.function(reduce_retracing=True)
+    def _inspect(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
+        self.network.ops = recorder = Recorder(self.ops)
+        try:
+            with tf.GradientTape() as tape:
+                loss = recorder.mean_loss(self.network(images, keep), labels)
+        finally:
+            self.network.ops = self.ops
+        results, gradients = tape.gradient(loss, (recorder.seen, self.weights))
+        return recorder.seen, {name: part for name, part in results.items() if part is not None}, gradients
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""

@@ -108,8 +108,12 @@ def compare(arguments: list[str]) -> int:
     a, b = (compare.read(folder) for folder in folders)
     compare.check_comparable(a, b)
     difference = compare.first_difference(a, b)
+    if difference and "--narrow" in arguments:
+        from repro.narrow import narrow
+
+        difference.operation = str(narrow(a, b, difference))
     print(compare.told(a, b, difference), flush=True)
-    return NOT_REPRODUCIBLE if difference else 0
+    return NOT_REPRODUCIBLE if difference and not difference.only_losses else 0
 
 
 def download(checked: config.Config) -> None:

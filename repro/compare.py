@@ -65,6 +65,8 @@ class Difference:
     """From `last_equal_step` on: step, and relative and ulps over all weights, or over the test loss."""
     causes: list[Cause] = field(default_factory=list)
     """Recorded facts in which the runs differ, most likely cause first."""
+    only_losses: bool = False
+    """The weights are the same; what training reported of them is not."""
     operation: str | None = None
     """Where it starts; `compare --narrow` finds it."""
 
@@ -151,8 +153,8 @@ def first_difference(a: RunFolder, b: RunFolder) -> Difference | None:
     loss_step = next((step for step in losses if a.trace.losses[step] != b.trace.losses[step]), None)
     if different is None and loss_step is None:
         return None
-    if different is None:  # the losses differ and the weights do not: the difference never reached them
-        different = loss_step
+    only_losses = different is None
+    different = loss_step if different is None else different
     assert different is not None
     per_epoch = math.ceil(TRAIN_SAMPLES / a.experiment["config"]["params"]["batch_size_train"])
     before = [step for step in steps if step < different]
@@ -161,6 +163,7 @@ def first_difference(a: RunFolder, b: RunFolder) -> Difference | None:
         step=different,
         last_equal_step=before[-1] if before else None,
         loss_step=loss_step,
+        only_losses=only_losses,
         causes=causes(a.experiment, b.experiment),
     )
     _measure(found, a, b)
@@ -241,6 +244,10 @@ def told(a: RunFolder, b: RunFolder, found: Difference | None) -> str:
         )
     since = f"equal after step {found.last_equal_step}" if found.last_equal_step is not None else "nothing equal before"
     lines = [f"differs: first seen after step {found.step}, in epoch {found.epoch} ({since})"]
+    if found.only_losses:
+        lines = [
+            "same: every fingerprint of weights that both wrote down is equal; only losses that were reported differ"
+        ]
     if found.loss_step is not None:
         x, y = (trace.loss_of(run.trace.losses[found.loss_step]) for run in (a, b))
         lines.append(f"  loss    other bits from step {found.loss_step}: {x:.9g} and {y:.9g}")

@@ -59,6 +59,7 @@ class Params:
     max_steps: int | None = None
     checkpoint_steps: int | None = None
     trace_steps: int | None = None
+    trace_operations: bool = False
     resume: str = "never"
 
 
@@ -189,6 +190,8 @@ def check(composed: DictConfig) -> Config:
         raise UsageError(f"configuration: params.learning_rate={params.learning_rate}: must be finite and above 0")
     if not 0 <= params.momentum < 1:
         raise UsageError(f"configuration: params.momentum={params.momentum}: must be at least 0 and below 1")
+    if params.trace_operations and params.trace_steps != 1:
+        raise UsageError("configuration: params.trace_operations=true: needs params.trace_steps=1")
     if not params.resume:
         raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
     return config

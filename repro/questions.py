@@ -56,8 +56,8 @@ ELSEWHERE = (
 
 def capped(label: str, framework: str, **environment: str) -> Plan:
     """A framework whose libraries are told to use narrower vectors than the CPU has."""
-    variables = ",".join(f'{name}: "{value}"' for name, value in environment.items())
-    return Plan(label, (f"environment={{{variables}}}",), framework=framework)
+    overrides = tuple(f'++environment.{name}="{value}"' for name, value in environment.items())
+    return Plan(label, overrides, framework=framework)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The content of a file, checked. UsageError if it is not there, ReproError in one line if it cannot be believed."""
+    """The content of a file, checked. UsageError if it is not there, ReproError if it cannot be believed."""
     try:
         content = json.loads(path.read_bytes())
         seal(content if isinstance(content, dict) else {})  # nested too deeply for one is too deep for the other

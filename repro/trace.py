@@ -102,6 +102,6 @@ def read(folder: Path) -> Recorded:
 
 
 def operations(folder: Path, recorded: Recorded, step: int) -> dict[str, np.ndarray]:
-    """What was kept of a step that was looked into: the results of its operations, in the order of their computation."""
+    """What was kept of a step that was looked into: the results of its operations, in their order."""
     with safe_open(str(_operations(folder, step)), framework="numpy") as file:
         return {name: file.get_tensor(name) for name in recorded.operations[step]}

@@ -35,6 +35,10 @@ class Trainer(Protocol):
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
         ...
 
+    def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
+        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        ...
+
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
         ...
@@ -132,6 +136,8 @@ class Run:
         while self.step < end:
             started = time.perf_counter()
             stop = self._next_stop(end)
+            if params.trace_operations:  # then this call is of one step
+                self.trace.looked_into(self._inspect(order, bits, self.step - first))
             losses = self._steps(order, bits, self.step - first, stop - first)
             self.seconds += time.perf_counter() - started
             self.losses.extend(losses.tolist())
@@ -171,6 +177,11 @@ class Run:
         if stop > whole:
             losses.append(self.trainer.steps(order[None, whole * size :], bits[None, whole * size :]))
         return np.concatenate(losses)
+
+    def _inspect(self, order: np.ndarray, bits: np.ndarray, step: int) -> dict[str, np.ndarray]:
+        size = self.config.params.batch_size_train
+        part = slice(step * size, min((step + 1) * size, self.samples))
+        return self.trainer.inspect(order[part], bits[part])
 
     def _finish_epoch(self, epoch: int, name: str, whole: bool) -> None:
         started = time.perf_counter()

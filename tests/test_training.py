@@ -55,6 +55,9 @@ class FakeTrainer:
         self.arrays["conv2.bias"][0] = step
         return self.loss.get(step, float(mixed) / 97)
 
+    def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
+        return {"batch": batch.copy(), "bits": dropout_bits.copy()}
+
     def evaluate(self) -> tuple[float, int, int]:
         return float(self.arrays["dense1.bias"][0]), 3, 4
 
