@@ -180,6 +180,8 @@ def check(composed: DictConfig) -> Config:
         if other or not given or len(set(given)) < len(given):
             value = "[" + ",".join(given) + "]"
             raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")
+    for name in config.verify.others.keys() - FRAMEWORKS:
+        raise UsageError(f"configuration: verify.others.{name}: must be one of {', '.join(FRAMEWORKS)}")
     for key, (low, high) in RANGES.items():
         value = _value(config, key)
         if value is not None and (value < low or (high is not None and value > high)):

