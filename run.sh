@@ -90,7 +90,7 @@ for argument in "$@"; do
     ?*) [[ $argument == ?*=* ]] || is_one_of "$task" "${TAKE_PATHS[@]}" ||
       stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1"
       arguments+=("$argument") ;;
-    *) stop 2 "an argument is empty; leave it out" ;;
+    *) stop 2 "cannot read argument ''; write KEY=VALUE, such as params.seed=1" ;;
   esac
 done
 if [[ $task == compare ]]; then
@@ -122,6 +122,7 @@ export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
 # `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
-read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-$environment/bin/python}"
+read -ra python <<<"${REPRO_EMULATOR-}" # words: a program and its options
+python+=("${REPRO_PYTHON-$environment/bin/python}")
 # -P keeps the current folder out of the import path, -s the user's ~/.local.
 exec "${python[@]}" -P -s -m repro "$task" "${arguments[@]}"
