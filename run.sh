@@ -5,22 +5,25 @@ set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
 readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare)
-readonly TAKE_PATHS=(compare) # tasks whose arguments are files or folders
+readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare report)
+readonly TAKE_PATHS=(compare report) # tasks whose arguments are files or folders
 
 usage() {
   cat <<'USAGE'
 ./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
 ./run.sh compare A B [--narrow] [--debug]
+./run.sh report --workspace=DIR [RESULTS.json ...] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
                   verify                      ask "will I get this again?" on this machine, and answer with evidence
                                               [questions=threads,workers] [frameworks=jax] [numerics=portable]
+                  report                      make a page of what verify found, DIR/report/report.html
   compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
   --narrow        rerun the steps where they part, to name the operation where it starts
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
+  RESULTS.json    what verify wrote, on this machine or others; without any, all DIR/verify/*/results.json
   --debug         show the traceback of an error
 
 Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare).
@@ -90,7 +93,7 @@ for argument in "$@"; do
     ?*) [[ $argument == ?*=* ]] || is_one_of "$task" "${TAKE_PATHS[@]}" ||
       stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1"
       arguments+=("$argument") ;;
-    *) stop 2 "an argument is empty; leave it out" ;;
+    *) stop 2 "cannot read argument ''; write KEY=VALUE, such as params.seed=1" ;;
   esac
 done
 if [[ $task == compare ]]; then
@@ -122,6 +125,7 @@ export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
 # `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
-read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-$environment/bin/python}"
+read -ra python <<<"${REPRO_EMULATOR-}" # words: a program and its options
+python+=("${REPRO_PYTHON-$environment/bin/python}")
 # -P keeps the current folder out of the import path, -s the user's ~/.local.
 exec "${python[@]}" -P -s -m repro "$task" "${arguments[@]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from repro import config, data, environment
 from repro.errors import ReproError, UsageError
 
-TASKS = ("download", *config.FRAMEWORKS, "verify", "compare")
+TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "report")
 NOT_REPRODUCIBLE = 3
 SHORT = ("questions", "frameworks", "numerics")  # keys of `verify` that may be given without its name
 
@@ -50,6 +50,9 @@ def run(arguments: list[str]) -> int:
         return compare(arguments[1:])
     task, workspace, overrides = parse(arguments)
     os.environ["WORKSPACE_PATH"] = str(workspace)
+    if task == "report":  # it reads results alone, so no configuration can keep it from that
+        report(workspace, overrides)
+        return 0
     checked = config.compose_config(workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
@@ -61,14 +64,14 @@ def run(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> tuple[str, Path, list[str]]:
-    """The task, the workspace and Hydra's overrides. UsageError for anything else."""
+    """The task, the workspace, and Hydra's overrides or, for `report`, files. UsageError for anything else."""
     if not arguments or arguments[0] not in TASKS:
         given = arguments[0] if arguments else "nothing"
         raise UsageError(f"task {given!r}: must be one of {', '.join(TASKS)}")
     workspaces = [argument for argument in arguments[1:] if argument.startswith("--workspace=")]
     overrides = [argument for argument in arguments[1:] if not argument.startswith("--workspace=")]
     for override in overrides:
-        if override.startswith("-") or "=" not in override:
+        if override.startswith("-") or ("=" not in override and arguments[0] != "report"):
             raise UsageError(f"argument {override!r}: must be KEY=VALUE, --workspace=DIR or --debug")
     if len(workspaces) != 1:
         raise UsageError(f"--workspace=DIR must be given once, not {len(workspaces)} times")
@@ -114,6 +117,17 @@ def compare(arguments: list[str]) -> int:
         difference.operation = str(narrow(a, b, difference))
     print(compare.told(a, b, difference), flush=True)
     return NOT_REPRODUCIBLE if difference and not difference.only_losses else 0
+
+
+def report(workspace: Path, files: list[str]) -> None:
+    """Makes the page of what `verify` found, here and on other machines, and prints its tables."""
+    from rich.console import Console
+
+    from repro import tables
+    from repro.report import write
+
+    tables.show(write(workspace, files), Console())
+    print(f"report in {workspace / 'report' / 'report.html'}", file=sys.stderr)
 
 
 def download(checked: config.Config) -> None:

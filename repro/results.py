@@ -7,7 +7,6 @@ against the schema, against its seal, and every answer against the fingerprints 
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
 
 SCHEMA = 1
+LARGEST = 1e100  # no number of a run comes near; beyond, what is computed from it could overflow
+NESTED = 20  # levels, twice what a run needs; what walks over a file calls itself once a level
 REMEDY = "copy it anew from where it was made, or make it again with `./run.sh verify`"
 
 # How a shape reads: a type; a pattern of a text; a set of the values allowed; [shape] of each element; {key: shape} of
@@ -26,10 +27,13 @@ SHA256 = re.compile("sha256:[0-9a-f]{64}")
 UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 RUN = {
     "task": str, "numerics": str, "label": str, "command": str, "status": {"done", "failed", "refused"},
-    "error": TEXT, "fingerprint": (NONE, SHA256), "seconds": (int, float), "steps": int, "losses": [(int, float)],
-    "loss_steps": [int],
+    "error": TEXT, "fingerprint": (NONE, SHA256), "evaluation": TEXT, "seconds": (int, float),
+    "steps": int, "losses": [(int, float)], "loss_steps": [int],
     "metrics": [{"step": int, "test_accuracy": NUMBER, "train_seconds": NUMBER, "fingerprint": SHA256}],
-    "experiment": (NONE, {"config": {"params": dict}, "framework": dict, "sha256": {"final_weights": (NONE, SHA256)}}),
+    "experiment": (NONE, {
+        "config": {"params": dict, "data": {"dataset": str}, "environment": dict}, "framework": dict,
+        "sha256": {"final_weights": (NONE, SHA256)},
+    }),
 }  # fmt: skip
 DIFFERENCE = {
     "epoch": INTEGER, "step": int, "last_equal_step": INTEGER, "tensor": TEXT, "elements": INTEGER, "size": INTEGER,
@@ -38,8 +42,8 @@ DIFFERENCE = {
 }  # fmt: skip
 ANSWER = {
     "question": str, "title": str, "framework": str, "numerics": str, "promise": {"same", "differs", None},
-    "answer": {"same", "differs", "not asked"}, "kept": (NONE, bool), "control": bool, "reason": TEXT, "runs": [str],
-    "difference": (NONE, DIFFERENCE),
+    "answer": {"same", "differs", "not asked"}, "kept": (NONE, bool), "control": bool,
+    "evidence": {"fingerprint", "evaluation"}, "reason": TEXT, "runs": [str], "difference": (NONE, DIFFERENCE),
 }  # fmt: skip
 RESULTS = {
     "created": UTC, "seconds": (int, float), "runs": {...: RUN}, "answers": [ANSWER],
@@ -71,7 +75,6 @@ def read(path: Path) -> dict[str, Any]:
     """The content of a file, checked. UsageError if it is not there, ReproError if it cannot be believed."""
     try:
         content = json.loads(path.read_bytes())
-        seal(content if isinstance(content, dict) else {})  # nested too deeply for one is too deep for the other
     except FileNotFoundError:
         raise UsageError(f"results: {path} is not there; name a results.json that `./run.sh verify` wrote") from None
     except OSError as error:
@@ -85,6 +88,8 @@ def read(path: Path) -> dict[str, Any]:
 def _check(path: Path, content: Any) -> None:
     if not isinstance(content, dict) or "schema" not in content or "answers" not in content:
         raise ReproError(f"results: {path} holds no results of `verify`; name a results.json that it wrote")
+    if _deeper(content, NESTED):
+        raise ReproError(f"results: {path} is nested deeper than {NESTED} levels; {REMEDY}")
     if content["schema"] != SCHEMA:
         raise ReproError(
             f"results: {path} has schema {_short(content['schema'])}, this version reads {SCHEMA}; "
@@ -95,6 +100,11 @@ def _check(path: Path, content: Any) -> None:
     flaw = next(_misshapen(content, RESULTS, ""), None) or next(_contradictions(content), None)
     if flaw:
         raise ReproError(f"results: {path} contradicts itself or the schema: {flaw}; {REMEDY}")
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
 
 
 def _misshapen(value: Any, shape: Any, place: str) -> Iterator[str]:
@@ -123,7 +133,7 @@ def _fits(value: Any, shape: Any) -> bool:
         return isinstance(value, str) and shape.fullmatch(value) is not None
     if type(value) is not shape:  # not isinstance: True is no number
         return False
-    return shape not in (int, float) or abs(value) <= sys.float_info.max  # false for NaN, too
+    return shape not in (int, float) or abs(value) < LARGEST  # false for NaN, too
 
 
 def _contradictions(content: dict[str, Any]) -> Iterator[str]:
@@ -150,10 +160,10 @@ def _contradictions(content: dict[str, Any]) -> Iterator[str]:
 
 def _follow(answer: dict[str, Any], runs: dict[str, Any]) -> set[str]:
     """The answers that the runs allow: `not asked` always; one more where there are two or more and all are done."""
-    fingerprints = [runs[name]["fingerprint"] for name in set(answer["runs"])]
-    if len(fingerprints) < 2 or None in fingerprints:
+    evidence = [runs[name][answer["evidence"]] for name in set(answer["runs"])]
+    if len(evidence) < 2 or None in evidence:
         return {"not asked"}
-    return {"not asked", "same" if len(set(fingerprints)) == 1 else "differs"}
+    return {"not asked", "same" if len(set(evidence)) == 1 else "differs"}
 
 
 def _kept(answer: dict[str, Any]) -> bool | None:

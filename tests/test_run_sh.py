@@ -68,7 +68,7 @@ class TestUsage:
         for option in ("--help", "-h"):
             done = run_sh(root, option)
             assert (done.returncode, done.stderr) == (0, "")
-            for task in ("download", "pytorch", "tensorflow", "jax"):
+            for task in ("download", "pytorch", "tensorflow", "jax", "report"):
                 assert task in done.stdout
 
     def test_without_arguments_the_usage_goes_to_stderr(self, root: Path) -> None:
@@ -114,6 +114,11 @@ class TestHandOver:
         arguments, _ = seen(root, *given)
         start = ["-P", "-s", "-m", "repro", "pytorch", f"--workspace={workspace}"]
         assert arguments == [*start, "params.seed=1", "+a.b=c d", "--debug", "x="]
+
+    def test_a_report_takes_files(self, root: Path) -> None:
+        workspace = root / "work space"
+        arguments, _ = seen(root, "report", "my results.json", f"--workspace={workspace}", "a=b.json")
+        assert arguments[4:] == ["report", f"--workspace={workspace}", "my results.json", "a=b.json"]
 
     def test_workspace_becomes_absolute(self, root: Path) -> None:
         done = subprocess.run([root / "run.sh", "pytorch", "--workspace=work space"], cwd=root, check=False)

@@ -1,0 +1,88 @@
+"""Line charts as inline SVG: from points to the ticks and paths that the page's template draws.
+
+Drawn by hand, not by a plotting library: so the lines take the page's colours, in light, dark and print, the labels are
+text, a chart is as small as its data, and the same points give the same bytes.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH, HEIGHT = 400, 240  # in the units of the labels' 12; small enough for a phone, where the picture shrinks
+LEFT, RIGHT, TOP, BOTTOM = 52, 388, 10, 202
+FEW = 12  # so many points of a line, or fewer, are marked: a line of one point would show nothing
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass
+class Scale:
+    """Where a value lies between the two ends of an axis, 0 to 1, and the values that are written at it."""
+
+    place: Callable[[float], float]
+    ticks: list[tuple[float, str]]
+
+
+@dataclass
+class Line:
+    """A name, which the template knows a colour for, and points (x, y)."""
+
+    name: str
+    points: list[tuple[float, float]]
+
+
+def linear(values: Iterable[float]) -> Scale:
+    """A scale over values, to the next round numbers."""
+    low, high = _ends(values)
+    step = 10 ** math.floor(math.log10((high - low) / 2))
+    step *= next(factor for factor in (1, 2, 5, 10, 20) if (high - low) / (factor * step) <= 5)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    start, length = first * step, max(last - first, 1) * step
+    ticks = [(number * step, f"{number * step:.6g}") for number in range(first, last + 1)]
+    return Scale(lambda value: (value - start) / length, ticks)
+
+
+def _ends(values: Iterable[float]) -> tuple[float, float]:
+    """The smallest and the largest value, moved apart where they are as good as one."""
+    numbers = list(values)
+    low, high = min(numbers), max(numbers)
+    if high - low > 1e-9 * max(abs(low), abs(high), 1e-9):
+        return low, high
+    margin = max(abs(high) / 10, 1e-3)
+    return low - margin, high + margin
+
+
+def logarithmic(values: Iterable[float]) -> Scale:
+    """A scale by powers of ten over the positive values; all others lie below the lowest, at a tick of their own: 0."""
+    exponents = [math.log10(value) for value in values if value > 0] or [0.0]
+    low, high = math.floor(min(exponents)) - 1, math.ceil(max(exponents))
+    high = max(high, low + 2)
+    every = math.ceil((high - low) / 6)
+    powers = [(10.0**power, "10" + str(power).translate(SUPERSCRIPTS)) for power in range(high, low, -every)]
+
+    def place(value: float) -> float:
+        return (math.log10(value) - low) / (high - low) if value > 0 else 0.0
+
+    return Scale(place, [(0.0, "0"), *reversed(powers)])
+
+
+def chart(lines: list[Line], y_scale: Scale) -> dict[str, Any]:
+    """What the template needs of lines with one point or more: ticks with their places, paths and marks."""
+    x_scale = linear(x for line in lines for x, _ in line.points)
+
+    def across(x: float) -> float:
+        return round(LEFT + (RIGHT - LEFT) * x_scale.place(x), 1)
+
+    def down(y: float) -> float:
+        return round(BOTTOM - (BOTTOM - TOP) * y_scale.place(y), 1)
+
+    drawn = []
+    for line in lines:
+        places = [(across(x), down(y)) for x, y in line.points]
+        path = "M" + "L".join(f"{x} {y}" for x, y in places)
+        drawn.append({"name": line.name, "path": path, "marks": places if len(places) <= FEW else []})
+    return {
+        "x_ticks": [(across(value), label) for value, label in x_scale.ticks],
+        "y_ticks": [(down(value), label) for value, label in y_scale.ticks],
+        "lines": drawn,
+    }
