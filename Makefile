@@ -23,7 +23,7 @@ DEV         := .venv/dev/bin
 SCRIPTS      = run.sh requirements/install.sh .ci/run
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help run pytorch tensorflow jax report mlcube image sif check test lock clean
+.PHONY: help run pytorch tensorflow jax verify report mlcube image sif check test lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
@@ -33,6 +33,11 @@ run: pytorch ## set up PyTorch and the data where they are missing, and train
 
 pytorch tensorflow jax: ## set up and train with this framework
 	@$(INSTALL) $@
+	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+
+verify: ## ask "will I get this again?" of all frameworks; ARGS="questions=threads numerics=portable"
+	@$(INSTALL) pytorch tensorflow jax
 	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
 	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
 

@@ -125,7 +125,7 @@ export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
 # `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
-read -ra python <<<"${REPRO_EMULATOR-}" # words: a program and its options
-python+=("${REPRO_PYTHON-$environment/bin/python}")
+read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-}" # words: programs and their options
+[[ -n ${REPRO_PYTHON-} ]] || python+=("$environment/bin/python")
 # -P keeps the current folder out of the import path, -s the user's ~/.local.
 exec "${python[@]}" -P -s -m repro "$task" "${arguments[@]}"

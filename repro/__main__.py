@@ -91,13 +91,16 @@ def _of_verify(override: str) -> str:
 
 def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int:
     """Asks the questions, prints the answers, and returns the exit code."""
+    from rich.console import Console
+
+    from repro import findings, tables
     from repro.console import log_to_console
-    from repro.verify import Verification, summary
+    from repro.verify import Verification
 
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
     content, exit_code = Verification(checked, workspace, overrides)()
-    print(summary(content), flush=True)
+    tables.show(findings.build([content]), Console())
     return exit_code
 
 

@@ -4,7 +4,6 @@ import logging
 import platform
 import re
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,9 +79,10 @@ class Verification:
             "runs": {name: _as_json(outcome) for name, outcome in self.outcomes.items()},
             "answers": [self._answer(asked) for asked in self.asked],
         }
-        results.write(self.folder / "results.json", content)
-        log.info("results in %s", self.folder / "results.json")
-        return content, self._exit_code(content["answers"])
+        path = self.folder / "results.json"
+        results.write(path, content)
+        log.info("results in %s", path)
+        return results.read(path), self._exit_code(content["answers"])
 
     def _questions(self) -> list[Question]:
         wanted = self.config.verify.questions
@@ -188,12 +188,3 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     content = vars(outcome).copy()
     del content["folder"]
     return content
-
-
-def summary(content: dict[str, Any]) -> str:
-    """One line: how many promises were kept, and what was not asked."""
-    count = Counter("not asked" if a["answer"] == "not asked" else a["kept"] for a in content["answers"])
-    return (
-        f"{count[True]} promises kept, {count[False]} broken; {count[None]} answers without a promise; "
-        f"{count['not asked']} not asked"
-    )

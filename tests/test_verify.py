@@ -71,7 +71,7 @@ def test_answers(run: Run, workspace: Path) -> None:
     if not Path("/proc/driver/nvidia").exists():
         assert (found["restart_gpu"]["answer"], found["restart_gpu"]["kept"]) == ("not asked", None)
         assert found["restart_gpu"]["reason"] == "no NVIDIA GPU"
-    assert "promises kept, 0 broken" in done.stdout
+    assert " promises kept." in done.stdout
 
 
 def test_portable_across_frameworks(run: Run, workspace: Path) -> None:
@@ -94,7 +94,7 @@ def test_broken_promise(run: Run, workspace: Path) -> None:
     assert (answer["answer"], answer["promise"], answer["kept"]) == ("differs", "same", False)
     difference = answer["difference"]
     assert (difference["step"], difference["last_equal_step"], difference["tensor"]) == (1, 0, "dense2.bias")
-    assert "1 broken" in done.stdout
+    assert "1 of 1 promises broken." in done.stdout
 
 
 def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
