@@ -82,6 +82,16 @@ def test_it_imports_no_framework(framework: str) -> None:
     assert python(framework, code, PYTHONHASHSEED="0") == "[]\n"
 
 
+def test_tensorflow_is_seeded_without_keras() -> None:
+    code = """
+import sys, tensorflow, repro
+sys.modules["keras"] = None
+def after(seed):
+    return repro.set_seeds(seed), float(tensorflow.random.uniform([]))
+print(after(7) == after(7) != after(8), *after(7)[0])"""
+    assert python("tensorflow", code, PYTHONHASHSEED="0") == "True random numpy tensorflow\n"
+
+
 def test_the_flags_of_the_script_win() -> None:
     code = "import jax, os, repro; repro.set_seeds(0); repro.set_seeds(1); print(os.environ['XLA_FLAGS'])"
     flags = python("jax", code, PYTHONHASHSEED="0", XLA_FLAGS="--xla_gpu_autotune_level=4")
