@@ -1,10 +1,6 @@
-"""DataLoader workers and NumPy's random numbers: what two workers draw in two epochs, and what the remedy draws.
-
-loader_workers.py torch|numpy: which of the two global generators the script seeds
-"""
+"""DataLoader workers and NumPy's random numbers: what two workers draw in two epochs, and what the remedy draws."""
 
 import json
-import sys
 
 import numpy as np
 import torch
@@ -42,9 +38,8 @@ def epochs(source: str, workers: int = 2) -> list[list[int]]:
     return [[int(sample) for sample in loader] for _ in range(2)]
 
 
-if sys.argv[1] == "torch":
-    torch.manual_seed(0)
-else:
-    np.random.seed(0)
-sources = ("global", "own", "remedy")
-print(json.dumps({source: epochs(source) for source in sources} | {"one worker": epochs("remedy", workers=1)}))
+np.random.seed(0)
+results = {"numpy seeded": epochs("global")}
+torch.manual_seed(0)
+results |= {source: epochs(source) for source in ("global", "own", "remedy")}
+print(json.dumps(results | {"one worker": epochs("remedy", workers=1)}))

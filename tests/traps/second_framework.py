@@ -20,22 +20,32 @@ def said() -> dict[str, object]:
     return {
         "torch": torch.are_deterministic_algorithms_enabled(),
         "tensorflow": config.is_op_determinism_enabled(),
-        "variables": {name for name in os.environ if name.startswith(("TF_", "XLA_", "CUBLAS_"))},
-        "numpy's generator": np.random.get_state()[1][0].item(),
-        "numpy's denormals": bool(np.float32(1e-40) * np.float32(0.5) > 0),
+        "variables": deciding(),
+        "numpy's generator": np.random.get_state(legacy=False)["state"]["key"][0],
+        "numpy's denormals": keeps_denormals(),
     }
+
+
+def deciding() -> set[str]:
+    """The environment variables that steer a framework."""
+    return {
+        name for name in os.environ if name.startswith(("TF_", "TF2_", "XLA_", "JAX_", "TORCH_", "CUBLAS_", "OMP_"))
+    }
+
+
+def keeps_denormals() -> bool:
+    return bool(np.float32(1e-40) * np.float32(0.5) > 0)
 
 
 def leaks() -> dict[str, list[str]]:
     """What changed in `said` by importing, and then by each switch."""
-    before = {"numpy's denormals": bool(np.float32(1e-40) * np.float32(0.5) > 0)}
+    denormals, variables = keeps_denormals(), deciding()
+    import jax
     import keras
     import tensorflow as tf
     import torch
-    import jax  # isort: skip
 
-    imported = said()
-    changed = {"import": [name for name in before if before[name] != imported[name]]}
+    changed = {"import": [*(deciding() - variables), *([] if denormals == keeps_denormals() else ["denormals"])]}
     switches = {
         "torch.use_deterministic_algorithms": lambda: torch.use_deterministic_algorithms(True),
         "torch.manual_seed": lambda: torch.manual_seed(1),
