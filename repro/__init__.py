@@ -4,4 +4,7 @@ The core imports no framework. Data flows one way:
 train.yaml -> config -> data, randomness -> trainer -> state -> fingerprint, checkpoint, metrics.
 """
 
+from repro.seeds import set_seeds
+
+__all__ = ["set_seeds"]
 __version__ = "0.1.0"

@@ -7,6 +7,7 @@ set here, from the configuration alone, before the framework is imported.
 import os
 
 from repro.config import Config, Params
+from repro.seeds import CUBLAS_WORKSPACE, XLA_FLAGS
 
 SHUT_OUT = "REPRO_SHUT_OUT_"
 
@@ -42,7 +43,7 @@ def _threads(params: Params) -> dict[str, str]:
 
 
 def _pytorch(params: Params) -> dict[str, str]:
-    deterministic = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if params.numerics != "fast" else {}
+    deterministic = {"CUBLAS_WORKSPACE_CONFIG": CUBLAS_WORKSPACE} if params.numerics != "fast" else {}
     return _threads(params) | deterministic
 
 
@@ -55,8 +56,7 @@ def _jax(params: Params) -> dict[str, str]:
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
     if params.numerics != "fast":
-        # Autotuning may choose other kernels at each compilation.
-        flags["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+        flags["XLA_FLAGS"] = XLA_FLAGS
     return flags
 
 
