@@ -7,6 +7,7 @@ from typing import Any
 # What experiment.json holds, most likely cause of other bits first, and why it can be one. A fact that fits no pattern
 # decides nothing, or follows from another one.
 REASONS = (
+    ("config.params.seed", "other weights and batches"),
     ("framework.framework", "frameworks add in different orders"),
     ("framework.device", "a GPU adds in another order than a CPU"),
     ("config.params.numerics", "other arithmetic"),

@@ -28,7 +28,8 @@ def test_from_top_to_bottom(data_dir: Path, tmp_path: Path) -> None:
         if not (ROOT / ".venv" / framework / "installed").exists():
             pytest.skip(f"no environment .venv/{framework}")
     executed = tmp_path / "index.ipynb"
-    command = [ROOT / ".venv" / "dev" / "bin" / "jupyter", "execute", f"--output={executed}", NOTEBOOK]
+    jupyter = ROOT / ".venv" / "dev" / "bin" / "jupyter"
+    command = [str(jupyter), "execute", f"--output={executed}", str(NOTEBOOK)]
     done = subprocess.run(
         command,
         cwd=ROOT,
