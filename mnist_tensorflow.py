@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from mnist_tensorflow_optimizers import Adam, Optimizer, Sgd
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
@@ -83,9 +84,9 @@ class Native:
         return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
     @staticmethod
-    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
-        """SGD with momentum, or Adam. Keras' differ: its momentum holds the learning rate, its Adam moves epsilon."""
-        return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
+    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
+        """SGD with momentum, or Adam."""
+        return {"sgd": Sgd, "adam": Adam}[params.optimizer](params, weights)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -232,46 +233,6 @@ def choose_ops(params: Params):
 
     portable.self_check()
     return portable
-
-
-class Sgd:
-    """v = momentum v + g; w = w - learning_rate v."""
-
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.params, self.weights = params, weights
-        self.slots = {layout.slot("momentum", name): tf.Variable(tf.zeros_like(w)) for name, w in weights.items()}
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        for name, gradient in gradients.items():
-            momentum = self.slots[layout.slot("momentum", name)]
-            momentum.assign(self.params.momentum * momentum + gradient)
-            self.weights[name].assign_sub(self.params.learning_rate * momentum)
-
-
-class Adam:
-    """Kingma and Ba, "Adam", 2015, algorithm 1."""
-
-    BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.params, self.weights = params, weights
-        self.slots = {
-            layout.slot(slot, name): tf.Variable(tf.zeros_like(w))
-            for slot in layout.SLOTS["adam"]
-            for name, w in weights.items()
-        }
-        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        count = self.slots[layout.ADAM_COUNT].assign_add(1.0)
-        for name, gradient in gradients.items():
-            first, second = (self.slots[layout.slot(slot, name)] for slot in layout.SLOTS["adam"])
-            first.assign(self.BETA1 * first + (1 - self.BETA1) * gradient)
-            second.assign(self.BETA2 * second + (1 - self.BETA2) * tf.square(gradient))
-            unbiased_first = first / (1 - tf.pow(self.BETA1, count))
-            unbiased_second = second / (1 - tf.pow(self.BETA2, count))
-            step = unbiased_first / (tf.sqrt(unbiased_second) + self.EPSILON)
-            self.weights[name].assign_sub(self.params.learning_rate * step)
 
 
 class WorkerLoader:
