@@ -54,3 +54,17 @@ class Adam(Optimizer):
             unbiased_second = second / (1 - tf.pow(self.BETA2, count))
             step = unbiased_first / (tf.sqrt(unbiased_second) + self.EPSILON)
             self.weights[name].assign_sub(self.params.learning_rate * step)
+
+
+class Adadelta(Optimizer):
+    """Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012, algorithm 1, its step times the learning rate."""
+
+    RHO, EPSILON = 0.95, 1e-7
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        for name, gradient in gradients.items():
+            squared_gradient, squared_update = self.of(name)
+            squared_gradient.assign(self.RHO * squared_gradient + (1 - self.RHO) * tf.square(gradient))
+            step = tf.sqrt(squared_update + self.EPSILON) / tf.sqrt(squared_gradient + self.EPSILON) * gradient
+            squared_update.assign(self.RHO * squared_update + (1 - self.RHO) * tf.square(step))
+            self.weights[name].assign_sub(self.params.learning_rate * step)
