@@ -1,4 +1,4 @@
-"""MNIST in JAX: the network, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in JAX: the networks, one training step, and a trainer with the methods that all frameworks share.
 
 The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
 """
@@ -15,20 +15,21 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
+from mnist_jax_layers import Layer, conv, max_pool
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
 from repro.recorder import Recorder, in_order
 
-# --- the network --------------------------------------------------------------------------------------------------
+# --- the networks ------------------------------------------------------------------------------------------------
 
 
-class Network(nn.Module):
-    """Two convolutions and two dense layers; 21,840 parameters.
+class LeNet(nn.Module):
+    """Two convolutions, each with pooling, and two dense layers; 21,840 parameters.
 
     `ops` is the arithmetic: Native, below, or repro.portable.jax, with the same few operations. Of images the batch is
-    the last axis, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
+    the last axis, [C, H, W, B].
     """
 
     ops: Any
@@ -37,7 +38,7 @@ class Network(nn.Module):
     def __call__(self, images: Array, keep: Array | None) -> Array:
         """Logits float32 [B, 10] of images uint8 [B, 28, 28].
 
-        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        `keep` is uint8 [B, 20 + 50], 1 or 0 for each unit that dropout may drop, or None: no dropout.
         """
         ops = self.ops
         x = ops.inputs(images)
@@ -45,89 +46,49 @@ class Network(nn.Module):
         x = ops.conv(x, *Layer((5, 5, 10, 20), name="conv2")())
         if keep is not None:
             keep = keep.astype(x.dtype) * 2
-            x = x * keep.T[: layout.DROPOUT_CHANNELS, None, None]
+            x = x * keep.T[:20, None, None]  # whole channels
         x = nn.relu(ops.max_pool(x))
         x = x.transpose(3, 1, 2, 0).reshape(-1, 320)  # as height, width, channel
         x = nn.relu(ops.dense(x, *Layer((320, 50), name="dense1")()))
         if keep is not None:
-            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+            x = x * keep[:, 20:]
         return ops.dense(x, *Layer((50, 10), name="dense2")())
 
 
-class Layer(nn.Module):
-    """A layer's kernel, of this shape, and bias."""
+class ConvNet(nn.Module):
+    """Two convolutions, one pooling, and two dense layers; 1,199,882 parameters. `ops` is as in LeNet."""
 
-    shape: tuple[int, ...]
+    ops: Any
 
     @nn.compact
-    def __call__(self) -> tuple[Array, Array]:
-        kernel = self.param("kernel", nn.initializers.zeros, self.shape)
-        return kernel, self.param("bias", nn.initializers.zeros, self.shape[-1:])
+    def __call__(self, images: Array, keep: Array | None) -> Array:
+        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        ops = self.ops
+        x = ops.inputs(images)
+        x = nn.relu(ops.conv(x, *Layer((3, 3, 1, 32), name="conv1")()))
+        x = nn.relu(ops.conv(x, *Layer((3, 3, 32, 64), name="conv2")()))
+        x = ops.max_pool(x).transpose(3, 1, 2, 0).reshape(-1, 9216)  # as height, width, channel
+        if keep is not None:
+            keep = keep.astype(x.dtype)
+            x = x * keep[:, :9216] * (4 / 3)
+        x = nn.relu(ops.dense(x, *Layer((9216, 128), name="dense1")()))
+        if keep is not None:
+            x = x * keep[:, 9216:] * 2
+        return ops.dense(x, *Layer((128, 10), name="dense2")())
 
 
-def convolve(x: Array, kernel: Array) -> Array:
-    """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]."""
-    return lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("CHWN", "HWIO", "CHWN"))
-
-
-@jax.custom_vjp
-def convolve_as_product(x: Array, kernel: Array) -> Array:
-    """The same as one matrix product: inside a loop, XLA's own convolution is many times slower on the CPU."""
-    return _product(x, kernel)[0]
-
-
-def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array, tuple[int, ...]]]:
-    height, width, inputs, outputs = kernel.shape
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    # Column by column: oneDNN, under the twins, adds in this order, and equal rounding means equal maxima in the pools.
-    shifted = [x[:, i : i + rows, j : j + columns] for j in range(width) for i in range(height)]
-    patches = jnp.concatenate(shifted).reshape(height * width * inputs, -1)
-    y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
-    return y.reshape(outputs, rows, columns, -1), (kernel, patches, x.shape)
-
-
-def _product_gradients(residuals: tuple[Array, Array, tuple[int, ...]], gradient: Array) -> tuple[Array, Array]:
-    kernel, patches, shape = residuals
-    height, width, inputs, outputs = kernel.shape
-    rows, columns = gradient.shape[1:3]
-    flat = gradient.reshape(outputs, -1)
-    kernel_gradient = (patches @ flat.T).reshape(width, height, inputs, outputs).swapaxes(0, 1)
-    parts = (kernel.swapaxes(0, 1).reshape(-1, outputs) @ flat).reshape(width, height, inputs, rows, columns, -1)
-    x_gradient = sum(
-        jnp.pad(parts[j, i], ((0, 0), (i, shape[1] - rows - i), (j, shape[2] - columns - j), (0, 0)))
-        for i in range(height)
-        for j in range(width)
-    )
-    return x_gradient, kernel_gradient
-
-
-convolve_as_product.defvjp(_product, _product_gradients)
-
-
-def max_pool(x: Array) -> Array:
-    """Maximum of each 2 x 2 window of [C, H, W, B]; on a tie the gradient goes to the first, as in the twins."""
-    channels, height, width, batch = x.shape
-    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
-    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
-
-
-def _first_max(a: Array, b: Array) -> Array:
-    return jnp.where(a >= b, a, b)
+NETWORKS: dict[str, type[nn.Module]] = {"lenet": LeNet, "convnet": ConvNet}
 
 
 class Native:
     """JAX's own arithmetic, float32."""
 
+    conv = staticmethod(conv)
     max_pool = staticmethod(max_pool)
 
     @staticmethod
     def inputs(images: Array) -> Array:
         return ((images.astype(jnp.float32) / 255 - MEAN) / STD).transpose(1, 2, 0)[None]
-
-    @staticmethod
-    def conv(x: Array, kernel: Array, bias: Array) -> Array:
-        y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
-        return y + bias[:, None, None, None]
 
     @staticmethod
     def dense(x: Array, kernel: Array, bias: Array) -> Array:
@@ -143,7 +104,9 @@ class Native:
 
     @staticmethod
     def optimizer(params: Params) -> "Optax":
-        """SGD with momentum, or Adam."""
+        """SGD with momentum, Adam or Adadelta."""
+        if params.optimizer == "adadelta":
+            return Optax(optax.adadelta(params.learning_rate, rho=0.95, eps=1e-7))
         if params.optimizer == "adam":
             return Optax(optax.adam(params.learning_rate))
         return Optax(optax.sgd(params.learning_rate, params.momentum))
@@ -156,17 +119,15 @@ class Optax:
         self.init, self.transform = transformation
 
     def update(self, weights, slots, gradients):
-        updates, slots = self.transform(gradients, slots)
+        updates, slots = self.transform(gradients, slots, weights)
         return optax.apply_updates(weights, updates), slots
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
 
-STEPS = 256  # shorter calls are padded to a multiple of this, so that one compiled loop serves them all
-
 
 class Trainer:
-    """Trains the network in JAX, with the data set on the device."""
+    """Trains a network in JAX, with the data set on the device."""
 
     def __init__(self, params: Params, data: Dataset) -> None:
         self.params, self.data = params, data
@@ -175,17 +136,19 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.ops = choose_ops(params)
-        self.network = Network(self.ops)
+        self.model = layout.MODELS[params.model]
+        self.network = NETWORKS[params.model](self.ops)
         self.weights: dict[str, Array] = {}  # load_state() fills these two
         self.slots: optax.OptState = ()
         self.optimizer = self.ops.optimizer(params)
+        self.longest_call = layout.steps_per_call(params.model, params.batch_size_train)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
-        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
         images, labels, batches = self._source(batches)
         count = len(batches)
-        missing = [(0, -count % STEPS), (0, 0), (0, 0)]
+        missing = [(0, self.longest_call - count), (0, 0), (0, 0)]  # so that one compiled loop serves all calls
         batches, dropout_bits = np.pad(batches, missing[:2]), np.pad(dropout_bits, missing)
         self.weights, self.slots, losses = self._run(
             self.weights, self.slots, images, labels, batches, dropout_bits, count
@@ -209,7 +172,7 @@ class Trainer:
         return *self.optimizer.update(weights, slots, gradients), loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
         found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
         forward, backward, gradients = ({name: np.array(result) for name, result in part.items()} for part in found)
@@ -223,7 +186,7 @@ class Trainer:
     def _inspect(self, weights, images, labels, keep):
         def mean_loss(weights, taps):
             recorder = Recorder(self.ops, taps)
-            network = Network(recorder)
+            network = NETWORKS[self.params.model](recorder)
             logits = network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
             return recorder.mean_loss(logits, labels), recorder.seen
 
@@ -259,10 +222,10 @@ class Trainer:
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         """Takes over weights and optimizer slots that state() returned, in any framework."""
-        self.weights = {name: jax.device_put(state[name], self.device) for name in layout.WEIGHTS}
+        self.weights = {name: jax.device_put(state[name], self.device) for name in self.model.weights}
         slots = self.optimizer.init(self.weights)
         for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
-            loaded = {name: jax.device_put(state[layout.slot(slot, name)], self.device) for name in layout.WEIGHTS}
+            loaded = {name: jax.device_put(state[layout.slot(slot, name)], self.device) for name in self.model.weights}
             slots = optax.tree_utils.tree_set(slots, **{key: loaded})
         if self.params.optimizer == "adam":
             count = jax.device_put(np.int32(state[layout.ADAM_COUNT]), self.device)
@@ -329,7 +292,7 @@ def choose_ops(params: Params):
     return portable
 
 
-SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu")}
+SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu"), "adadelta": ("e_g", "e_x")}
 
 
 def from_batch(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""MNIST in PyTorch: the network, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in PyTorch: the networks, one training step, and a trainer with the methods that all frameworks share.
 
 The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
 """
@@ -16,11 +16,11 @@ from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
 from repro.recorder import Recorder, in_order
 
-# --- the network --------------------------------------------------------------------------------------------------
+# --- the networks ------------------------------------------------------------------------------------------------
 
 
-class Network(nn.Module):
-    """Two convolutions and two dense layers; 21,840 parameters.
+class LeNet(nn.Module):
+    """Two convolutions, each with pooling, and two dense layers; 21,840 parameters.
 
     `ops` is the arithmetic: Native, below, or repro.portable.pytorch, with the same few operations.
     """
@@ -36,7 +36,7 @@ class Network(nn.Module):
     def forward(self, images: Tensor, keep: Tensor | None) -> Tensor:
         """Logits float32 [B, 10] of images uint8 [B, 28, 28].
 
-        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        `keep` is uint8 [B, 20 + 50], 1 or 0 for each unit that dropout may drop, or None: no dropout.
         """
         ops = self.ops
         x = ops.inputs(images)
@@ -44,13 +44,43 @@ class Network(nn.Module):
         x = ops.conv(x, self.conv2.weight, self.conv2.bias)
         if keep is not None:
             keep = keep.to(x.dtype) * 2
-            x = x * keep[:, : layout.DROPOUT_CHANNELS, None, None]
+            x = x * keep[:, :20, None, None]  # whole channels
         x = functional.relu(ops.max_pool(x))
         x = x.permute(0, 2, 3, 1).flatten(1)  # as height, width, channel
         x = functional.relu(ops.dense(x, self.dense1.weight, self.dense1.bias))
         if keep is not None:
-            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+            x = x * keep[:, 20:]
         return ops.dense(x, self.dense2.weight, self.dense2.bias)
+
+
+class ConvNet(nn.Module):
+    """Two convolutions, one pooling, and two dense layers; 1,199,882 parameters. `ops` is as in LeNet."""
+
+    def __init__(self, ops) -> None:
+        super().__init__()
+        self.ops = ops
+        self.conv1 = nn.Conv2d(1, 32, 3)
+        self.conv2 = nn.Conv2d(32, 64, 3)
+        self.dense1 = nn.Linear(9216, 128)
+        self.dense2 = nn.Linear(128, 10)
+
+    def forward(self, images: Tensor, keep: Tensor | None) -> Tensor:
+        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        ops = self.ops
+        x = ops.inputs(images)
+        x = functional.relu(ops.conv(x, self.conv1.weight, self.conv1.bias))
+        x = functional.relu(ops.conv(x, self.conv2.weight, self.conv2.bias))
+        x = ops.max_pool(x).permute(0, 2, 3, 1).flatten(1)  # as height, width, channel
+        if keep is not None:
+            keep = keep.to(x.dtype)
+            x = x * keep[:, :9216] * (4 / 3)
+        x = functional.relu(ops.dense(x, self.dense1.weight, self.dense1.bias))
+        if keep is not None:
+            x = x * keep[:, 9216:] * 2
+        return ops.dense(x, self.dense2.weight, self.dense2.bias)
+
+
+NETWORKS: dict[str, type[nn.Module]] = {"lenet": LeNet, "convnet": ConvNet}
 
 
 class Native:
@@ -77,7 +107,9 @@ class Native:
 
     @staticmethod
     def optimizer(params: Params, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """SGD with momentum, or Adam; fused: one call updates all weights."""
+        """SGD with momentum, Adam or Adadelta; fused, where it can be: one call updates all weights."""
+        if params.optimizer == "adadelta":
+            return torch.optim.Adadelta(weights, lr=params.learning_rate, rho=0.95, eps=1e-7)
         if params.optimizer == "adam":
             return torch.optim.Adam(weights, lr=params.learning_rate, fused=True)
         return torch.optim.SGD(weights, lr=params.learning_rate, momentum=params.momentum, fused=True)
@@ -87,7 +119,7 @@ class Native:
 
 
 class Trainer:
-    """Trains the network in PyTorch, with the data set on the device."""
+    """Trains a network in PyTorch, with the data set on the device."""
 
     def __init__(self, params: Params, data: Dataset) -> None:
         self.params, self.data = params, data
@@ -96,13 +128,13 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.ops = choose_ops(params, self.device)
-        self.network = Network(self.ops).to(self.device, memory_format=torch.channels_last)
-        self.weights = dict(zip(layout.WEIGHTS, self.network.parameters(), strict=True))
+        self.network = NETWORKS[params.model](self.ops).to(self.device, memory_format=torch.channels_last)
+        self.weights = dict(zip(layout.MODELS[params.model].weights, self.network.parameters(), strict=True))
         self.optimizer = self.ops.optimizer(params, self.weights.values())
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
-        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
         images, labels, batches = self._source(batches)
         indices = torch.from_numpy(batches).to(self.device)
         keep = torch.from_numpy(dropout_bits).to(self.device)
@@ -117,7 +149,7 @@ class Trainer:
         return loss.detach()
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
         indices, keep = (torch.from_numpy(array).to(self.device) for array in (batches[0], dropout_bits))
         self.network.ops = recorder = Recorder(self.ops)
@@ -163,8 +195,8 @@ class Trainer:
             slots = self.optimizer.state[weight]
             for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
                 slots[key] = torch.empty_like(weight).copy_(from_layout(state[layout.slot(slot, name)]))
-            if self.params.optimizer == "adam":
-                slots["step"] = torch.tensor(float(state[layout.ADAM_COUNT]), device=self.device)
+            if self.params.optimizer != "sgd":  # Adadelta counts, too, but uses it for nothing
+                slots["step"] = torch.tensor(float(state.get(layout.ADAM_COUNT, 0)), device=self.device)
 
     def facts(self) -> dict[str, object]:
         """What this framework is and runs on here, for experiment.json."""
@@ -226,7 +258,7 @@ def choose_ops(params: Params, device: torch.device):
     return portable
 
 
-SLOT_KEYS = {"sgd": ("momentum_buffer",), "adam": ("exp_avg", "exp_avg_sq")}
+SLOT_KEYS = {"sgd": ("momentum_buffer",), "adam": ("exp_avg", "exp_avg_sq"), "adadelta": ("square_avg", "acc_delta")}
 
 
 def to_layout(tensor: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""MNIST in TensorFlow: the network, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in TensorFlow: the networks, one training step, and a trainer with the methods that all frameworks share.
 
 The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
 """
@@ -8,17 +8,18 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
 from repro.recorder import Recorder, in_order
 
-# --- the network --------------------------------------------------------------------------------------------------
+# --- the networks ------------------------------------------------------------------------------------------------
 
 
-class Network(keras.Model):
-    """Two convolutions and two dense layers; 21,840 parameters.
+class LeNet(keras.Model):
+    """Two convolutions, each with pooling, and two dense layers; 21,840 parameters.
 
     `ops` is the arithmetic: Native, below, or repro.portable.tensorflow, with the same few operations.
     """
@@ -38,7 +39,7 @@ class Network(keras.Model):
     def call(self, images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
         """Logits float32 [B, 10] of images uint8 [B, 28, 28].
 
-        `keep` is uint8 [B, layout.DROPOUT_BITS], or None: no dropout.
+        `keep` is uint8 [B, 20 + 50], 1 or 0 for each unit that dropout may drop, or None: no dropout.
         """
         ops = self.ops
         x = ops.inputs(images)
@@ -46,13 +47,47 @@ class Network(keras.Model):
         x = ops.conv(x, self.conv2.kernel, self.conv2.bias)
         if keep is not None:
             keep = tf.cast(keep, x.dtype) * 2
-            x = x * keep[:, None, None, : layout.DROPOUT_CHANNELS]
+            x = x * keep[:, None, None, :20]  # whole channels
         x = tf.nn.relu(ops.max_pool(x))
         x = tf.reshape(x, (-1, 320))  # as height, width, channel
         x = tf.nn.relu(ops.dense(x, self.dense1.kernel, self.dense1.bias))
         if keep is not None:
-            x = x * keep[:, layout.DROPOUT_CHANNELS :]
+            x = x * keep[:, 20:]
         return ops.dense(x, self.dense2.kernel, self.dense2.bias)
+
+
+class ConvNet(keras.Model):
+    """Two convolutions, one pooling, and two dense layers; 1,199,882 parameters. `ops` is as in LeNet."""
+
+    def __init__(self, ops) -> None:
+        super().__init__()
+        self.ops = ops
+        self.conv1 = layers.Conv2D(32, 3)
+        self.conv2 = layers.Conv2D(64, 3)
+        self.dense1 = layers.Dense(128)
+        self.dense2 = layers.Dense(10)
+        self.conv1.build((None, 28, 28, 1))
+        self.conv2.build((None, 26, 26, 32))
+        self.dense1.build((None, 9216))
+        self.dense2.build((None, 128))
+
+    def call(self, images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
+        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        ops = self.ops
+        x = ops.inputs(images)
+        x = tf.nn.relu(ops.conv(x, self.conv1.kernel, self.conv1.bias))
+        x = tf.nn.relu(ops.conv(x, self.conv2.kernel, self.conv2.bias))
+        x = tf.reshape(ops.max_pool(x), (-1, 9216))  # as height, width, channel
+        if keep is not None:
+            keep = tf.cast(keep, x.dtype)
+            x = x * keep[:, :9216] * (4 / 3)
+        x = tf.nn.relu(ops.dense(x, self.dense1.kernel, self.dense1.bias))
+        if keep is not None:
+            x = x * keep[:, 9216:] * 2
+        return ops.dense(x, self.dense2.kernel, self.dense2.bias)
+
+
+NETWORKS: dict[str, type[keras.Model]] = {"lenet": LeNet, "convnet": ConvNet}
 
 
 class Native:
@@ -83,16 +118,16 @@ class Native:
         return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
     @staticmethod
-    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
-        """SGD with momentum, or Adam. Keras' differ: its momentum holds the learning rate, its Adam moves epsilon."""
-        return Adam(params, weights) if params.optimizer == "adam" else Sgd(params, weights)
+    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
+        """SGD with momentum, Adam or Adadelta."""
+        return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
 
 
 class Trainer:
-    """Trains the network in TensorFlow, with the data set on the device."""
+    """Trains a network in TensorFlow, with the data set on the device."""
 
     def __init__(self, params: Params, data: Dataset) -> None:
         self.params, self.data = params, data
@@ -102,13 +137,14 @@ class Trainer:
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         with tf.device(self.device):
             self.ops = choose_ops(params)
-            self.network = Network(self.ops)
-            self.weights = dict(zip(layout.WEIGHTS, (w.value for w in self.network.trainable_weights), strict=True))
+            self.network = NETWORKS[params.model](self.ops)
+            weights = (w.value for w in self.network.trainable_weights)
+            self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
-        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
         images, labels, batches = self._source(batches)
         with tf.device(self.device):
             return self._run(images, labels, tf.constant(batches), tf.constant(dropout_bits)).numpy()
@@ -129,7 +165,7 @@ class Trainer:
         return loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
         with tf.device(self.device):
             found = self._inspect(
@@ -232,46 +268,6 @@ def choose_ops(params: Params):
 
     portable.self_check()
     return portable
-
-
-class Sgd:
-    """v = momentum v + g; w = w - learning_rate v."""
-
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.params, self.weights = params, weights
-        self.slots = {layout.slot("momentum", name): tf.Variable(tf.zeros_like(w)) for name, w in weights.items()}
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        for name, gradient in gradients.items():
-            momentum = self.slots[layout.slot("momentum", name)]
-            momentum.assign(self.params.momentum * momentum + gradient)
-            self.weights[name].assign_sub(self.params.learning_rate * momentum)
-
-
-class Adam:
-    """Kingma and Ba, "Adam", 2015, algorithm 1."""
-
-    BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.params, self.weights = params, weights
-        self.slots = {
-            layout.slot(slot, name): tf.Variable(tf.zeros_like(w))
-            for slot in layout.SLOTS["adam"]
-            for name, w in weights.items()
-        }
-        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        count = self.slots[layout.ADAM_COUNT].assign_add(1.0)
-        for name, gradient in gradients.items():
-            first, second = (self.slots[layout.slot(slot, name)] for slot in layout.SLOTS["adam"])
-            first.assign(self.BETA1 * first + (1 - self.BETA1) * gradient)
-            second.assign(self.BETA2 * second + (1 - self.BETA2) * tf.square(gradient))
-            unbiased_first = first / (1 - tf.pow(self.BETA1, count))
-            unbiased_second = second / (1 - tf.pow(self.BETA2, count))
-            step = unbiased_first / (tf.sqrt(unbiased_second) + self.EPSILON)
-            self.weights[name].assign_sub(self.params.learning_rate * step)
 
 
 class WorkerLoader:

@@ -22,7 +22,8 @@ NAME = "train"
 BAKED = Path(__file__).parent.parent / "workspace"
 
 CHOICES = {
-    "params.optimizer": ("sgd", "adam"),
+    "params.model": ("lenet", "convnet"),
+    "params.optimizer": ("sgd", "adam", "adadelta"),
     "params.numerics": ("fast", "deterministic", "portable"),
     "params.device": ("auto", "cpu", "gpu"),
     "data.dataset": ("mnist", "fashion_mnist"),
@@ -37,6 +38,9 @@ MEMBERS = {
     "verify.numerics": CHOICES["params.numerics"],
 }
 
+# What portable numerics are specified for (docs/portable.md); anything else is refused.
+PORTABLE = {"params.model": ("lenet",), "params.optimizer": ("sgd", "adam")}
+
 TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
 
 
@@ -49,6 +53,7 @@ class Params:
     num_workers: int = 0
     batch_size_train: int = 32
     batch_size_test: int = 1000
+    model: str = "lenet"
     optimizer: str = "sgd"
     learning_rate: float = 0.01
     momentum: float = 0.5
@@ -194,6 +199,12 @@ def check(composed: DictConfig) -> Config:
         raise UsageError(f"configuration: params.momentum={params.momentum}: must be at least 0 and below 1")
     if params.trace_operations and params.trace_steps != 1:
         raise UsageError("configuration: params.trace_operations=true: needs params.trace_steps=1")
+    for key in ("params.model", "params.optimizer"):
+        if params.numerics == "portable" and _value(config, key) not in PORTABLE[key]:
+            raise UsageError(
+                f"configuration: {key}={_value(config, key)}: with params.numerics=portable it must be "
+                f"{' or '.join(PORTABLE[key])}; or set params.numerics=deterministic"
+            )
     if not params.resume:
         raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
     return config
@@ -201,7 +212,7 @@ def check(composed: DictConfig) -> Config:
 
 def deciding(config: Config, device: object) -> dict[str, object]:
     """The keys that decide the bits of the weights, on this device: `auto` may mean different ones on two machines."""
-    names = ["seed", "batch_size_train", "optimizer", "learning_rate", "numerics"]
+    names = ["seed", "batch_size_train", "model", "optimizer", "learning_rate", "numerics"]
     if config.params.optimizer == "sgd":
         names.append("momentum")
     keys: dict[str, object] = {f"params.{name}": getattr(config.params, name) for name in names}

@@ -1,30 +1,79 @@
-"""The network's weights: one set of names, shapes and orders for all frameworks.
+"""The models' weights: one set of names, shapes and orders for all frameworks.
 
 Convolution kernels are [height, width, in, out], dense kernels [in, out], and the features that enter `dense1` are
 flattened in the order (height, width, channel). A trainer converts to its framework's own layout and back, so that a
 checkpoint written by one framework resumes in another.
 """
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
-WEIGHTS: dict[str, tuple[int, ...]] = {
-    "conv1.kernel": (5, 5, 1, 10),
-    "conv1.bias": (10,),
-    "conv2.kernel": (5, 5, 10, 20),
-    "conv2.bias": (20,),
-    "dense1.kernel": (320, 50),
-    "dense1.bias": (50,),
-    "dense2.kernel": (50, 10),
-    "dense2.bias": (10,),
+
+@dataclass(frozen=True)
+class Dropout:
+    """A place in the model where dropout switches off `units` of a sample, each with probability 2^-bits."""
+
+    units: int
+    bits: int
+    """How many random bits decide on a unit: it is dropped where all of them are 0."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the core knows of a network."""
+
+    weights: dict[str, tuple[int, ...]]
+    dropout: tuple[Dropout, ...]
+    """In the order in which a sample passes them."""
+
+    @property
+    def units(self) -> int:
+        """The units that dropout can switch off, for each sample."""
+        return sum(place.units for place in self.dropout)
+
+    def fan_in(self, weight: str) -> int:
+        """How many inputs feed one output of the layer that this kernel or bias belongs to."""
+        *inputs, _ = self.weights[weight.split(".")[0] + ".kernel"]
+        return math.prod(inputs)
+
+
+MODELS = {
+    "lenet": Model(
+        {
+            "conv1.kernel": (5, 5, 1, 10),
+            "conv1.bias": (10,),
+            "conv2.kernel": (5, 5, 10, 20),
+            "conv2.bias": (20,),
+            "dense1.kernel": (320, 50),
+            "dense1.bias": (50,),
+            "dense2.kernel": (50, 10),
+            "dense2.bias": (10,),
+        },
+        (Dropout(20, bits=1), Dropout(50, bits=1)),  # whole channels of conv2, then units of dense1
+    ),
+    "convnet": Model(
+        {
+            "conv1.kernel": (3, 3, 1, 32),
+            "conv1.bias": (32,),
+            "conv2.kernel": (3, 3, 32, 64),
+            "conv2.bias": (64,),
+            "dense1.kernel": (9216, 128),
+            "dense1.bias": (128,),
+            "dense2.kernel": (128, 10),
+            "dense2.bias": (10,),
+        },
+        (Dropout(9216, bits=2), Dropout(128, bits=1)),  # what enters dense1, then units of dense1
+    ),
 }
 
-# The units that dropout can switch off, for each sample: the channels of conv2, then the units of dense1.
-DROPOUT_CHANNELS = 20
-DROPOUT_UNITS = 50
-DROPOUT_BITS = DROPOUT_CHANNELS + DROPOUT_UNITS
-
 # What each optimizer remembers for every weight, besides the weight itself. Adam also counts its updates.
-SLOTS: dict[str, tuple[str, ...]] = {"sgd": ("momentum",), "adam": ("first_moment", "second_moment")}
+SLOTS: dict[str, tuple[str, ...]] = {
+    "sgd": ("momentum",),
+    "adam": ("first_moment", "second_moment"),
+    "adadelta": ("squared_gradient", "squared_update"),
+}
 ADAM_COUNT = "adam.count"
 
 
@@ -33,15 +82,15 @@ def slot(name: str, weight: str) -> str:
     return f"{name}/{weight}"
 
 
-def fan_in(weight: str) -> int:
-    """How many inputs feed one output of the layer that this kernel or bias belongs to."""
-    *inputs, _ = WEIGHTS[weight.split(".")[0] + ".kernel"]
-    product = 1
-    for size in inputs:
-        product *= size
-    return product
-
-
 def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights alone, without the optimizer's slots: what the fingerprint is of."""
     return {name: array for name, array in state.items() if "/" not in name and name != ADAM_COUNT}
+
+
+STEPS_PER_CALL = 256  # enough to make a call's cost small, few enough to show progress
+BYTES_PER_CALL = 2**27  # of dropout bits; a whole epoch's may not fit in memory
+
+
+def steps_per_call(model: str, batch_size: int) -> int:
+    """How many steps a trainer makes in one call, at most; it changes no bit."""
+    return max(1, min(STEPS_PER_CALL, BYTES_PER_CALL // (batch_size * MODELS[model].units)))

@@ -7,6 +7,7 @@ and the number of loader workers cannot matter.
 """
 
 import enum
+import functools
 import math
 
 import numpy as np
@@ -22,31 +23,33 @@ class Purpose(enum.IntEnum):
     DROPOUT = 3
 
 
-def words(seed: int, purpose: Purpose, epoch: int, count: int) -> np.ndarray:
-    """`count` random 64-bit words, uint64 [count]."""
+def words(seed: int, purpose: Purpose, epoch: int, count: int, start: int = 0) -> np.ndarray:
+    """`count` random 64-bit words of a stream, from its word number `start` on, uint64 [count]."""
     key = np.array([seed, purpose], np.uint64)  # as a list, a seed of 64 bits would be rounded to a float
-    return np.random.Philox(key=key, counter=[0, 0, epoch, 0]).random_raw(count)
+    block, skipped = divmod(start, 4)  # a value of the counter gives four words
+    return np.random.Philox(key=key, counter=[block, 0, epoch, 0]).random_raw(skipped + count)[skipped:]
 
 
-def initial_weights(seed: int) -> dict[str, np.ndarray]:
+def initial_weights(seed: int, model: str) -> dict[str, np.ndarray]:
     """The weights before the first step, float32: uniform in +-1/sqrt(fan-in), kernels and biases alike.
 
     Each is a 24-bit integer scaled to [-1, 1), times the bound. Square root, division and product are single correctly
     rounded float64 operations and one rounding to float32 ends them, so every machine computes the same bits.
     """
-    sizes = [math.prod(shape) for shape in layout.WEIGHTS.values()]
+    shapes, fan_in = layout.MODELS[model].weights, layout.MODELS[model].fan_in
+    sizes = [math.prod(shape) for shape in shapes.values()]
     raw = words(seed, Purpose.WEIGHTS, 0, sum(sizes))
     signed = (raw >> np.uint64(40)).astype(np.float64) * 2.0**-23 - 1.0
     parts = np.split(signed, np.cumsum(sizes)[:-1])
     return {
-        name: (part * (1.0 / math.sqrt(layout.fan_in(name)))).astype(np.float32).reshape(shape)
-        for (name, shape), part in zip(layout.WEIGHTS.items(), parts, strict=True)
+        name: (part * (1.0 / math.sqrt(fan_in(name)))).astype(np.float32).reshape(shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
     }
 
 
-def initial_state(seed: int, optimizer: str) -> dict[str, np.ndarray]:
+def initial_state(seed: int, model: str, optimizer: str) -> dict[str, np.ndarray]:
     """The state before the first step: initial weights, and the optimizer's slots, all zero."""
-    weights = initial_weights(seed)
+    weights = initial_weights(seed, model)
     slots = {
         layout.slot(name, weight): np.zeros_like(array)
         for name in layout.SLOTS[optimizer]
@@ -64,12 +67,22 @@ def order(seed: int, epoch: int, samples: int) -> np.ndarray:
     return np.argsort(words(seed, Purpose.ORDER, epoch, samples), kind="stable").astype(np.int32)
 
 
-def dropout_bits(seed: int, epoch: int, samples: int) -> np.ndarray:
-    """Which units each visited sample keeps in an epoch: 1 keep, 0 drop, uint8 [samples, layout.DROPOUT_BITS].
+def dropout_bits(seed: int, epoch: int, model: str, start: int, stop: int) -> np.ndarray:
+    """Which units each sample keeps in an epoch: 1 keep, 0 drop, uint8 [stop - start, units].
 
-    Dropout with probability one half spends one random bit per unit.
+    The samples are those visited as number [start, stop) of the epoch. A unit spends as many random bits as
+    layout.Dropout says, and is dropped where all of them are 0.
     """
-    count = samples * layout.DROPOUT_BITS
-    raw = words(seed, Purpose.DROPOUT, epoch, -(-count // 64)).astype("<u8")
-    bits = np.unpackbits(raw.view(np.uint8), count=count, bitorder="little")
-    return bits.reshape(samples, layout.DROPOUT_BITS)
+    places = layout.MODELS[model].dropout
+    spent = np.array([place.units * place.bits for place in places])  # by each sample
+    word, skipped = divmod(start * int(spent.sum()), 64)
+    count = skipped + (stop - start) * int(spent.sum())
+    raw = words(seed, Purpose.DROPOUT, epoch, -(-count // 64), word).astype("<u8")
+    bits = np.unpackbits(raw.view(np.uint8), count=count, bitorder="little")[skipped:].reshape(stop - start, -1)
+    parts = np.split(bits, np.cumsum(spent)[:-1], axis=1)
+    return np.concatenate([_any(part, place.bits) for part, place in zip(parts, places, strict=True)], axis=1)
+
+
+def _any(bits: np.ndarray, together: int) -> np.ndarray:
+    """1 where any of so many neighbours is 1: [N, units * together] -> [N, units]."""
+    return functools.reduce(np.bitwise_or, (bits[:, i::together] for i in range(together)))

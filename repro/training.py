@@ -23,8 +23,6 @@ from repro.trace import Trace
 
 log = logging.getLogger(__name__)
 
-STEPS_PER_CALL = 256  # enough to make a call's cost small, few enough to show progress; it changes no bit
-
 
 class Trainer(Protocol):
     """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
@@ -32,11 +30,11 @@ class Trainer(Protocol):
     def __init__(self, params: Params, data: Dataset) -> None: ...
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
-        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, DROPOUT_BITS] -> losses float32 [S]."""
+        """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
         ...
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, DROPOUT_BITS], computes on its way; it updates nothing."""
+        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         ...
 
     def evaluate(self) -> tuple[float, int, int]:
@@ -84,7 +82,8 @@ class Run:
 
     def train(self) -> str:
         """Trains to the end and returns the fingerprint of the weights."""
-        initial = randomness.initial_state(self.config.params.seed, self.config.params.optimizer)
+        params = self.config.params
+        initial = randomness.initial_state(params.seed, params.model, params.optimizer)
         epochs = math.ceil(self.last_step / self.steps_per_epoch)
         record = experiment.record(
             self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(layout.weights_of(initial))
@@ -130,15 +129,14 @@ class Run:
         first = (epoch - 1) * self.steps_per_epoch
         end = min(first + self.steps_per_epoch, self.last_step)
         order = randomness.order(params.seed, epoch, self.samples)
-        bits = randomness.dropout_bits(params.seed, epoch, self.samples)
         name = f"epoch {epoch}/{params.n_epochs}"
         shown = bar.add_task(name, total=self.steps_per_epoch, completed=self.step - first)
         while self.step < end:
             started = time.perf_counter()
             stop = self._next_stop(end)
             if params.trace_operations:  # then this call is of one step
-                self.trace.looked_into(self._inspect(order, bits, self.step - first))
-            losses = self._steps(order, bits, self.step - first, stop - first)
+                self.trace.looked_into(self._inspect(epoch, order, self.step - first))
+            losses = self._steps(epoch, order, self.step - first, stop - first)
             self.seconds += time.perf_counter() - started
             self.losses.extend(losses.tolist())
             self.trace.saw(losses)
@@ -163,25 +161,33 @@ class Run:
         params = self.config.params
         intervals = [params.log_interval, params.checkpoint_steps, params.trace_steps]
         ends = [(self.step // every + 1) * every for every in intervals if every]
-        return min(end, self.step + STEPS_PER_CALL, *ends)
+        longest = layout.steps_per_call(params.model, params.batch_size_train)
+        return min(end, self.step + longest, *ends)
 
-    def _steps(self, order: np.ndarray, bits: np.ndarray, start: int, stop: int) -> np.ndarray:
+    def _steps(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Steps [start, stop) of an epoch. Its last batch may be smaller, and is then a call of its own."""
         size = self.config.params.batch_size_train
         whole = min(stop, self.samples // size)
         losses = []
         if whole > start:
-            part = slice(start * size, whole * size)
-            batches, keep = order[part].reshape(-1, size), bits[part].reshape(-1, size, layout.DROPOUT_BITS)
-            losses.append(self.trainer.steps(batches, keep))
+            losses.append(self._call(epoch, order, start * size, whole * size, size))
         if stop > whole:
-            losses.append(self.trainer.steps(order[None, whole * size :], bits[None, whole * size :]))
+            losses.append(self._call(epoch, order, whole * size, self.samples, self.samples - whole * size))
         return np.concatenate(losses)
 
-    def _inspect(self, order: np.ndarray, bits: np.ndarray, step: int) -> dict[str, np.ndarray]:
+    def _call(self, epoch: int, order: np.ndarray, start: int, stop: int, size: int) -> np.ndarray:
+        """Trains on the samples visited as number [start, stop) of an epoch, in batches of this size."""
+        bits = self._bits(epoch, start, stop)
+        return self.trainer.steps(order[start:stop].reshape(-1, size), bits.reshape(-1, size, bits.shape[1]))
+
+    def _inspect(self, epoch: int, order: np.ndarray, step: int) -> dict[str, np.ndarray]:
         size = self.config.params.batch_size_train
-        part = slice(step * size, min((step + 1) * size, self.samples))
-        return self.trainer.inspect(order[part], bits[part])
+        start, stop = step * size, min((step + 1) * size, self.samples)
+        return self.trainer.inspect(order[start:stop], self._bits(epoch, start, stop))
+
+    def _bits(self, epoch: int, start: int, stop: int) -> np.ndarray:
+        params = self.config.params
+        return randomness.dropout_bits(params.seed, epoch, params.model, start, stop)
 
     def _finish_epoch(self, epoch: int, name: str, whole: bool) -> None:
         started = time.perf_counter()

@@ -40,7 +40,7 @@ class Folder:
     ) -> Path:  # fmt: skip
         folder = self.workspace / "outputs" / "jax" / name
         folder.mkdir(parents=True)
-        trace, state = Trace(folder), randomness.initial_state(0, "sgd")
+        trace, state = Trace(folder), randomness.initial_state(0, "lenet", "sgd")
         for step in range(steps + 1):
             if step:
                 state = {key: array * np.float32(0.5) for key, array in state.items()}
@@ -85,7 +85,7 @@ class TestFirstDifference:
         assert found is not None
         assert (found.epoch, found.step, found.last_equal_step, found.loss_step) == (1, 4, 2, None)
         assert (found.tensor, found.tensors, found.elements, found.only_losses) == (tensor, [tensor], 1, False)
-        assert found.size == randomness.initial_state(0, "sgd")[tensor].size
+        assert found.size == randomness.initial_state(0, "lenet", "sgd")[tensor].size
         assert found.ulps == 1
         assert [point["step"] for point in found.growth] == [2, 4, 6, 8]
         assert found.growth[0]["relative"] == 0

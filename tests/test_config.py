@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from repro import config
+from repro import config, layout
 from repro.errors import UsageError
 
 REPOSITORY = Path(__file__).parent.parent
@@ -34,7 +34,8 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "params.num_workers": [("0", 0), ("256", 256)],
     "params.batch_size_train": [("1", 1), ("60000", 60_000)],
     "params.batch_size_test": [("1", 1), ("10000", 10_000)],
-    "params.optimizer": [("sgd", "sgd"), ("adam", "adam")],
+    "params.model": [("lenet", "lenet"), ("convnet", "convnet")],
+    "params.optimizer": [("sgd", "sgd"), ("adam", "adam"), ("adadelta", "adadelta")],
     "params.learning_rate": [("1e-3", 1e-3), ("1", 1.0)],
     "params.momentum": [("0", 0.0), ("0.99", 0.99)],
     "params.log_interval": [("1", 1)],
@@ -67,6 +68,7 @@ REFUSED: dict[str, list[str]] = {
     "params.num_workers": ["-1", "257"],
     "params.batch_size_train": ["0", "60001"],
     "params.batch_size_test": ["0", "10001"],
+    "params.model": ["LeNet", "null"],
     "params.optimizer": ["SGD", "1", "null"],
     "params.learning_rate": ["0", "-1", "nan", "inf", "true", "fast"],
     "params.momentum": ["-0.1", "1", "nan"],
@@ -128,6 +130,24 @@ def test_a_refusal_says_the_value_and_the_remedy(override: str, value: str, reme
     message = refusal(override)
     assert value in message
     assert remedy in message
+
+
+def test_the_models_and_the_optimizers_are_those_of_the_layout():
+    assert config.CHOICES["params.model"] == tuple(layout.MODELS)
+    assert config.CHOICES["params.optimizer"] == tuple(layout.SLOTS)
+
+
+@pytest.mark.parametrize("override", ["params.model=convnet", "params.optimizer=adadelta"])
+def test_portable_numerics_are_refused_where_they_are_not_specified(override: str):
+    message = refusal("params.numerics=portable", override)
+    assert override in message
+    assert "with params.numerics=portable it must be" in message
+    compose(override)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_portable_numerics_are_for_lenet(optimizer: str):
+    compose("params.numerics=portable", "params.model=lenet", f"params.optimizer={optimizer}")
 
 
 @pytest.mark.parametrize(
@@ -224,8 +244,8 @@ def test_a_wrong_key_or_value_in_the_file_is_named(tmp_path: Path, text: str, sa
 
 
 def test_what_decides_the_bits():
-    keys = {"params.seed", "params.batch_size_train", "params.optimizer", "params.learning_rate", "params.numerics",
-            "params.threads", "device", "data.dataset", "environment"}  # fmt: skip
+    keys = {"params.seed", "params.batch_size_train", "params.model", "params.optimizer", "params.learning_rate",
+            "params.numerics", "params.threads", "device", "data.dataset", "environment"}  # fmt: skip
     assert set(config.deciding(compose(), "cpu")) == keys | {"params.momentum"}
     assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
     portable = config.deciding(compose("params.numerics=portable"), "gpu")

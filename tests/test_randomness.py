@@ -14,6 +14,8 @@ SAMPLES = 60_000
 SEEDS = (0, 20_261_121)
 MASK = 2**64 - 1
 
+each_model = pytest.mark.parametrize("model", layout.MODELS)
+
 
 def philox4x64(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
     """Four words of Philox4x64-10, from its definition: Salmon et al. 2011, section 3.3 and table 2."""
@@ -49,9 +51,16 @@ def test_words_are_those_of_philox(seed: int, purpose: Purpose, epoch: int):
     assert randomness.words(seed, purpose, epoch, 10).tolist() == expected[:10]
 
 
+@pytest.mark.parametrize("start", [1, 3, 4, 5, 291])
+def test_a_stream_can_start_in_its_middle(start: int):
+    whole = randomness.words(7, Purpose.DROPOUT, 2, 300)
+    assert np.array_equal(randomness.words(7, Purpose.DROPOUT, 2, 9, start), whole[start : start + 9])
+
+
 GOLDEN_WEIGHTS = {
-    0: "sha256:bb709201749f177548c62ffd596e40b96e72eee1974f2ce034df668612519daf",
-    20_261_121: "sha256:cfcc9a9a243d7a4d5980d3a9e238bcaa4463c38d756686ae439a1ce1907cce51",
+    ("lenet", 0): "sha256:bb709201749f177548c62ffd596e40b96e72eee1974f2ce034df668612519daf",
+    ("lenet", 20_261_121): "sha256:cfcc9a9a243d7a4d5980d3a9e238bcaa4463c38d756686ae439a1ce1907cce51",
+    ("convnet", 0): "sha256:8b27d18d64b4824d52849cd2dbe4bd3e252d4e9878f097b712abf624d7ad6bd9",
 }
 GOLDEN_ORDER = {
     (0, 1): "206cc1234cfdb986ca82d560983637deb31d883d953789ffc7e1d3942a2bb3b6",
@@ -59,15 +68,16 @@ GOLDEN_ORDER = {
     (20_261_121, 1): "e12e7cf8a26b3e57f878f1f3c2c45b118984b14cd3d4a5d0626043b1109e61db",
 }
 GOLDEN_BITS = {
-    (0, 1): "cb69d8d4bcef230155d8cc6e5d94c5c58768e3df8c428b82f786cd4e68af9c07",
-    (0, 2): "0551245580b6dfef097fc7f14f89791ed6d59d9fbabaaa2087818272db297e1b",
-    (20_261_121, 1): "97344a43af1bd5014123ee9f9dc17446545cccbb20a7966fb4f4be5957166054",
+    ("lenet", 0, 1, 0): "cb69d8d4bcef230155d8cc6e5d94c5c58768e3df8c428b82f786cd4e68af9c07",
+    ("lenet", 0, 2, 0): "0551245580b6dfef097fc7f14f89791ed6d59d9fbabaaa2087818272db297e1b",
+    ("lenet", 20_261_121, 1, 0): "97344a43af1bd5014123ee9f9dc17446545cccbb20a7966fb4f4be5957166054",
+    ("convnet", 0, 1, 59_000): "12c8527f83d46890bbe0ff558bdb8d01cd2196fcede314d354528a9d5c60b162",
 }
 
 
-@pytest.mark.parametrize("seed", GOLDEN_WEIGHTS)
-def test_initial_weights_are_what_they_always_were(seed: int):
-    assert fingerprint(randomness.initial_weights(seed)) == GOLDEN_WEIGHTS[seed]
+@pytest.mark.parametrize(("model", "seed"), GOLDEN_WEIGHTS)
+def test_initial_weights_are_what_they_always_were(model: str, seed: int):
+    assert fingerprint(randomness.initial_weights(seed, model)) == GOLDEN_WEIGHTS[model, seed]
 
 
 @pytest.mark.parametrize(("seed", "epoch"), GOLDEN_ORDER)
@@ -75,9 +85,10 @@ def test_the_order_is_what_it_always_was(seed: int, epoch: int):
     assert sha256(randomness.order(seed, epoch, SAMPLES)) == GOLDEN_ORDER[seed, epoch]
 
 
-@pytest.mark.parametrize(("seed", "epoch"), GOLDEN_BITS)
-def test_dropout_bits_are_what_they_always_were(seed: int, epoch: int):
-    assert sha256(randomness.dropout_bits(seed, epoch, SAMPLES)) == GOLDEN_BITS[seed, epoch]
+@pytest.mark.parametrize(("model", "seed", "epoch", "start"), GOLDEN_BITS)
+def test_dropout_bits_are_what_they_always_were(model: str, seed: int, epoch: int, start: int):
+    bits = randomness.dropout_bits(seed, epoch, model, start, SAMPLES)
+    assert sha256(bits) == GOLDEN_BITS[model, seed, epoch, start]
 
 
 @pytest.mark.parametrize("samples", [1, 70, SAMPLES])
@@ -92,23 +103,39 @@ def test_an_order_sorts_the_words():
     assert randomness.order(0, 3, 70).tolist() == sorted(range(70), key=words.__getitem__)
 
 
-def test_dropout_spends_the_words_bits_in_order():
-    """The lowest bit of the first word is the first unit of the first sample."""
-    words = randomness.words(0, Purpose.DROPOUT, 1, 4).tolist()
-    expected = [word >> bit & 1 for word in words for bit in range(64)][: 3 * layout.DROPOUT_BITS]
-    bits = randomness.dropout_bits(0, 1, 3)
-    assert (bits.dtype, bits.shape) == (np.dtype(np.uint8), (3, layout.DROPOUT_BITS))
-    assert bits.ravel().tolist() == expected
+def spent(model: str, samples: int) -> list[list[list[int]]]:
+    """The random bits of each sample's every unit, cut from the stream one after the other."""
+    counts = [place.bits for place in layout.MODELS[model].dropout for _ in range(place.units)]
+    words = randomness.words(0, Purpose.DROPOUT, 1, -(-samples * sum(counts) // 64)).tolist()
+    stream = (word >> bit & 1 for word in words for bit in range(64))  # the lowest bit of the first word comes first
+    return [[[next(stream) for _ in range(count)] for count in counts] for _ in range(samples)]
 
 
-def test_a_shorter_epoch_sees_the_same_dropout_bits():
-    assert np.array_equal(randomness.dropout_bits(0, 1, 70), randomness.dropout_bits(0, 1, 1000)[:70])
+@each_model
+def test_dropout_spends_the_words_bits_in_order(model: str):
+    """A unit is dropped where all of its bits are 0."""
+    bits = randomness.dropout_bits(0, 1, model, 0, 3)
+    assert (bits.dtype, bits.shape) == (np.dtype(np.uint8), (3, layout.MODELS[model].units))
+    assert bits.tolist() == [[int(any(unit)) for unit in sample] for sample in spent(model, 3)]
 
 
-def test_dropout_keeps_about_half():
-    kept = int(randomness.dropout_bits(0, 1, SAMPLES).sum())
-    count = SAMPLES * layout.DROPOUT_BITS
-    assert abs(kept - count / 2) < 5 * math.sqrt(count) / 2  # five standard deviations
+@each_model
+@pytest.mark.parametrize("size", [1, 7, 32, 70, 1000])
+def test_the_slices_of_an_epoch_are_its_dropout_bits(model: str, size: int):
+    """Wherever a slice starts within a word or a block of words."""
+    whole = randomness.dropout_bits(0, 1, model, 0, 230)
+    slices = [randomness.dropout_bits(0, 1, model, i, min(i + size, 230)) for i in range(0, 230, size)]
+    assert np.array_equal(np.concatenate(slices), whole)
+
+
+@pytest.mark.parametrize(("model", "kept"), [("lenet", (1 / 2, 1 / 2)), ("convnet", (3 / 4, 1 / 2))])
+def test_dropout_keeps_its_share(model: str, kept: tuple[float, ...]):
+    bits, start = randomness.dropout_bits(0, 1, model, 0, 3000), 0
+    for place, share in zip(layout.MODELS[model].dropout, kept, strict=True):
+        part = bits[:, start : start + place.units]
+        deviation = math.sqrt(share * (1 - share) / part.size)
+        assert abs(float(part.mean(dtype=np.float64)) - share) < 5 * deviation
+        start += place.units
 
 
 def test_seeds_purposes_and_epochs_have_streams_of_their_own():
@@ -118,15 +145,21 @@ def test_seeds_purposes_and_epochs_have_streams_of_their_own():
     assert len(np.unique(words)) == len(words)
 
 
+FAN_IN = {
+    "lenet": {"conv1": 25, "conv2": 250, "dense1": 320, "dense2": 50},
+    "convnet": {"conv1": 9, "conv2": 288, "dense1": 9216, "dense2": 128},
+}
+
+
+@each_model
 @pytest.mark.parametrize("seed", SEEDS)
-def test_weights_fill_their_range(seed: int):
+def test_weights_fill_their_range(model: str, seed: int):
     """Uniform in +-1/sqrt(fan-in), kernels and biases alike."""
-    fan_in = {"conv1": 25, "conv2": 250, "dense1": 320, "dense2": 50}
-    weights = randomness.initial_weights(seed)
-    assert {name: array.shape for name, array in weights.items()} == layout.WEIGHTS
-    assert sum(array.size for array in weights.values()) == 21_840
+    weights = randomness.initial_weights(seed, model)
+    assert {name: array.shape for name, array in weights.items()} == layout.MODELS[model].weights
+    assert sum(array.size for array in weights.values()) == {"lenet": 21_840, "convnet": 1_199_882}[model]
     for name, array in weights.items():
-        bound = 1 / math.sqrt(fan_in[name.split(".")[0]])
+        bound = 1 / math.sqrt(FAN_IN[model][name.split(".")[0]])
         assert array.dtype == np.float32
         assert np.abs(array).max() <= np.float32(bound), name
         if array.size >= 250:  # large enough to come near its bounds
@@ -138,17 +171,18 @@ def test_weights_fill_their_range(seed: int):
 def test_a_weight_is_the_top_24_bits_of_its_word():
     word = int(randomness.words(0, Purpose.WEIGHTS, 0, 1)[0])
     expected = np.float32(((word >> 40) / 2**23 - 1) * (1 / math.sqrt(25)))
-    assert randomness.initial_weights(0)["conv1.kernel"].ravel()[0] == expected
+    assert randomness.initial_weights(0, "lenet")["conv1.kernel"].ravel()[0] == expected
 
 
-@pytest.mark.parametrize(("optimizer", "slots"), [("sgd", ["momentum"]), ("adam", ["first_moment", "second_moment"])])
-def test_the_optimizer_starts_from_zero(optimizer: str, slots: list[str]):
-    state = randomness.initial_state(0, optimizer)
-    names = [layout.slot(slot, name) for slot in slots for name in layout.WEIGHTS]
+@each_model
+@pytest.mark.parametrize("optimizer", layout.SLOTS)
+def test_the_optimizer_starts_from_zero(model: str, optimizer: str):
+    state, weights = randomness.initial_state(0, model, optimizer), layout.MODELS[model].weights
+    names = [layout.slot(slot, name) for slot in layout.SLOTS[optimizer] for name in weights]
     count = ["adam.count"] if optimizer == "adam" else []
-    assert sorted(state) == sorted([*layout.WEIGHTS, *names, *count])
-    assert fingerprint({name: state[name] for name in layout.WEIGHTS}) == GOLDEN_WEIGHTS[0]
+    assert sorted(state) == sorted([*weights, *names, *count])
+    assert fingerprint(layout.weights_of(state)) == fingerprint(randomness.initial_weights(0, model))
     for name in [*names, *count]:
         assert state[name].dtype == np.float32
         assert not state[name].any()
-        assert state[name].shape == (() if name in count else layout.WEIGHTS[name.split("/")[1]])
+        assert state[name].shape == (() if name in count else weights[name.split("/")[1]])

@@ -27,8 +27,10 @@ class FakeTrainer:
 
     device = "cpu"
 
-    def __init__(self, dataset: Dataset, dies_before: int | None = None, loss: dict[int, float] | None = None) -> None:
-        self.dataset, self.dies_before, self.loss = dataset, dies_before, loss or {}
+    def __init__(
+        self, dataset: Dataset, units: int, dies_before: int | None = None, loss: dict[int, float] | None = None
+    ) -> None:
+        self.dataset, self.units, self.dies_before, self.loss = dataset, units, dies_before, loss or {}
         self.arrays: dict[str, np.ndarray] = {}
         self.batches: list[list[int]] = []
         self.bits: list[np.ndarray] = []
@@ -36,7 +38,7 @@ class FakeTrainer:
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         assert (batches.dtype, dropout_bits.dtype) == (np.dtype(np.int32), np.dtype(np.uint8))
-        assert dropout_bits.shape == (*batches.shape, layout.DROPOUT_BITS)
+        assert dropout_bits.shape == (*batches.shape, self.units)
         self.calls.append(len(batches))
         return np.array([self._step(*step) for step in zip(batches, dropout_bits, strict=True)], np.float32)
 
@@ -48,7 +50,7 @@ class FakeTrainer:
         self.bits.append(bits)
         places = np.arange(1, len(batch) + 1)
         seen = int((places * (batch + 3 * self.dataset.train_labels[batch])).sum())
-        kept = int((places @ bits * np.arange(layout.DROPOUT_BITS)).sum())
+        kept = int((places @ bits * np.arange(self.units)).sum())
         mixed = np.float32(seen % 97 + kept % 89)
         for name, array in self.arrays.items():
             self.arrays[name] = array * np.float32(0.7) + mixed / np.float32(len(name))
@@ -96,7 +98,7 @@ class Workspace:
             config.Params(**settings),
             output=config.Output(str(self.folder / "data"), str(self.folder / "model")),
         )
-        trainer = FakeTrainer(self.dataset, dies_before, loss)
+        trainer = FakeTrainer(self.dataset, layout.MODELS[checked.params.model].units, dies_before, loss)
         try:
             return training.Run("fake", checked, trainer, self.dataset, folder).train(), folder, trainer
         except Killed:
@@ -128,13 +130,15 @@ def lines(folder: Path) -> list[dict[str, object]]:
 # --- what a run does ------------------------------------------------------------------------------------------------
 
 
-def test_every_epoch_visits_every_sample_in_its_order(workspace: Workspace):
-    _, _, trainer = workspace.run(seed=7)
+@pytest.mark.parametrize("model", layout.MODELS)
+def test_every_epoch_visits_every_sample_in_its_order(workspace: Workspace, model: str):
+    _, _, trainer = workspace.run(seed=7, model=model, log_interval=3)
     assert [len(batch) for batch in trainer.batches] == [16, 16, 16, 16, 6] * EPOCHS
     for epoch in range(1, EPOCHS + 1):
         steps = slice((epoch - 1) * STEPS, epoch * STEPS)
         assert np.concatenate(trainer.batches[steps]).tolist() == randomness.order(7, epoch, SAMPLES).tolist()
-        assert np.array_equal(np.concatenate(trainer.bits[steps]), randomness.dropout_bits(7, epoch, SAMPLES))
+        bits = randomness.dropout_bits(7, epoch, model, 0, SAMPLES)
+        assert np.array_equal(np.concatenate(trainer.bits[steps]), bits)
 
 
 def test_what_a_run_leaves(workspace: Workspace):
@@ -180,8 +184,17 @@ def test_chunks_change_nothing(workspace: Workspace, params: dict[str, Any]):
 def test_calls_are_long_and_end_where_something_is_due(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
     assert workspace.run(n_epochs=1)[2].calls == [4, 1]
     assert workspace.run(n_epochs=2, log_interval=3)[2].calls == [3, 1, 1, 1, 3, 1]
-    monkeypatch.setattr(training, "STEPS_PER_CALL", 2)
+    monkeypatch.setattr(layout, "STEPS_PER_CALL", 2)
     assert workspace.run(n_epochs=1)[2].calls == [2, 2, 1]
+
+
+@pytest.mark.parametrize("model", layout.MODELS)
+@pytest.mark.parametrize("batch_size", [1, 128, 60_000])
+def test_a_call_holds_no_more_bits_than_fit(model: str, batch_size: int):
+    steps = layout.steps_per_call(model, batch_size)
+    assert 1 <= steps <= layout.STEPS_PER_CALL
+    assert steps == 1 or steps * batch_size * layout.MODELS[model].units <= layout.BYTES_PER_CALL
+    assert layout.steps_per_call("lenet", 32) == layout.STEPS_PER_CALL
 
 
 @pytest.mark.parametrize("batch_size", [1, 35, 69, 70, 71])
@@ -221,7 +234,7 @@ KILLS = [(step, every, "sgd") for step in range(1, LAST + 1) for every in (None,
 
 
 @pytest.mark.parametrize(
-    ("dies_before", "every", "optimizer"), [*KILLS, (1, 1, "adam"), (9, 1, "adam"), (11, 1, "adam")]
+    ("dies_before", "every", "optimizer"), [*KILLS, (1, 1, "adam"), (9, 1, "adam"), (11, 1, "adam"), (9, 1, "adadelta")]
 )
 def test_a_killed_run_ends_as_one_that_was_not(
     workspace: Workspace, undisturbed: Workspace, dies_before: int, every: int | None, optimizer: str
@@ -297,6 +310,7 @@ def test_a_path_names_the_checkpoint(workspace: Workspace, undisturbed: Workspac
         ({"batch_size_train": 8}, "params.batch_size_train"),
         ({"learning_rate": 0.02}, "params.learning_rate"),
         ({"momentum": 0.9}, "params.momentum"),
+        ({"model": "convnet"}, "params.model"),
         ({"optimizer": "adam"}, "params.momentum"),  # the first that differs: adam has none
         ({"numerics": "fast"}, "params.numerics"),
         ({"threads": 1}, "params.threads"),

@@ -1,0 +1,76 @@
+"""The layers of mnist_jax.py: fast in a loop on the CPU, and rounding and choosing as the twins do.
+
+The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
+"""
+
+import jax
+from flax import linen as nn
+from jax import Array, lax
+from jax import numpy as jnp
+
+
+class Layer(nn.Module):
+    """A layer's kernel, of this shape, and bias."""
+
+    shape: tuple[int, ...]
+
+    @nn.compact
+    def __call__(self) -> tuple[Array, Array]:
+        kernel = self.param("kernel", nn.initializers.zeros, self.shape)
+        return kernel, self.param("bias", nn.initializers.zeros, self.shape[-1:])
+
+
+def conv(x: Array, kernel: Array, bias: Array) -> Array:
+    """Valid convolution with bias: [I, H, W, B], [h, w, I, O] and [O] -> [O, H - h + 1, W - w + 1, B]."""
+    y = lax.platform_dependent(x, kernel, cpu=convolve_as_product, default=convolve)
+    return y + bias[:, None, None, None]
+
+
+def convolve(x: Array, kernel: Array) -> Array:
+    """The convolution alone."""
+    return lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("CHWN", "HWIO", "CHWN"))
+
+
+@jax.custom_vjp
+def convolve_as_product(x: Array, kernel: Array) -> Array:
+    """The same as one matrix product: inside a loop, XLA's own convolution is many times slower on the CPU."""
+    return _product(x, kernel)[0]
+
+
+def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array, tuple[int, ...]]]:
+    height, width, inputs, outputs = kernel.shape
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    # Column by column: oneDNN, under the twins, adds in this order, and equal rounding means equal maxima in the pools.
+    shifted = [x[:, i : i + rows, j : j + columns] for j in range(width) for i in range(height)]
+    patches = jnp.concatenate(shifted).reshape(height * width * inputs, -1)
+    y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
+    return y.reshape(outputs, rows, columns, -1), (kernel, patches, x.shape)
+
+
+def _product_gradients(residuals: tuple[Array, Array, tuple[int, ...]], gradient: Array) -> tuple[Array, Array]:
+    kernel, patches, shape = residuals
+    height, width, inputs, outputs = kernel.shape
+    rows, columns = gradient.shape[1:3]
+    flat = gradient.reshape(outputs, -1)
+    kernel_gradient = (patches @ flat.T).reshape(width, height, inputs, outputs).swapaxes(0, 1)
+    parts = (kernel.swapaxes(0, 1).reshape(-1, outputs) @ flat).reshape(width, height, inputs, rows, columns, -1)
+    x_gradient = sum(
+        jnp.pad(parts[j, i], ((0, 0), (i, shape[1] - rows - i), (j, shape[2] - columns - j), (0, 0)))
+        for i in range(height)
+        for j in range(width)
+    )
+    return x_gradient, kernel_gradient
+
+
+convolve_as_product.defvjp(_product, _product_gradients)
+
+
+def max_pool(x: Array) -> Array:
+    """Maximum of each 2 x 2 window of [C, H, W, B]; on a tie the gradient goes to the first, as in the twins."""
+    channels, height, width, batch = x.shape
+    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
+    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
+
+
+def _first_max(a: Array, b: Array) -> Array:
+    return jnp.where(a >= b, a, b)
