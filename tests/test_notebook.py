@@ -47,5 +47,5 @@ def test_from_top_to_bottom(data_dir: Path, tmp_path: Path) -> None:
 
 
 def test_committed_outputs() -> None:
-    assert fingerprint(randomness.initial_weights(0)) in texts(NOTEBOOK)[1]
+    assert fingerprint(randomness.initial_weights(0, "lenet")) in texts(NOTEBOOK)[1]
     assert str(ROOT) not in NOTEBOOK.read_text()
