@@ -202,9 +202,9 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         call.runner.config.verify.steps, seconds,
     )  # fmt: skip
     if found.status != DONE:
-        said = [line.removeprefix("error: ") for line in call.stderr.strip().splitlines() if line.startswith("error: ")]
-        last = (call.stderr.strip().splitlines() or [f"it ended with {call.code}"])[-1]
-        found.error = (said or [last])[-1][:300]
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", call.stderr).strip().splitlines()  # engines print colours, always
+        said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+        found.error = (said or lines or [f"it ended with {call.code}"])[-1][:300]
         return found
     printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
     found.fingerprint = printed[-1]

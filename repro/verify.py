@@ -146,7 +146,7 @@ class Verification:
             missing.append("interrupted")
         promise = asked.question.promised(asked.numerics)
         answer, difference = "not asked", None
-        if len(done) > 1 and not any(outcome.status == FAILED for outcome in failed.values()):
+        if len(done) > 1:
             evidence = [getattr(outcome, asked.question.evidence) for outcome in done.values()]
             answer = SAME if len(set(evidence)) == 1 else DIFFERS
             if answer == DIFFERS:
