@@ -182,8 +182,8 @@ def callers_environment() -> dict[str, str]:
 
 
 def quoted(value: str) -> str:
-    """A value as Hydra reads it, whatever characters it holds."""
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A value as Hydra reads it, whatever characters it holds: a backslash counts only before a quote."""
+    return '"' + re.sub(r'(\\*)("|$)', lambda found: found[1] * 2 + ("\\" + '"' if found[2] else ""), value) + '"'
 
 
 def _relay(call: _Call, tasks: list[str], steps: int) -> None:

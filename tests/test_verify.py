@@ -87,6 +87,17 @@ def test_portable_across_frameworks(run: Run, workspace: Path) -> None:
     }
 
 
+def test_another_environment(run: Run, workspace: Path) -> None:
+    python = ROOT / ".venv" / "jax" / "bin" / "python"
+    asked = ("questions=other", "frameworks=jax", "verify.steps=10")
+    done = run(
+        "verify", *asked, f"+verify.others.jax='{python} {ROOT}/tests/plant.py'", env={"PLANT": "5:conv1.bias:0"}
+    )
+    assert done.returncode == 0, done.stderr  # nothing is promised of it
+    answer = answers(workspace)["other"]
+    assert (answer["answer"], answer["kept"], answer["difference"]["step"]) == ("differs", None, 5)
+
+
 def test_broken_promise(run: Run, workspace: Path) -> None:
     done = run("verify", "questions=restart_cpu", "frameworks=jax", "verify.steps=10", env=planted("jax", "chance"))
     assert done.returncode == 3, done.stderr
