@@ -17,6 +17,7 @@ from yaml import YAMLError
 
 from repro import questions
 from repro.errors import UsageError
+from repro.portable import rules
 
 NAME = "train"
 BAKED = Path(__file__).parent.parent / "workspace"
@@ -205,6 +206,8 @@ def check(composed: DictConfig) -> Config:
                 f"configuration: {key}={_value(config, key)}: with params.numerics=portable it must be "
                 f"{' or '.join(PORTABLE[key])}; or set params.numerics=deterministic"
             )
+    if params.numerics == "portable":
+        rules.rounded(params.learning_rate, params.momentum)
     if not params.resume:
         raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
     return config

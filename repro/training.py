@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from rich.progress import Progress
 
-from repro import checkpoint, config, experiment, layout, randomness
+from repro import checkpoint, config, experiment, golden, layout, randomness
 from repro.checkpoint import Checkpoint, Record
 from repro.config import Config, Params
 from repro.console import progress
@@ -19,6 +19,7 @@ from repro.data import Dataset
 from repro.errors import ReproError
 from repro.files import write_atomically
 from repro.fingerprint import fingerprint
+from repro.portable import rules
 from repro.trace import Trace
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,8 @@ class Run:
         record = experiment.record(
             self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(layout.weights_of(initial))
         )
+        if self.config.params.numerics == "portable":
+            record["portable"] = self._rounded()
         experiment.write(self.folder, record)
         self._start(initial)
         with progress() as bar:
@@ -96,7 +99,20 @@ class Run:
         final = fingerprint(layout.weights_of(self.trainer.state()))
         record["sha256"]["final_weights"] = final
         experiment.write(self.folder, record)
+        published = golden.verdict(self.config, self.last_step, self.steps_per_epoch, final)
+        if published:
+            log.info("%s", published)
         return final
+
+    def _rounded(self) -> dict[str, float]:
+        """The constants that portable numerics round, as they count."""
+        params = self.config.params
+        counted = rules.rounded(params.learning_rate, params.momentum)
+        for key, value in counted.items():
+            given = getattr(params, key.removeprefix("params."))
+            if value != given:
+                log.info("%s=%r counts as %r, the nearest float32", key, given, value)
+        return counted
 
     def _start(self, initial: dict[str, np.ndarray]) -> None:
         """From the checkpoint that params.resume asks for, or from the initial state."""

@@ -255,3 +255,10 @@ def test_what_decides_the_bits():
 def test_other_environments_belong_to_a_framework():
     assert compose("+verify.others.jax=/srv/old/bin/python").verify.others == {"jax": "/srv/old/bin/python"}
     assert "verify.others.torch: must be one of pytorch, tensorflow, jax" in refusal("+verify.others.torch=x")
+
+
+@pytest.mark.parametrize("rate", ["1e-60", "1e39"])
+def test_a_learning_rate_that_portable_numerics_cannot_hold(rate: str):
+    said = refusal("params.numerics=portable", f"params.learning_rate={rate}")
+    assert f"params.learning_rate={float(rate)} is no float32 of a size that counts" in said
+    compose(f"params.learning_rate={rate}")

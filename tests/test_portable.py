@@ -1,6 +1,7 @@
 """Portable numerics: each framework's operations against reference.py, with ==, and whole runs against one another."""
 
 import io
+import json
 import os
 import subprocess
 from fractions import Fraction
@@ -13,6 +14,7 @@ from conftest import ROOT, Run
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from repro import golden
 from repro.errors import ReproError, UsageError
 from repro.portable import reference, rules
 
@@ -207,10 +209,6 @@ def test_an_inexact_library_is_caught(inexact: Any) -> None:
 
 # --- whole runs -----------------------------------------------------------------------------------------------------
 
-GOLDEN = dict(
-    line.split()[::-1] for line in (ROOT / "golden" / "mnist.txt").read_text().splitlines() if line[:1] not in ("#", "")
-)
-
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("keys", [(), ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")])
@@ -219,7 +217,11 @@ def test_every_framework_gives_the_published_bits(
 ) -> None:
     done = run(framework, "params.numerics=portable", "params.max_steps=100", *keys)
     assert done.returncode == 0, done.stderr
-    assert GOLDEN[done.stdout.split()[1]] == "sgd/step-100"
+    assert done.stdout.split()[1] == golden.read("mnist")["sgd/step-100"]
+    assert "this is the published fingerprint (golden/mnist.txt, sgd/step-100)" in done.stderr
+    assert "params.learning_rate=0.01 counts as 0.009999999776482582, the nearest float32" in done.stderr
+    (record,) = workspace.glob(f"outputs/{framework}/*/experiment.json")
+    assert json.loads(record.read_text())["portable"]["params.learning_rate"] == 0.009999999776482582
 
 
 def test_a_run_goes_through_all_three_frameworks(run: Run, workspace: Path) -> None:
@@ -229,4 +231,4 @@ def test_a_run_goes_through_all_three_frameworks(run: Run, workspace: Path) -> N
         done = run(framework, *adam, f"params.max_steps={steps}", f"params.resume={taken}")
         assert done.returncode == 0, done.stderr
         (taken,) = map(str, workspace.glob(f"model/{framework}/*.safetensors"))
-    assert GOLDEN[done.stdout.split()[1]] == "adam/step-100"
+    assert done.stdout.split()[1] == golden.read("mnist")["adam/step-100"]

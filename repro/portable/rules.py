@@ -108,6 +108,20 @@ def as_float32(constant: float) -> float:
     return float(np.float32(constant))
 
 
+def rounded(learning_rate: float, momentum: float) -> dict[str, float]:
+    """The constants of the configuration as they count. UsageError for one that becomes zero or infinite."""
+    given = {"params.learning_rate": learning_rate, "params.momentum": momentum}
+    with np.errstate(over="ignore"):
+        counted = {key: as_float32(value) for key, value in given.items()}
+    for key, value in counted.items():
+        if math.isinf(value) or (value < TINY and given[key] > 0):
+            raise UsageError(
+                f"portable numerics: {key}={given[key]} is no float32 of a size that counts; "
+                f"it must lie between {TINY:.2g} and 3.4e+38"
+            )
+    return counted
+
+
 # --- self-check -----------------------------------------------------------------------------------------------------
 
 
