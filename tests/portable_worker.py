@@ -14,6 +14,9 @@ import numpy as np
 
 from repro.config import Params
 
+# Of the network that is not MNIST's.
+RATE, MOMENTUM, STEPS = 0.3, 0.9, 5
+
 
 class PyTorch:
     def __init__(self) -> None:
@@ -67,6 +70,24 @@ class PyTorch:
         made.step()
         return w.detach().numpy(), *(made.state[w][key].numpy() for key in keys)
 
+    def network(self, images, labels, *weights):
+        torch, ops, f = self.torch, self.ops, self.torch.nn.functional
+        axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}
+        w = [torch.nn.Parameter(self.tensor(array, axes[array.ndim]).detach()) for array in weights]
+        made = ops.optimizer(Params(learning_rate=RATE, momentum=MOMENTUM), w)
+        for one in w:
+            made.state[one]["momentum_buffer"] = torch.zeros_like(one)
+        for _ in range(STEPS):
+            x = self.tensor(images, (0, 3, 1, 2)).detach()
+            x = f.relu(ops.max_pool(ops.conv(x, w[0], w[1])))
+            x = f.relu(ops.conv(x, w[2], w[3])).permute(0, 2, 3, 1).flatten(1)
+            logits = ops.dense(f.relu(ops.dense(x, w[4], w[5])), w[6], w[7])
+            made.zero_grad()
+            ops.mean_loss(logits, torch.from_numpy(labels).long()).backward()
+            made.step()
+        back = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
+        return [one.detach().permute(back[one.dim()]).numpy() for one in w]
+
 
 class TensorFlow:
     def __init__(self) -> None:
@@ -108,6 +129,20 @@ class TensorFlow:
             made.slots["adam.count"].assign(count)
         made.update({"w": self.tf.constant(gradient)})
         return w.numpy(), *(made.slots[name].numpy() for name in names)
+
+    def network(self, images, labels, *weights):
+        tf, ops = self.tf, self.ops
+        w = [tf.Variable(array) for array in weights]
+        made = ops.optimizer(Params(learning_rate=RATE, momentum=MOMENTUM), {str(i): one for i, one in enumerate(w)})
+        for _ in range(STEPS):
+            with tf.GradientTape() as tape:
+                x = tf.nn.relu(ops.max_pool(ops.conv(tf.constant(images), w[0], w[1])))
+                x = tf.nn.relu(ops.conv(x, w[2], w[3]))
+                x = tf.reshape(x, (len(images), -1))
+                logits = ops.dense(tf.nn.relu(ops.dense(x, w[4], w[5])), w[6], w[7])
+                loss = ops.mean_loss(logits, tf.constant(labels))
+            made.update({str(i): gradient for i, gradient in enumerate(tape.gradient(loss, w))})
+        return [one.numpy() for one in w]
 
 
 class Jax:
@@ -156,6 +191,21 @@ class Jax:
         weights, state = self.jax.jit(made.update)({"w": weight}, state, {"w": gradient})
         return np.asarray(weights["w"]), *(np.asarray(optax.tree_utils.tree_get(state, key)["w"]) for key in keys)
 
+    def network(self, images, labels, *weights):
+        relu, ops = self.jax.nn.relu, self.ops
+
+        def loss(w):
+            x = relu(ops.max_pool(ops.conv(images.transpose(3, 1, 2, 0), w["0"], w["1"])))
+            x = relu(ops.conv(x, w["2"], w["3"])).transpose(3, 1, 2, 0).reshape(len(images), -1)
+            return ops.mean_loss(ops.dense(relu(ops.dense(x, w["4"], w["5"])), w["6"], w["7"]), labels)
+
+        made = ops.optimizer(Params(learning_rate=RATE, momentum=MOMENTUM))
+        w = {str(i): self.jax.numpy.asarray(array) for i, array in enumerate(weights)}
+        slots, step = made.init(w), self.jax.jit(lambda w, slots: made.update(w, slots, self.jax.grad(loss)(w)))
+        for _ in range(STEPS):
+            w, slots = step(w, slots)
+        return [np.asarray(w[str(i)]) for i in range(len(weights))]
+
 
 def main(framework: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
@@ -173,4 +223,5 @@ def main(framework: str) -> None:
         answers.flush()
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

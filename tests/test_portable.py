@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, Run
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from portable_worker import MOMENTUM, RATE, STEPS
 
 from repro import golden
 from repro.errors import ReproError, UsageError
@@ -155,6 +156,60 @@ def test_adam(worker: Worker, fill: str, count: int, seed: int) -> None:
     corrections = rules.adam_corrections()[min(count, len(rules.adam_corrections()) - 1)]
     expected = reference.adam(weight, first, second, gradient, rules.as_float32(0.001), corrections)
     assert_same(worker("update adam 0.001 0", weight, gradient, np.array(count), first, second), expected)
+
+
+# --- a network of one's own -----------------------------------------------------------------------------------------
+
+
+def test_another_network(worker: Worker) -> None:
+    """Two convolutions with other kernels, one pool, two dense layers; images that are not square, a batch of 7."""
+    random = np.random.default_rng(0)
+    shapes = [(3, 3, 3, 4), (4,), (2, 2, 4, 5), (5,), (60, 9), (9,), (9, 4), (4,)]
+    weights = [random.standard_normal(shape).astype(np.float32) / 4 for shape in shapes]
+    images, labels = random.standard_normal((7, 12, 10, 3)), random.integers(0, 4, 7, np.int32)
+    found = worker("network", images, labels, *weights)
+    expected = trained(images, labels, weights)
+    assert all(not np.array_equal(before, after) for before, after in zip(weights, expected, strict=True))
+    assert_same(found, expected)
+
+
+def trained(images: np.ndarray, labels: np.ndarray, weights: list[np.ndarray]) -> list[np.ndarray]:
+    """The weights after the worker's steps, by the reference alone."""
+    w, momenta = list(weights), [np.zeros_like(array) for array in weights]
+    for _ in range(STEPS):
+        d = [array.astype(np.float64) for array in w]
+        a = reference.conv(images, d[0], d[1])
+        b = np.maximum(reference.max_pool(a), 0)
+        c = reference.conv(b, d[2], d[3])
+        e = np.maximum(c, 0).reshape(len(images), -1)
+        f = reference.dense(e, d[4], d[5])
+        g = np.maximum(f, 0)
+        _, gradient = reference.softmax_cross_entropy(reference.dense(g, d[6], d[7]), labels)
+        gradient, *last = reference.dense_gradients(g, d[6], d[7], gradient * (1.0 / len(images)))
+        gradient, *third = reference.dense_gradients(e, d[4], d[5], gradient * (f > 0))
+        gradient, *second = reference.conv_gradients(b, d[2], d[3], gradient.reshape(c.shape) * (c > 0))
+        gradient = reference.max_pool_gradient(a, gradient * (b > 0))
+        _, *first = reference.conv_gradients(images, d[0], d[1], gradient)
+        gradients = [*first, *second, *third, *last]
+        rate, decay = rules.as_float32(RATE), rules.as_float32(MOMENTUM)
+        pairs = [reference.sgd(*three, rate, decay) for three in zip(w, momenta, gradients, strict=True)]
+        w, momenta = [weight for weight, _ in pairs], [momentum for _, momentum in pairs]
+    return w
+
+
+@pytest.mark.parametrize("terms", [2**17, 2**17 + 1, 2**20])
+def test_sums_at_the_bound(worker: Worker, terms: int) -> None:
+    """Operands nearly as large as their bits allow, so that one bit too many would show; against whole numbers."""
+    bits = rules.operand_bits(terms)
+    x, kernel = np.random.default_rng(terms).integers(2**bits - 64, 2**bits, (2, terms - 1))  # one term is the bias
+    found = worker(
+        "dense",
+        x[None] * 2.0 ** (1 - bits),
+        np.float32(kernel[:, None] * 2.0**-bits),
+        np.zeros(1, np.float32),
+        np.ones((1, 1)),
+    )
+    assert Fraction(float(found[0][0, 0])) == Fraction(int(x @ kernel), 2 ** (2 * bits - 1))
 
 
 # --- the rules ------------------------------------------------------------------------------------------------------
