@@ -205,7 +205,7 @@ def test_sums_at_the_bound(worker: Worker, terms: int) -> None:
     found = worker(
         "dense",
         x[None] * 2.0 ** (1 - bits),
-        np.float32(kernel[:, None] * 2.0**-bits),
+        (kernel[:, None] * 2.0**-bits).astype(np.float32),
         np.zeros(1, np.float32),
         np.ones((1, 1)),
     )
