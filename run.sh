@@ -5,28 +5,32 @@ set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
 readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare report)
+readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare benchmark report)
 readonly TAKE_PATHS=(compare report) # tasks whose arguments are files or folders
 
 usage() {
   cat <<'USAGE'
 ./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
 ./run.sh compare A B [--narrow] [--debug]
-./run.sh report --workspace=DIR [RESULTS.json ...] [--debug]
+./run.sh report --workspace=DIR [FILE.json ...] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
                   verify                      ask "will I get this again?" on this machine, and answer with evidence
                                               [questions=threads,workers] [frameworks=jax] [numerics=portable]
-                  report                      make a page of what verify found, DIR/report/report.html
+                  benchmark                   measure how fast training is on this machine, and what each arithmetic costs
+                                              [frameworks=jax] [numerics=fast] [batch_sizes=16,64,256] [minutes=5]
+                                              [against=OLD.json]
+                  report                      make a page of what both found, DIR/report/report.html
   compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
   --narrow        rerun the steps where they part, to name the operation where it starts
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
-  RESULTS.json    what verify wrote, on this machine or others; without any, all DIR/verify/*/results.json
+  FILE.json       what verify and benchmark wrote, on this machine or others; without any, all in the workspace:
+                  DIR/verify/*/results.json and DIR/benchmark/*/benchmark.json
   --debug         show the traceback of an error
 
-Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare).
+Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare, benchmark).
 USAGE
 }
 

@@ -8,10 +8,17 @@ from pathlib import Path
 
 from repro import config, data, environment
 from repro.errors import ReproError, UsageError
+from repro.times import Times
 
-TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "report")
+TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "benchmark", "report")
 NOT_REPRODUCIBLE = 3
-SHORT = ("questions", "frameworks", "numerics")  # keys of `verify` that may be given without its name
+WIDE = 132  # columns for the tables of `benchmark`, where the output is no terminal
+# Keys of a task's own section that may be given without its name: lists, and single values.
+LISTS = {
+    "verify": ("questions", "frameworks", "numerics"),
+    "benchmark": ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples"),
+}
+VALUES = {"benchmark": ("tutorial", "target", "epochs", "rounds", "minutes", "against")}
 
 
 def main(arguments: list[str]) -> int:
@@ -56,6 +63,8 @@ def run(arguments: list[str]) -> int:
     checked = config.compose_config(workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
+    if task == "benchmark":
+        return benchmark(workspace, overrides, checked)
     if task == "download":
         download(checked)
     else:
@@ -78,15 +87,17 @@ def parse(arguments: list[str]) -> tuple[str, Path, list[str]]:
     workspace = Path(workspaces[0].removeprefix("--workspace=")).absolute()
     if not workspace.is_dir():
         raise UsageError(f"--workspace={workspace}: there is no such folder; make it first")
-    if arguments[0] == "verify":
-        overrides = [_of_verify(override) for override in overrides]
+    if arguments[0] in LISTS:
+        overrides = [_in_full(arguments[0], override) for override in overrides]
     return arguments[0], workspace, overrides
 
 
-def _of_verify(override: str) -> str:
-    """`questions=threads,workers` -> `verify.questions=[threads,workers]`."""
+def _in_full(task: str, override: str) -> str:
+    """`questions=threads,workers` of verify -> `verify.questions=[threads,workers]`."""
     key, value = override.split("=", 1)
-    return f"verify.{key}=[{value.strip('[]')}]" if key in SHORT else override
+    if key in LISTS[task]:
+        return f"{task}.{key}=[{value.strip('[]')}]"
+    return f"{task}.{override}" if key in VALUES.get(task, ()) else override
 
 
 def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int:
@@ -101,6 +112,25 @@ def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int
     log_to_console()
     content, exit_code = Verification(checked, workspace, overrides)()
     tables.show(findings.build([content]), Console())
+    return exit_code
+
+
+def benchmark(workspace: Path, overrides: list[str], checked: config.Config) -> int:
+    """Measures how fast training is here, prints the tables, and returns the exit code."""
+    from rich.console import Console
+
+    from repro import against, speed, speed_tables
+    from repro.benchmark import Benchmark
+    from repro.console import log_to_console
+
+    old = speed.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
+    data.load(checked.data, Path(checked.output.data_path))
+    log_to_console()
+    content, exit_code = Benchmark(checked, workspace, overrides)()
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    speed_tables.show(content, console)
+    if old:
+        against.show(against.compare(old, content), console)
     return exit_code
 
 
@@ -123,13 +153,17 @@ def compare(arguments: list[str]) -> int:
 
 
 def report(workspace: Path, files: list[str]) -> None:
-    """Makes the page of what `verify` found, here and on other machines, and prints its tables."""
+    """Makes the page of what `verify` and `benchmark` found, here and on other machines, and prints its tables."""
     from rich.console import Console
 
-    from repro import tables
+    from repro import speed_tables, tables
     from repro.report import write
 
-    tables.show(write(workspace, files), Console())
+    made = write(workspace, files)
+    if made["sections"]:
+        tables.show(made, Console())
+    for content in made["benchmarks"]:
+        speed_tables.show(content, Console(width=None if sys.stdout.isatty() else WIDE))
     print(f"report in {workspace / 'report' / 'report.html'}", file=sys.stderr)
 
 
@@ -143,6 +177,7 @@ def download(checked: config.Config) -> None:
 
 def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> None:
     """Trains inside a Hydra job, which keeps its own record in the run's folder; prints the fingerprint last."""
+    times = Times()
     dataset = data.load(checked.data, Path(checked.output.data_path))
     environment.apply(task, checked)
 
@@ -161,8 +196,12 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
         logging.getLogger(__name__).info("results in %s", folder)
         try:
             with libraries_write_to(folder / f"{task}.log"):
-                trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset)
-            outcome.append(Run(task, checked, trainer, dataset, folder).train())
+                times.reached("begun")
+                framework = importlib.import_module(f"mnist_{task}")
+                times.reached("imported")
+                trainer = framework.Trainer(checked.params, dataset)
+                times.reached("built")
+            outcome.append(Run(task, checked, trainer, dataset, folder, times).train())
         except BaseException as error:  # carried past Hydra, which would print it its own way
             outcome.append(error)
 

@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from repro.errors import ReproError
 from repro.files import write_atomically
 from repro.fingerprint import fingerprint
 from repro.portable import rules
+from repro.times import Times
 from repro.trace import Trace
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,8 @@ class Run:
     trainer: Trainer
     dataset: Dataset
     folder: Path
-    """Where experiment.json and metrics.jsonl go."""
+    """Where experiment.json, metrics.jsonl and times.json go."""
+    times: Times = field(default_factory=Times)
 
     def __post_init__(self) -> None:
         params = self.config.params
@@ -102,6 +104,7 @@ class Run:
         published = golden.verdict(self.config, self.last_step, self.steps_per_epoch, final)
         if published:
             log.info("%s", published)
+        self.times.write(self.folder)
         return final
 
     def _rounded(self) -> dict[str, float]:
@@ -153,7 +156,9 @@ class Run:
             if params.trace_operations:  # then this call is of one step
                 self.trace.looked_into(self._inspect(epoch, order, self.step - first))
             losses = self._steps(epoch, order, self.step - first, stop - first)
-            self.seconds += time.perf_counter() - started
+            seconds = time.perf_counter() - started
+            self.seconds += seconds
+            self.times.called(stop - self.step, self._images(stop - first) - self._images(self.step - first), seconds)
             self.losses.extend(losses.tolist())
             self.trace.saw(losses)
             self.step = stop
@@ -191,6 +196,10 @@ class Run:
             losses.append(self._call(epoch, order, whole * size, self.samples, self.samples - whole * size))
         return np.concatenate(losses)
 
+    def _images(self, steps: int) -> int:
+        """How many images so many steps of an epoch visit."""
+        return min(steps * self.config.params.batch_size_train, self.samples)
+
     def _call(self, epoch: int, order: np.ndarray, start: int, stop: int, size: int) -> np.ndarray:
         """Trains on the samples visited as number [start, stop) of an epoch, in batches of this size."""
         bits = self._bits(epoch, start, stop)
@@ -218,6 +227,7 @@ class Run:
             "test_seconds": time.perf_counter() - started,
             "fingerprint": fingerprint(layout.weights_of(self.trainer.state())),
         }
+        self.times.evaluated(epoch, row["test_accuracy"])
         log.info(
             "%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, row["train_loss"], test_loss,
             100 * row["test_accuracy"], row["train_seconds"], row["test_seconds"],
