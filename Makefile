@@ -31,20 +31,20 @@ help: ## show this list
 
 run: pytorch ## set up PyTorch and the data where they are missing, and train
 
-pytorch tensorflow jax: ## set up and train with this framework
+pytorch tensorflow jax: ## set up and train with this framework; numerics=portable for the same bits everywhere
 	@$(INSTALL) $@
 	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
-	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(if $(numerics),params.numerics=$(numerics)) $(ARGS)
 
-verify: ## ask "will I get this again?" of all frameworks; ARGS="questions=threads numerics=portable"
+verify: ## ask "will I get this again?" of all frameworks; numerics=portable ARGS=questions=threads
 	@$(INSTALL) pytorch tensorflow jax
 	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
-	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(if $(numerics),numerics=$(numerics)) $(ARGS)
 
 benchmark: ## measure how fast training is on this machine; ARGS="frameworks=jax batch_sizes=16,64,256"
 	@$(INSTALL) pytorch tensorflow jax
 	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
-	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(if $(numerics),numerics=$(numerics)) $(ARGS)
 
 report: ## make a page of what both found: WORKSPACE/report/report.html; ARGS names files of other machines
 	./run.sh report --workspace='$(WORKSPACE)' $(ARGS)
