@@ -147,10 +147,12 @@ class Trainer:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
         images, labels, batches = self._source(batches)
         with tf.device(self.device):
-            return self._run(images, labels, tf.constant(batches), tf.constant(dropout_bits)).numpy()
+            arrays = (images, labels, tf.constant(batches), tf.constant(dropout_bits))
+            return self._run(batches.shape[1], *arrays).numpy()
 
     @tf.function(reduce_retracing=True)
-    def _run(self, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+    def _run(self, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+        batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
             loss = self._step(tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])

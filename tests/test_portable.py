@@ -279,6 +279,13 @@ def test_every_framework_gives_the_published_bits(
     assert json.loads(record.read_text())["portable"]["params.learning_rate"] == 0.009999999776482582
 
 
+def test_a_smaller_last_batch(run: Run) -> None:
+    keys = ("params.numerics=portable", "params.batch_size_train=64", "data.train_samples=336", "params.n_epochs=2")
+    runs = [run(framework, *keys) for framework in FRAMEWORKS]
+    assert [done.returncode for done in runs] == [0, 0, 0], [done.stderr for done in runs]
+    assert len({done.stdout for done in runs}) == 1
+
+
 def test_a_run_goes_through_all_three_frameworks(run: Run, workspace: Path) -> None:
     adam = ("params.numerics=portable", "params.optimizer=adam", "params.learning_rate=0.001")
     taken = "never"
