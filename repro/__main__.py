@@ -4,10 +4,13 @@ import importlib
 import logging
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from repro import config, data, environment
+from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
+from repro.launch import leave_error
 
 TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "report")
 NOT_REPRODUCIBLE = 3
@@ -22,25 +25,22 @@ def main(arguments: list[str]) -> int:
     except ReproError as error:
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        leave_error(f"error: {error}")
         return error.exit_code
     except OSError as error:
         if debug:
             raise
         place = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
-        print(
-            f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)",
-            file=sys.stderr,
-        )
+        leave_error(f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
         return 1
     except KeyboardInterrupt:
-        print("error: interrupted; params.resume=auto goes on from the last checkpoint", file=sys.stderr)
+        leave_error("error: interrupted; params.resume=auto goes on from the last checkpoint")
         return 1
     except Exception as error:
         if debug:
             raise
         first = (str(error).strip().splitlines() or [""])[0]
-        print(f"error: {type(error).__name__}: {first} (--debug shows where)", file=sys.stderr)
+        leave_error(f"error: {type(error).__name__}: {first} (--debug shows where)")
         return 1
 
 
@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
     if task == "download":
         download(checked)
     else:
-        train(task, workspace, overrides, checked)
+        return train(task, workspace, overrides, checked)
     return 0
 
 
@@ -141,16 +141,48 @@ def download(checked: config.Config) -> None:
     data.download(checked.data, Path(checked.output.data_path))
 
 
-def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> None:
-    """Trains inside a Hydra job, which keeps its own record in the run's folder; prints the fingerprint last."""
+def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> int:
+    """Trains, alone, as one rank of several, or by starting these; prints the fingerprint last."""
+    place = ranks.place()
     dataset = data.load(checked.data, Path(checked.output.data_path))
-    environment.apply(task, checked)
+    if place is None and checked.params.ranks > 1:
+        return launch.start(task, checked.params.ranks, [task, f"--workspace={workspace}", *overrides])
+    if place is not None:
+        launch.end_with_launcher()
+        overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
+        checked = config.compose_config(workspace, overrides)
+        ranks.check_port(place)
+        if checked.params.device != "cpu":
+            from repro.runs import gpus
 
+            os.environ.update(ranks.own_gpu(place, gpus()))
+    environment.apply(task, checked)
+    if place is not None and place.rank > 0:  # only one rank writes
+        logging.disable()
+        _train(task, checked, place, dataset, Path(os.devnull))
+    else:
+        result = in_hydra(task, workspace, overrides, partial(_train, task, checked, place, dataset))
+        print(f"fingerprint {result}", flush=True)
+    return 0
+
+
+def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset: data.Dataset, folder: Path) -> str:
+    from repro.console import libraries_write_to
+    from repro.training import Run
+
+    with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
+        trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset, place)
+    result = Run(task, checked, trainer, dataset, folder).train()
+    trainer.ranks.leave()
+    return result
+
+
+def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[Path], str]) -> str:
+    """Calls train(folder) inside a Hydra job, which keeps its own record in that folder."""
     import hydra
     from hydra.core.hydra_config import HydraConfig
 
-    from repro.console import libraries_write_to, log_to_console
-    from repro.training import Run
+    from repro.console import log_to_console
 
     outcome: list[str | BaseException] = []
 
@@ -160,9 +192,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
         folder = Path(HydraConfig.get().runtime.output_dir)
         logging.getLogger(__name__).info("results in %s", folder)
         try:
-            with libraries_write_to(folder / f"{task}.log"):
-                trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset)
-            outcome.append(Run(task, checked, trainer, dataset, folder).train())
+            outcome.append(train(folder))
         except BaseException as error:  # carried past Hydra, which would print it its own way
             outcome.append(error)
 
@@ -172,8 +202,12 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
     (result,) = outcome
     if isinstance(result, BaseException):
         raise result
-    print(f"fingerprint {result}", flush=True)
+    return result
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    if code and ranks.Ranks.joined:  # engines would wait for the others until they give up
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -14,6 +14,10 @@ from torch.nn import functional
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.ranks import ALONE
+
+ranks = ALONE
+"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -63,7 +67,7 @@ class _Conv(Function):
     def forward(ctx, x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, kernel, bias)
         terms = kernel[0].numel() + 1
-        rounded, ones = _inputs(x, (1, 2, 3), terms)
+        rounded, ones = _inputs(x, exponent(x, (1, 2, 3)), terms)
         weights, biases = _weights(kernel, bias, terms)
         return functional.conv2d(rounded, weights) + ones * biases[:, None, None]
 
@@ -77,16 +81,18 @@ class _Conv(Function):
             each = round_to_grid(gradient, exponent(gradient, (1, 2, 3)), operand_bits(terms))
             weights, _ = _weights(kernel, bias, terms)
             x_gradient = functional.conv_transpose2d(each, weights)
-        terms = gradient[:, 0].numel()
-        whole = round_to_grid(gradient, exponent(gradient, (0, 1, 2, 3)), operand_bits(terms))
-        rounded, ones = _inputs(x, (0, 1, 2, 3), terms)
+        terms = gradient[:, 0].numel() * ranks.size
+        e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
+        whole = round_to_grid(gradient, e, operand_bits(terms))
+        rounded, ones = _inputs(x, x_e, terms)
         kernel_gradient = torch.nn.grad.conv2d_weight(rounded, kernel.shape, whole)
         bias_gradient = (whole * ones).sum((0, 2, 3))
+        kernel_gradient, bias_gradient = ranks.total(kernel_gradient, bias_gradient)
         return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
 
-def _inputs(x: Tensor, dims: tuple[int, ...], terms: int) -> tuple[Tensor, Tensor]:
-    e = exponent(x, dims).clamp(min=1)
+def _inputs(x: Tensor, e: Tensor, terms: int) -> tuple[Tensor, Tensor]:
+    e = e.clamp(min=1)
     bits = operand_bits(terms)
     return round_to_grid(x, e, bits), round_to_grid(torch.ones_like(e, dtype=torch.float64), e, bits)
 
@@ -146,7 +152,9 @@ def _tables(tables, device: torch.device) -> list[Tensor]:
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean over the batch, float64: an exact sum, times 1 / B."""
-    return total_loss(logits, labels) * (1.0 / len(labels))
+    loss = total_loss(logits, labels)
+    (everywhere,) = ranks.total(loss.detach())
+    return (loss + (everywhere - loss.detach())) * (1.0 / (len(labels) * ranks.size))  # sums of losses are exact
 
 
 def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
