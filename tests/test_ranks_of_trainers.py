@@ -1,4 +1,4 @@
-"""Data-parallel training in the three frameworks, on loopback: the same bits for every number of ranks, and failures."""
+"""Data-parallel training in the three frameworks, on loopback: the same bits for every number of ranks; failures."""
 
 import json
 import os
@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import ROOT, SECONDS, Run, run_sh
+from conftest import ROOT, SECONDS, Run
 
-from repro import checkpoint, golden, launch
+from repro import checkpoint, config, golden, launch, randomness
+from repro.checkpoint import Checkpoint, Record
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 PORTABLE = ("params.numerics=portable", "params.max_steps=10", "params.threads=1", "params.device=cpu")
@@ -43,13 +44,12 @@ def started(
     port = str(launch.free_port(ranks))
     command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", *overrides]
     common = os.environ | {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return [
-        subprocess.Popen(
-            [*command, *(of_last if rank == ranks - 1 else ())], env=common | {"RANK": str(rank)}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(ranks)
-    ]  # fmt: skip
+    running = []
+    for rank in range(ranks):
+        own = [*command, *(of_last if rank == ranks - 1 else ())]
+        env = common | {"RANK": str(rank)}
+        running.append(subprocess.Popen(own, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    return running
 
 
 def ended(processes: list[subprocess.Popen], timeout: float = SECONDS) -> list[tuple[int, str, str]]:
@@ -70,11 +70,11 @@ def wait_for_checkpoint(workspace: Path, framework: str) -> None:
 
 
 @pytest.fixture
-def other(tmp_path: Path, workspace: Path) -> Iterator[Path]:
+def other(tmp_path: Path, workspace: Path) -> Path:
     """Another workspace with the same data."""
     folder = tmp_path / "other"
     shutil.copytree(workspace, folder, symlinks=True)
-    yield folder
+    return folder
 
 
 @each_framework
@@ -95,11 +95,15 @@ def test_portable_adam_with_workers(framework: str, run: Run) -> None:
 
 @each_framework
 def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, run: Run, other: Path) -> None:
-    # 60,000 = 3 x 16,380 + 10,860, and 7 divides the first alone
-    keys = ("params.batch_size_train=16380", "params.n_epochs=2", "params.max_steps=5", "params.numerics=portable",
-            "params.device=cpu")  # fmt: skip
+    # 60,000 = 2142 x 28 + 24, and 7 divides the first alone. The run begins one step before the last, to save time.
+    keys = ["params.numerics=portable", "params.batch_size_train=28", "params.device=cpu"]
+    checked = config.compose_config(other, keys)
+    state = randomness.initial_state(0, "lenet", "sgd")
+    record = Record(framework, "begun", 2141, 2143, config.deciding(checked, "cpu"))
+    path = checkpoint.save(other, Checkpoint(state, np.zeros(2141, np.float32), record))
+    keys += [f"params.resume={path}", "params.max_steps=2143", "params.threads=1"]
     alone = fingerprint(run(framework, *keys, workspace=other))
-    assert fingerprint(run(framework, *keys, "params.threads=1", "params.ranks=7")) == alone
+    assert fingerprint(run(framework, *keys, "params.ranks=7")) == alone
 
 
 @each_framework
@@ -185,18 +189,15 @@ def test_a_port_in_use(run: Run) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
+        env: dict[str, str | None] = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         for framework in FRAMEWORKS:
-            done = run(
-                framework,
-                *PORTABLE,
-                env={"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
-            )
-            assert done.returncode == 1 and f"port {port} cannot be listened on" in done.stderr
-            assert done.stderr.count("\n") == 1, done.stderr
+            done = run(framework, *PORTABLE, env=env)
+            assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+            assert f"port {port} cannot be listened on" in done.stderr
 
 
 def test_a_launcher_that_started_another_number(run: Run) -> None:
-    env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    env: dict[str, str | None] = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     done = run("pytorch", *PORTABLE, "params.ranks=4", env=env)
     assert (done.returncode, done.stderr.count("\n")) == (
         2,
