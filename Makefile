@@ -66,7 +66,7 @@ test: ## set up everything and run all tests; PYTEST_ADDOPTS chooses among them
 
 lock: ## choose the newest versions that the .in files allow, and lock them
 	@$(INSTALL) dev
-	cd requirements && for lock in uv build dev jax tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && for lock in uv build dev jax sweep tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
 	cd requirements && ../$(LOCK) --upgrade mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -o pytorch-cuda.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt

@@ -12,7 +12,7 @@ from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
 from repro.launch import leave_error
 
-TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "report")
+TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "report")
 NOT_REPRODUCIBLE = 3
 SHORT = ("questions", "frameworks", "numerics")  # keys of `verify` that may be given without its name
 
@@ -53,6 +53,8 @@ def run(arguments: list[str]) -> int:
     if task == "report":  # it reads results alone, so no configuration can keep it from that
         report(workspace, overrides)
         return 0
+    if task == "sweep":
+        return sweep(workspace, overrides)
     checked = config.compose_config(workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
@@ -122,10 +124,29 @@ def compare(arguments: list[str]) -> int:
     return NOT_REPRODUCIBLE if difference and not difference.only_losses else 0
 
 
-def report(workspace: Path, files: list[str]) -> None:
-    """Makes the page of what `verify` found, here and on other machines, and prints its tables."""
+def sweep(workspace: Path, overrides: list[str]) -> int:
+    """Runs all combinations and prints what came of them; the exit code is 1 if a run failed, 3 if two disagree."""
     from rich.console import Console
 
+    from repro import sweep_report
+    from repro.sweep import sweep
+
+    found = sweep_report.write(workspace, sweep(workspace, overrides))
+    sweep_report.show(found, Console())
+    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    return 1 if found["failed"] else NOT_REPRODUCIBLE if found["disagree"] else 0
+
+
+def report(workspace: Path, files: list[str]) -> None:
+    """Makes the page of what `verify` found, here and on other machines, and prints its tables; or that of a sweep."""
+    from rich.console import Console
+
+    from repro import sweep_report
+
+    if len(files) == 1 and sweep_report.is_sweep(Path(files[0])):
+        sweep_report.show(sweep_report.write(workspace, Path(files[0])), Console())
+        print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+        return
     from repro import tables
     from repro.report import write
 

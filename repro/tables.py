@@ -54,9 +54,9 @@ def markdown(report: Json) -> str:
         columns = _columns(block)
         rows = [[row["title"], *(_text(row["cells"].get(name)) for name in columns)] for row in block["rows"]]
         lines += ["", f"## {escaped(heading)}", ""]
-        lines += _table(["Question", *map(framework, columns)], rows)
+        lines += markdown_table(["Question", *map(framework, columns)], rows)
     lines += ["", "## Speed of the run as configured", ""]
-    lines += _table(
+    lines += markdown_table(
         ["Machine", "Numerics", "Framework", "Steps", "ms a step", "whole run, s", "Accuracy", "Fingerprint"],
         [
             [section["machine"], row["numerics"], framework(row["framework"]), str(row["steps"]),
@@ -67,7 +67,7 @@ def markdown(report: Json) -> str:
     )  # fmt: skip
     lines += ["", "## Machines", ""]
     facts = [(machine["name"], name, fact) for machine in report["machines"] for name, fact in machine["facts"].items()]
-    lines += _table(["Machine", "Fact", "Value"], [list(fact) for fact in facts])
+    lines += markdown_table(["Machine", "Fact", "Value"], [list(fact) for fact in facts])
     return "\n".join([*lines, ""])
 
 
@@ -79,7 +79,7 @@ def _number(value: float | None, factor: float, digits: int, unit: str = "") -> 
     return "" if value is None else f"{value * factor:.{digits}f}{unit}"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+def markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(map(escaped, row)) + " |" for row in [head, ["---"] * len(head), *rows]]
 
 

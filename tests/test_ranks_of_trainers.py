@@ -15,6 +15,7 @@ from conftest import ROOT, SECONDS, Run
 
 from repro import checkpoint, config, golden, launch, randomness
 from repro.checkpoint import Checkpoint, Record
+from repro.config import Config, Params
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 PORTABLE = ("params.numerics=portable", "params.max_steps=10", "params.threads=1", "params.device=cpu")
@@ -97,7 +98,7 @@ def test_portable_adam_with_workers(framework: str, run: Run) -> None:
 def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, run: Run, other: Path) -> None:
     # 60,000 = 2142 x 28 + 24, and 7 divides the first alone. The run begins one step before the last, to save time.
     keys = ["params.numerics=portable", "params.batch_size_train=28", "params.device=cpu"]
-    checked = config.compose_config(other, keys)
+    checked = Config(Params(numerics="portable", batch_size_train=28))
     state = randomness.initial_state(0, "lenet", "sgd")
     record = Record(framework, "begun", 2141, 2143, config.deciding(checked, "cpu"))
     path = checkpoint.save(other, Checkpoint(state, np.zeros(2141, np.float32), record))
