@@ -151,12 +151,14 @@ class Trainer:
         mine, ranks = self.ranks.share(batches.shape[1])
         images, labels, batches = self._source(batches[:, mine])
         with tf.device(self.device):
-            return self._run(ranks, images, labels, tf.constant(batches), tf.constant(dropout_bits[:, mine])).numpy()
+            arrays = (images, labels, tf.constant(batches), tf.constant(dropout_bits[:, mine]))
+            return self._run(ranks, batches.shape[1], *arrays).numpy()
 
     @tf.function(reduce_retracing=True)
     def _run(
-        self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
+        self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
     ) -> tf.Tensor:
+        batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
             loss = self._step(ranks, tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])

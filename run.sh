@@ -112,7 +112,7 @@ fi
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
 candidates=("$task")
-is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}") # any will do: it holds what all of them share
+is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}" sweep) # any will do: it holds what all of them share
 [[ $task != sweep ]] || candidates=(sweep "${FRAMEWORKS[@]}") # the first has launchers besides Hydra's own
 environment=
 for name in "${candidates[@]}"; do

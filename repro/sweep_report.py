@@ -162,23 +162,30 @@ def _tables(found: Json) -> list[Json]:
     """The tables of all three forms of the report: title, head and rows of text."""
     groups = [
         [FRAMEWORKS[group["task"]], group["numerics"], group["what"], str(group["steps"]), str(group["seeds"]),
-         *(_percent(group[key]) for key in ("mean", "deviation", "least", "most")), f"{group['seconds']:.1f}"]
+         _percent(group["mean"]), _percent(group["deviation"]),
+         f"{_percent(group['least'])} to {_percent(group['most'])}", _seconds(group["seconds"])]
         for group in found["groups"]
     ]  # fmt: skip
+    common = set.intersection(*(set(run["overrides"]) for run in found["runs"]))
     runs = [
-        [run["number"], " ".join(run["overrides"]), run["error"] or "done", _percent(run["accuracy"]),
-         "" if run["seconds"] is None else f"{run['seconds']:.1f}", short(run["fingerprint"])]
+        [run["number"], " ".join(key for key in run["overrides"] if key not in common), run["error"] or "done",
+         _percent(run["accuracy"]), _seconds(run["seconds"]), short(run["fingerprint"])]
         for run in found["runs"]
     ]  # fmt: skip
-    head = ["Framework", "Numerics", "With", "Steps", "Seeds", "Mean", "Deviation", "Least", "Most", "Median, s"]
+    over = ["Framework", "Numerics", "With", "Steps", "Seeds", "Mean %", "Deviation", "Range", "Median s"]
+    each = ["Run", "Of", "Came out", "Accuracy %", "Seconds", "Fingerprint"]
     return [
-        {"title": "Accuracy over seeds, and time", "head": head, "rows": groups},
-        {"title": "Runs", "head": ["Run", "Of", "Came out", "Accuracy", "Seconds", "Fingerprint"], "rows": runs},
+        {"title": "Accuracy over seeds, and time", "head": over, "rows": groups},
+        {"title": f"Runs {' '.join(sorted(common))}".strip(), "head": each, "rows": runs},
     ]
 
 
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.1f}"
+
+
 def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f} %"
+    return "" if share is None else f"{100 * share:.2f}"
 
 
 def markdown(found: Json) -> str:

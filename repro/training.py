@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import re
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from repro.ranks import Alone, Place
 from repro.trace import Trace
 
 log = logging.getLogger(__name__)
+
+# In the line, of many, in which an engine says that another rank does not answer.
+GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNORECASE)
 
 
 class Trainer(Protocol):
@@ -201,10 +205,11 @@ class Run:
         except Exception as error:
             if self.ranks.size == 1 or isinstance(error, ReproError):
                 raise
-            said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+            said = next((line for line in lines if GONE.search(line)), lines[0])[:120]
             raise ReproError(
-                f"ranks: rank {self.ranks.rank} {LOST}, or failed, after step {self.step} ({said}); see what the other "
-                "ranks say; params.resume=auto goes on from the last checkpoint"
+                f"ranks: rank {self.ranks.rank} {LOST}, or failed, after step {self.step} "
+                f"({type(error).__name__}: {said}); see what the other ranks say; params.resume=auto goes on from the last checkpoint"
             ) from error
 
     def _steps(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
