@@ -209,7 +209,8 @@ class Run:
             said = next((line for line in lines if GONE.search(line)), lines[0])[:120]
             raise ReproError(
                 f"ranks: rank {self.ranks.rank} {LOST}, or failed, after step {self.step} "
-                f"({type(error).__name__}: {said}); see what the other ranks say; params.resume=auto goes on from the last checkpoint"
+                f"({type(error).__name__}: {said}); see what the other ranks say; "
+                "params.resume=auto goes on from the last checkpoint"
             ) from error
 
     def _steps(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
