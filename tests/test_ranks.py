@@ -244,6 +244,6 @@ class TestLaunch:
         assert capfd.readouterr().err == "error: disk full\n"
 
     def test_a_rank_that_is_killed_ends_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        program = "import time\nif rank == 1: os.kill(os.getpid(), 9)\nif rank == 2: os.abort()\ntime.sleep(60)"
+        program = "import time\nif rank == 0: os.abort()\nif rank == 1: os.kill(os.getpid(), 9)\ntime.sleep(60)"
         with pytest.raises(ReproError, match=r"rank 1 was killed by SIGKILL.*params.resume=auto"):
             self.start(monkeypatch, program)
