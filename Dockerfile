@@ -23,7 +23,7 @@ FROM base
 COPY --from=environments /opt/repro/.venv /opt/repro/.venv
 COPY . /opt/repro/
 ARG COMMIT=unknown
-RUN echo "$COMMIT" >/opt/repro/COMMIT && python3 -m compileall -q /opt/repro/repro /opt/repro/mnist_*.py
+RUN echo "$COMMIT" >/opt/repro/COMMIT && python3 -m compileall -q /opt/repro/repro /opt/repro/benchmarks /opt/repro/mnist_*.py
 LABEL org.opencontainers.image.title="repro" \
       org.opencontainers.image.description="One small network in PyTorch, TensorFlow and JAX that trains to the same bits again" \
       org.opencontainers.image.version="0.1.0" \

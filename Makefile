@@ -23,7 +23,7 @@ DEV         := .venv/dev/bin
 SCRIPTS      = run.sh requirements/install.sh .ci/run slurm/*.sbatch
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help run pytorch tensorflow jax verify report mlcube image sif check test lock clean
+.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
@@ -41,7 +41,12 @@ verify: ## ask "will I get this again?" of all frameworks; ARGS="questions=threa
 	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
 	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
 
-report: ## make a page of what verify found: WORKSPACE/report/report.html; ARGS names results of other machines
+benchmark: ## measure how fast training is on this machine; ARGS="frameworks=jax batch_sizes=16,64,256"
+	@$(INSTALL) pytorch tensorflow jax
+	@test -e '$(DATA)' || ./run.sh download --workspace='$(WORKSPACE)' $(ARGS)
+	./run.sh $@ --workspace='$(WORKSPACE)' $(ARGS)
+
+report: ## make a page of what both found: WORKSPACE/report/report.html; ARGS names files of other machines
 	./run.sh report --workspace='$(WORKSPACE)' $(ARGS)
 
 mlcube: ## set up the tool .venv/mlcube/bin/mlcube

@@ -5,14 +5,14 @@ set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
 readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}" sweep verify compare report)
+readonly TASKS=(download "${FRAMEWORKS[@]}" sweep verify compare benchmark report)
 readonly TAKE_PATHS=(compare report) # tasks whose arguments are files or folders
 
 usage() {
   cat <<'USAGE'
 ./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
 ./run.sh compare A B [--narrow] [--debug]
-./run.sh report --workspace=DIR [RESULTS.json ... | SWEEP] [--debug]
+./run.sh report --workspace=DIR [FILE.json ... | SWEEP] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
@@ -20,16 +20,20 @@ usage() {
                                               [hydra/launcher=joblib|submitit_slurm] [sif=repro.sif]
                   verify                      ask "will I get this again?" on this machine, and answer with evidence
                                               [questions=threads,workers] [frameworks=jax] [numerics=portable]
-                  report                      make a page of what verify found, DIR/report/report.html, or of a sweep
+                  benchmark                   measure how fast training is on this machine, and what each arithmetic costs
+                                              [frameworks=jax] [numerics=fast] [batch_sizes=16,64,256] [minutes=5]
+                                              [against=OLD.json]
+                  report                      make a page of what both found, DIR/report/report.html, or of a sweep
   compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
   --narrow        rerun the steps where they part, to name the operation where it starts
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
   SWEEP           the folder of a sweep, DIR/outputs/sweep/TIME
-  RESULTS.json    what verify wrote, on this machine or others; without any, all DIR/verify/*/results.json
+  FILE.json       what verify and benchmark wrote, on this machine or others; without any, all in the workspace:
+                  DIR/verify/*/results.json and DIR/benchmark/*/benchmark.json
   --debug         show the traceback of an error
 
-Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare).
+Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare, benchmark).
 USAGE
 }
 
@@ -128,6 +132,8 @@ shut_out
 settle_home
 export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
+# The C library would hand freed megabytes back to the kernel at each step, only to ask for them anew at the next.
+export MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TOP_PAD_=67108864
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
 # `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
 read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-}" # words: programs and their options

@@ -7,14 +7,22 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
 from repro.launch import leave_error
+from repro.times import Times
 
-TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "report")
+TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "benchmark", "report")
 NOT_REPRODUCIBLE = 3
-SHORT = ("questions", "frameworks", "numerics")  # keys of `verify` that may be given without its name
+WIDE = 132  # columns for the tables of `benchmark`, where the output is no terminal
+# Keys of a task's own section that may be given without its name: lists, and single values.
+LISTS = {
+    "verify": ("questions", "frameworks", "numerics"),
+    "benchmark": ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples"),
+}
+VALUES = {"benchmark": ("tutorial", "target", "epochs", "rounds", "minutes", "against")}
 
 
 def main(arguments: list[str]) -> int:
@@ -58,6 +66,8 @@ def run(arguments: list[str]) -> int:
     checked = config.compose_config(workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
+    if task == "benchmark":
+        return benchmark(workspace, overrides, checked)
     if task == "download":
         download(checked)
     else:
@@ -80,15 +90,17 @@ def parse(arguments: list[str]) -> tuple[str, Path, list[str]]:
     workspace = Path(workspaces[0].removeprefix("--workspace=")).absolute()
     if not workspace.is_dir():
         raise UsageError(f"--workspace={workspace}: there is no such folder; make it first")
-    if arguments[0] == "verify":
-        overrides = [_of_verify(override) for override in overrides]
+    if arguments[0] in LISTS:
+        overrides = [_in_full(arguments[0], override) for override in overrides]
     return arguments[0], workspace, overrides
 
 
-def _of_verify(override: str) -> str:
-    """`questions=threads,workers` -> `verify.questions=[threads,workers]`."""
+def _in_full(task: str, override: str) -> str:
+    """`questions=threads,workers` of verify -> `verify.questions=[threads,workers]`."""
     key, value = override.split("=", 1)
-    return f"verify.{key}=[{value.strip('[]')}]" if key in SHORT else override
+    if key in LISTS[task]:
+        return f"{task}.{key}=[{value.strip('[]')}]"
+    return f"{task}.{override}" if key in VALUES.get(task, ()) else override
 
 
 def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int:
@@ -103,6 +115,25 @@ def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int
     log_to_console()
     content, exit_code = Verification(checked, workspace, overrides)()
     tables.show(findings.build([content]), Console())
+    return exit_code
+
+
+def benchmark(workspace: Path, overrides: list[str], checked: config.Config) -> int:
+    """Measures how fast training is here, prints the tables, and returns the exit code."""
+    from rich.console import Console
+
+    from repro import against, speed, speed_tables
+    from repro.benchmark import Benchmark
+    from repro.console import log_to_console
+
+    old = speed.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
+    data.load(checked.data, Path(checked.output.data_path))
+    log_to_console()
+    content, exit_code = Benchmark(checked, workspace, overrides)()
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    speed_tables.show(content, console)
+    if old:
+        against.show(against.compare(old, content), console)
     return exit_code
 
 
@@ -126,31 +157,40 @@ def compare(arguments: list[str]) -> int:
 
 def sweep(workspace: Path, overrides: list[str]) -> int:
     """Runs all combinations and prints what came of them; the exit code is 1 if a run failed, 3 if two disagree."""
-    from rich.console import Console
-
-    from repro import sweep_report
     from repro.sweep import sweep
 
-    found = sweep_report.write(workspace, sweep(workspace, overrides))
-    sweep_report.show(found, Console())
-    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    found = report_sweep(workspace, sweep(workspace, overrides))
     return 1 if found["failed"] else NOT_REPRODUCIBLE if found["disagree"] else 0
 
 
-def report(workspace: Path, files: list[str]) -> None:
-    """Makes the page of what `verify` found, here and on other machines, and prints its tables; or that of a sweep."""
+def report_sweep(workspace: Path, folder: Path) -> dict[str, Any]:
+    """Makes the page of a sweep, prints its tables, and returns what it found."""
     from rich.console import Console
 
     from repro import sweep_report
 
-    if len(files) == 1 and sweep_report.is_sweep(Path(files[0])):
-        sweep_report.show(sweep_report.write(workspace, Path(files[0])), Console())
-        print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    found = sweep_report.write(workspace, folder)
+    sweep_report.show(found, Console(width=None if sys.stdout.isatty() else WIDE))
+    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    return found
+
+
+def report(workspace: Path, files: list[str]) -> None:
+    """Makes the page of what `verify` and `benchmark` found, here and elsewhere, or that of a sweep."""
+    if len(files) == 1 and Path(files[0]).is_dir():
+        report_sweep(workspace, Path(files[0]))
         return
-    from repro import tables
+
+    from rich.console import Console
+
+    from repro import speed_tables, tables
     from repro.report import write
 
-    tables.show(write(workspace, files), Console())
+    made = write(workspace, files)
+    if made["sections"]:
+        tables.show(made, Console())
+    for content in made["benchmarks"]:
+        speed_tables.show(content, Console(width=None if sys.stdout.isatty() else WIDE))
     print(f"report in {workspace / 'report' / 'report.html'}", file=sys.stderr)
 
 
@@ -191,9 +231,14 @@ def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset
     from repro.console import libraries_write_to
     from repro.training import Run
 
+    times = Times()
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
-        trainer = importlib.import_module(f"mnist_{task}").Trainer(checked.params, dataset, place)
-    result = Run(task, checked, trainer, dataset, folder).train()
+        times.reached("begun")
+        framework = importlib.import_module(f"mnist_{task}")
+        times.reached("imported")
+        trainer = framework.Trainer(checked.params, dataset, place)
+        times.reached("built")
+    result = Run(task, checked, trainer, dataset, folder, times).train()
     trainer.ranks.leave()
     return result
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 400, 240  # in the units of the labels' 12; small enough for a phone, where the picture shrinks
-LEFT, RIGHT, TOP, BOTTOM = 52, 388, 10, 202
+LEFT, RIGHT, TOP, BOTTOM = 52, 382, 10, 202
 FEW = 12  # so many points of a line, or fewer, are marked: a line of one point would show nothing
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -66,9 +66,16 @@ def logarithmic(values: Iterable[float]) -> Scale:
     return Scale(place, [(0.0, "0"), *reversed(powers)])
 
 
-def chart(lines: list[Line], y_scale: Scale) -> dict[str, Any]:
+def doubling(values: Iterable[float]) -> Scale:
+    """A scale on which a value twice as large always lies as much further on; a tick at each of the positive values."""
+    distinct = sorted(set(values))
+    low, high = _ends(map(math.log2, distinct))
+    return Scale(lambda value: (math.log2(value) - low) / (high - low), [(value, f"{value:g}") for value in distinct])
+
+
+def chart(lines: list[Line], y_scale: Scale, x_scale: Scale | None = None) -> dict[str, Any]:
     """What the template needs of lines with one point or more: ticks with their places, paths and marks."""
-    x_scale = linear(x for line in lines for x, _ in line.points)
+    x_scale = x_scale or linear(x for line in lines for x, _ in line.points)
 
     def across(x: float) -> float:
         return round(LEFT + (RIGHT - LEFT) * x_scale.place(x), 1)

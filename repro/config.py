@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import II, DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
@@ -37,6 +37,16 @@ MEMBERS = {
     "verify.questions": ("all", "everything", *questions.NAMES),
     "verify.frameworks": FRAMEWORKS,
     "verify.numerics": CHOICES["params.numerics"],
+    "benchmark.frameworks": FRAMEWORKS,
+    "benchmark.numerics": CHOICES["params.numerics"],
+    "benchmark.devices": ("all", "cpu", "gpu"),
+}
+
+# Of lists, each element must lie in the range of this key.
+AXES = {
+    "benchmark.batch_sizes": "params.batch_size_train",
+    "benchmark.threads": "params.threads",
+    "benchmark.train_samples": "data.train_samples",
 }
 
 # What portable numerics are specified for (docs/portable.md); anything else is refused.
@@ -75,6 +85,7 @@ class Data:
     """Which data set, and where `download` looks for it."""
 
     dataset: str = "mnist"
+    train_samples: int = TRAIN_SAMPLES
     mirrors: dict[str, list[str]] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     npm: dict[str, str] = field(default_factory=dict)
@@ -102,6 +113,24 @@ class Verify:
 
 
 @dataclass
+class Benchmark:
+    """What `benchmark` measures, and how long; `train.yaml` says what each key means."""
+
+    frameworks: list[str] = field(default_factory=lambda: list(FRAMEWORKS))
+    numerics: list[str] = field(default_factory=lambda: ["deterministic", "fast", "portable"])
+    devices: list[str] = field(default_factory=lambda: ["all"])
+    batch_sizes: list[int] = field(default_factory=lambda: [II("params.batch_size_train")])
+    threads: list[int] = field(default_factory=lambda: [II("params.threads")])
+    train_samples: list[int] = field(default_factory=lambda: [II("data.train_samples")])
+    tutorial: bool = True
+    target: float | None = 0.98
+    epochs: float = 0.5
+    rounds: int = 10
+    minutes: float = 9.5
+    against: str | None = None
+
+
+@dataclass
 class Config:
     """The whole of `train.yaml`, Hydra's own part apart."""
 
@@ -109,14 +138,15 @@ class Config:
     data: Data = field(default_factory=Data)
     output: Output = field(default_factory=Output)
     verify: Verify = field(default_factory=Verify)
+    benchmark: Benchmark = field(default_factory=Benchmark)
     environment: dict[str, str] = field(default_factory=dict)
 
 
-SECTIONS = {"params": Params, "data": Data, "output": Output, "verify": Verify}
+SECTIONS = {"params": Params, "data": Data, "output": Output, "verify": Verify, "benchmark": Benchmark}
 KEYS = [f"{name}.{key.name}" for name, section in SECTIONS.items() for key in fields(section)]
 
 # (smallest, largest) allowed; None: no bound.
-RANGES: dict[str, tuple[int, int | None]] = {
+RANGES: dict[str, tuple[float, float | None]] = {
     "params.seed": (0, 2**64 - 1),
     "params.n_epochs": (1, None),
     "params.num_workers": (0, 256),
@@ -128,7 +158,12 @@ RANGES: dict[str, tuple[int, int | None]] = {
     "params.max_steps": (1, None),
     "params.checkpoint_steps": (1, None),
     "params.trace_steps": (1, None),
+    "data.train_samples": (1, TRAIN_SAMPLES),
     "verify.steps": (10, None),
+    "benchmark.target": (0, 1),
+    "benchmark.epochs": (0.01, 1000),
+    "benchmark.rounds": (1, 1000),
+    "benchmark.minutes": (0.1, 100_000),
 }
 
 
@@ -192,9 +227,13 @@ def check(composed: DictConfig) -> Config:
         raise UsageError(f"configuration: verify.others.{name}: must be one of {', '.join(FRAMEWORKS)}")
     for key, (low, high) in RANGES.items():
         value = _value(config, key)
-        if value is not None and (value < low or (high is not None and value > high)):
-            bounds = f"at least {low}" if high is None else f"between {low} and {high}"
-            raise UsageError(f"configuration: {key}={value}: must be {bounds}")
+        if value is not None and not _within(value, low, high):
+            raise UsageError(f"configuration: {key}={value}: must be {_bounds(low, high)}")
+    for key, axis in AXES.items():
+        given, (low, high) = _value(config, key), RANGES[axis]
+        if not given or len(set(given)) < len(given) or not all(_within(value, low, high) for value in given):
+            value = "[" + ",".join(map(str, given)) + "]"
+            raise UsageError(f"configuration: {key}={value}: each must be {_bounds(low, high)}, and stand there once")
     params = config.params
     if not (math.isfinite(params.learning_rate) and params.learning_rate > 0):
         raise UsageError(f"configuration: params.learning_rate={params.learning_rate}: must be finite and above 0")
@@ -228,10 +267,20 @@ def deciding(config: Config, device: object) -> dict[str, object]:
         names.append("momentum")
     keys: dict[str, object] = {f"params.{name}": getattr(config.params, name) for name in names}
     keys["data.dataset"] = config.data.dataset
+    if config.data.train_samples < TRAIN_SAMPLES:  # else it is as if the key were not there, as in older checkpoints
+        keys["data.train_samples"] = config.data.train_samples
     if config.params.numerics == "portable":  # the same bits on every device, with any number of threads
         return keys
     keys |= {"params.threads": config.params.threads, "params.ranks": config.params.ranks}
     return keys | {"device": device, "environment": dict(config.environment)}
+
+
+def _within(value: float, low: float, high: float | None) -> bool:
+    return value >= low and (high is None or value <= high)  # false for NaN, too
+
+
+def _bounds(low: float, high: float | None) -> str:
+    return f"at least {low}" if high is None else f"between {low} and {high}"
 
 
 def _value(config: Config, key: str):

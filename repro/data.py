@@ -85,8 +85,8 @@ def load(config: Data, folder: Path) -> Dataset:
     train_images, train_labels, test_images, test_labels = arrays
     return Dataset(
         config.dataset,
-        train_images,
-        train_labels.astype(np.int32),
+        train_images[: config.train_samples],
+        train_labels[: config.train_samples].astype(np.int32),
         test_images,
         test_labels.astype(np.int32),
         folder,

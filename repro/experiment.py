@@ -47,7 +47,7 @@ def record(
         "environment": environment.deciding(),
         "shut_out": environment.shut_out(),
         "container": _container(),
-        "source": _source(),
+        "source": source(),
         "sha256": {
             "data": dataset.sha256,
             "batch_order": _order(config.params.seed, epochs, len(dataset.train_labels)),
@@ -149,8 +149,11 @@ def _container() -> dict[str, str | None] | None:
     return None
 
 
-def _source() -> dict[str, object]:
-    """The commit that the code is of. An image has no repository but a file that holds the commit it was built from."""
+def source() -> dict[str, object]:
+    """The commit that the code is of, and whether files differ from it.
+
+    An image has no repository but a file that holds the commit it was built from.
+    """
     with contextlib.suppress(OSError):
         return {"commit": COMMIT.read_text().strip(), "dirty": None}
     with contextlib.suppress(OSError, subprocess.CalledProcessError):

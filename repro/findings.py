@@ -25,7 +25,7 @@ def build(contents: list[Json]) -> Json:
     blocks: list[tuple[str | None, Json]] = [(None, block) for block in across]
     blocks += [(section["machine"], block) for section in sections for block in section["blocks"]]
     return {
-        "schema": results.SCHEMA,
+        "schema": results.KIND.schema,
         "verdict": _verdict(blocks),
         "across": across,
         "sections": sections,

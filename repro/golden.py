@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from repro import config
-from repro.config import Config, Params
+from repro.config import Config, Data, Params
 from repro.experiment import ROOT
 
 FOLDER = ROOT / "golden"
@@ -18,7 +18,7 @@ def name(checked: Config, step: int, steps_per_epoch: int) -> str | None:
     params = checked.params
     default = Params(numerics="portable", optimizer=params.optimizer)
     default = replace(default, learning_rate=LEARNING_RATES.get(params.optimizer, 0.0))
-    standard = replace(checked, params=default)
+    standard = replace(checked, params=default, data=Data(checked.data.dataset))
     if config.deciding(checked, None) != config.deciding(standard, None):
         return None
     epoch, rest = divmod(step, steps_per_epoch)

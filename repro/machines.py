@@ -6,7 +6,7 @@ from itertools import combinations, product
 from typing import Any
 
 from repro import config, facts
-from repro.config import Config, Data, Params
+from repro.config import TRAIN_SAMPLES, Config, Data, Params
 
 QUESTION = "machine"
 
@@ -105,6 +105,8 @@ def _deciding(run: dict[str, Any]) -> dict[str, object]:
     params = Params(**{name: value for name, value in recorded["params"].items() if name in names})
     configured = Config(params, Data(recorded["data"]["dataset"]), environment=recorded["environment"])
     unknown = {f"params.{name}": value for name, value in recorded["params"].items() if name not in names}
+    samples = recorded["data"].get("train_samples", TRAIN_SAMPLES)
+    unknown |= {"data.train_samples": samples} if samples != TRAIN_SAMPLES else {}
     return config.deciding(configured, run["experiment"]["framework"].get("device")) | unknown | {"steps": run["steps"]}
 
 

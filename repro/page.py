@@ -5,9 +5,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from repro import __version__, charts
+from repro import __version__, charts, speed_page
 from repro.findings import FRAMEWORKS, TOGETHER, Json, promised, short, verdict
-from repro.results import LARGEST
+from repro.sealed import LARGEST
 
 PROMISES = {
     "deterministic": "the same bits again on the same machine, with the same software and number of threads",
@@ -30,10 +30,13 @@ def html(report: Json) -> str:
         section | {"pictures": _curves(section["curves"]), "growth": _growth(section["blocks"])}
         for section in report["sections"]
     ]
+    benchmarks = [speed_page.section(content) for content in report.get("benchmarks", [])]
     template = environment.get_template("report.html")
     return template.render(
-        report | {"sections": sections}, growth_across=_growth(report["across"]), verdict=verdict(report),
+        report | {"sections": sections, "benchmarks": benchmarks},
+        growth_across=_growth(report["across"]), verdict=verdict(report),
         broken=report["verdict"]["broken"],
+        title="Will you get it again?" if sections or not benchmarks else "How fast is training here?",
         promises=PROMISES, together=TOGETHER, frameworks=FRAMEWORKS, chart=charts, version=__version__,
     )  # fmt: skip
 

@@ -176,6 +176,17 @@ def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedP
     )
 
 
+def said_of(failed: subprocess.CompletedProcess[str]) -> str:
+    """Why a process failed, in the words of its last line of error."""
+    return _said(failed.stderr, failed.returncode)
+
+
+def _said(stderr: str, code: int) -> str:
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stderr).strip().splitlines()  # engines print colours, always
+    said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (said or lines or [f"it ended with {code}"])[-1][:300]
+
+
 def callers_environment() -> dict[str, str]:
     """This process's environment, without what run.sh has set in it."""
     return {name: value for name, value in os.environ.items() if name not in SET_BY_RUN_SH}
@@ -202,9 +213,7 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         call.runner.config.verify.steps, seconds,
     )  # fmt: skip
     if found.status != DONE:
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", call.stderr).strip().splitlines()  # engines print colours, always
-        said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-        found.error = (said or lines or [f"it ended with {call.code}"])[-1][:300]
+        found.error = _said(call.stderr, call.code)
         return found
     printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
     found.fingerprint = printed[-1]

@@ -17,14 +17,9 @@ from repro.config import Config, Data, Params
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
 from repro.findings import FRAMEWORKS, Json, short
-from repro.tables import markdown_table
+from repro.markdown import table as markdown_table
 
 RUN, LOG = "run", "run.log"
-
-
-def is_sweep(folder: Path) -> bool:
-    """Whether a folder is one that `sweep` left, and no results.json."""
-    return folder.is_dir()
 
 
 def write(workspace: Path, folder: Path) -> Json:

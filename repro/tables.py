@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.findings import TOGETHER, Json, promised, short, verdict
+from repro.markdown import escaped, table
 from repro.page import framework
 
 STYLES = {True: "green", False: "bold red", None: "default"}  # of whether a promise was kept
@@ -54,9 +55,9 @@ def markdown(report: Json) -> str:
         columns = _columns(block)
         rows = [[row["title"], *(_text(row["cells"].get(name)) for name in columns)] for row in block["rows"]]
         lines += ["", f"## {escaped(heading)}", ""]
-        lines += markdown_table(["Question", *map(framework, columns)], rows)
+        lines += table(["Question", *map(framework, columns)], rows)
     lines += ["", "## Speed of the run as configured", ""]
-    lines += markdown_table(
+    lines += table(
         ["Machine", "Numerics", "Framework", "Steps", "ms a step", "whole run, s", "Accuracy", "Fingerprint"],
         [
             [section["machine"], row["numerics"], framework(row["framework"]), str(row["steps"]),
@@ -67,7 +68,7 @@ def markdown(report: Json) -> str:
     )  # fmt: skip
     lines += ["", "## Machines", ""]
     facts = [(machine["name"], name, fact) for machine in report["machines"] for name, fact in machine["facts"].items()]
-    lines += markdown_table(["Machine", "Fact", "Value"], [list(fact) for fact in facts])
+    lines += table(["Machine", "Fact", "Value"], [list(fact) for fact in facts])
     return "\n".join([*lines, ""])
 
 
@@ -77,12 +78,3 @@ def _text(cell: Json | None) -> str:
 
 def _number(value: float | None, factor: float, digits: int, unit: str = "") -> str:
     return "" if value is None else f"{value * factor:.{digits}f}{unit}"
-
-
-def markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(map(escaped, row)) + " |" for row in [head, ["---"] * len(head), *rows]]
-
-
-def escaped(text: str) -> str:
-    """A backslash before whatever Markdown, or the HTML in it, could read as its own."""
-    return "".join(f"\\{character}" if character in "\\`*_[]<>|~&$" else character for character in text)

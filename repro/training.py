@@ -6,7 +6,7 @@ import math
 import re
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from repro.fingerprint import fingerprint
 from repro.launch import LOST
 from repro.portable import rules
 from repro.ranks import Alone, Place
+from repro.times import Times
 from repro.trace import Trace
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ class Run:
     trainer: Trainer
     dataset: Dataset
     folder: Path
-    """Where experiment.json and metrics.jsonl go; only rank 0 writes."""
+    """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
+    times: Times = field(default_factory=Times)
 
     def __post_init__(self) -> None:
         params = self.config.params
@@ -115,6 +117,7 @@ class Run:
         record["sha256"]["final_weights"] = final
         if self.writes:
             experiment.write(self.folder, record)
+            self.times.write(self.folder)
         published = golden.verdict(self.config, self.last_step, self.steps_per_epoch, final)
         if published:
             log.info("%s", published)
@@ -170,7 +173,9 @@ class Run:
             if params.trace_operations:  # then this call is of one step
                 self.trace.looked_into(self._inspect(epoch, order, self.step - first))
             losses = self._steps_of_all(epoch, order, self.step - first, stop - first)
-            self.seconds += time.perf_counter() - started
+            seconds = time.perf_counter() - started
+            self.seconds += seconds
+            self.times.called(stop - self.step, self._images(stop - first) - self._images(self.step - first), seconds)
             self.losses.extend(losses.tolist())
             if self.writes:
                 self.trace.saw(losses)
@@ -224,6 +229,10 @@ class Run:
             losses.append(self._call(epoch, order, whole * size, self.samples, self.samples - whole * size))
         return np.concatenate(losses)
 
+    def _images(self, steps: int) -> int:
+        """How many images so many steps of an epoch visit."""
+        return min(steps * self.config.params.batch_size_train, self.samples)
+
     def _call(self, epoch: int, order: np.ndarray, start: int, stop: int, size: int) -> np.ndarray:
         """Trains on the samples visited as number [start, stop) of an epoch, in batches of this size."""
         bits = self._bits(epoch, start, stop)
@@ -255,6 +264,7 @@ class Run:
             "test_seconds": time.perf_counter() - started,
             "fingerprint": weights,
         }
+        self.times.evaluated(epoch, row["test_accuracy"])
         log.info(
             "%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, row["train_loss"], test_loss,
             100 * row["test_accuracy"], row["train_seconds"], row["test_seconds"],

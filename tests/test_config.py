@@ -61,6 +61,19 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "verify.docker_image": [("other:1", "other:1")],
     "verify.sif": [("/images/other.sif", "/images/other.sif")],
     "verify.others": [("{}", {})],
+    "data.train_samples": [("1", 1), ("60000", 60_000)],
+    "benchmark.frameworks": [("[jax]", ["jax"])],
+    "benchmark.numerics": [("[fast]", ["fast"])],
+    "benchmark.devices": [("[cpu,gpu]", ["cpu", "gpu"])],
+    "benchmark.batch_sizes": [("[16,4096]", [16, 4096])],
+    "benchmark.threads": [("[1,2]", [1, 2])],
+    "benchmark.train_samples": [("[600]", [600])],
+    "benchmark.tutorial": [("false", False)],
+    "benchmark.target": [("null", None), ("0.9", 0.9)],
+    "benchmark.epochs": [("0.01", 0.01)],
+    "benchmark.rounds": [("1", 1)],
+    "benchmark.minutes": [("0.5", 0.5)],
+    "benchmark.against": [("null", None), ("/old.json", "/old.json")],
 }
 
 REFUSED: dict[str, list[str]] = {
@@ -96,6 +109,19 @@ REFUSED: dict[str, list[str]] = {
     "verify.docker_image": ["null"],
     "verify.sif": ["null"],
     "verify.others": ["null", "{torch: x}", "{jax: 1, torch: x}"],
+    "data.train_samples": ["0", "60001", "null"],
+    "benchmark.frameworks": ["[]", "[torch]"],
+    "benchmark.numerics": ["[]", "[exact]"],
+    "benchmark.devices": ["[]", "[tpu]"],
+    "benchmark.batch_sizes": ["[]", "[0]", "[32,32]", "[60001]", "32"],
+    "benchmark.threads": ["[]", "[0]", "[1025]"],
+    "benchmark.train_samples": ["[]", "[60001]"],
+    "benchmark.tutorial": ["2.5", "null"],
+    "benchmark.target": ["-0.1", "1.1", "nan"],
+    "benchmark.epochs": ["0", "nan", "1001"],
+    "benchmark.rounds": ["0", "1001", "1.5"],
+    "benchmark.minutes": ["0", "nan"],
+    "benchmark.against": ["[a]"],
 }
 
 
@@ -264,6 +290,11 @@ def test_operations_are_traced_in_one_rank():
     keys = ("params.trace_operations=true", "params.trace_steps=1")
     assert "params.trace_operations=true: needs params.ranks=1" in refusal(*keys, "params.ranks=2")
     compose(*keys)
+
+
+def test_a_part_of_the_data_is_another_run():
+    """And the whole of it decides nothing: checkpoints from before the key was there resume."""
+    assert config.deciding(compose("data.train_samples=600"), "cpu")["data.train_samples"] == 600
 
 
 def test_other_environments_belong_to_a_framework():

@@ -98,22 +98,22 @@ def test_the_source_is_the_commit_and_whether_files_differ_from_it(tmp_path: Pat
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=first")
     commit = git(tmp_path, "rev-parse", "HEAD")
-    assert experiment._source() == {"commit": commit, "dirty": False}
+    assert experiment.source() == {"commit": commit, "dirty": False}
     (tmp_path / "new").touch()
-    assert experiment._source() == {"commit": commit, "dirty": True}
+    assert experiment.source() == {"commit": commit, "dirty": True}
 
 
 def test_in_an_image_the_commit_stands_in_a_file(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
     (tmp_path / "COMMIT").write_text("abc123\n")
-    assert experiment._source()["commit"] == "abc123"
+    assert experiment.source()["commit"] == "abc123"
 
 
 def test_without_a_repository_the_commit_is_unknown(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(experiment, "ROOT", tmp_path)
     monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert experiment._source() == {"commit": None, "dirty": None}
+    assert experiment.source() == {"commit": None, "dirty": None}
 
 
 def test_the_container_names_its_engine_and_image(tmp_path: Path, monkeypatch):

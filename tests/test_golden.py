@@ -27,6 +27,7 @@ def portable(**params) -> Config:
         (portable(learning_rate=0.1), 100, None),
         (portable(batch_size_train=64), 100, None),
         (portable(numerics="deterministic"), 100, None),
+        (Config(Params(numerics="portable"), Data(train_samples=600)), 100, None),
     ],
 )
 def test_name(checked: Config, step: int, expected: str | None) -> None:

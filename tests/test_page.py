@@ -15,14 +15,15 @@ import pytest
 from passports import FRAMEWORKS, Json
 from passports import results as made
 
-from repro import findings, page, results
+from repro import findings, page
+from repro.sealed import seal
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VOID = ("meta", "br", "path", "circle", "img", "link", "input")  # never closed, in HTML or as a browser dumps SVG
 
 
 def report(*contents: Json) -> Json:
-    return findings.build([content | {"seal": results.seal(content)} for content in contents])
+    return findings.build([content | {"seal": seal(content)} for content in contents])
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from repro import findings, report, results, tables
 from repro.errors import ReproError, UsageError
+from repro.sealed import seal
 
 
 def leave(folder: Path, content: Json) -> Path:
@@ -22,7 +23,7 @@ def leave(folder: Path, content: Json) -> Path:
 
 
 def built(*contents: Json) -> Json:
-    return findings.build([content | {"seal": results.seal(content)} for content in contents])
+    return findings.build([content | {"seal": seal(content)} for content in contents])
 
 
 def printed(content: Json, **options) -> str:
@@ -48,7 +49,8 @@ def test_all_of_the_workspace_or_those_named(tmp_path: Path):
 
 
 def test_nothing_to_report(tmp_path: Path):
-    with pytest.raises(UsageError, match=r"no verify/\*/results.json in .*; run `./run.sh verify` first"):
+    said = r"no verify/\*/results.json and no benchmark/\*/benchmark.json in .*; run `./run.sh verify` or"
+    with pytest.raises(UsageError, match=said):
         report.write(tmp_path, [])
     assert not list(tmp_path.iterdir())
 

@@ -10,6 +10,7 @@ from passports import results as made
 
 from repro import results
 from repro.errors import ReproError, UsageError
+from repro.sealed import seal
 
 RUN = "deterministic/pytorch/as-configured"
 
@@ -20,8 +21,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def sealed(content: Json) -> str:
-    content = {"schema": results.SCHEMA} | content
-    return json.dumps(content | {"seal": results.seal(content)})
+    content = {"schema": results.KIND.schema} | content
+    return json.dumps(content | {"seal": seal(content)})
 
 
 def refusal(path: Path) -> str:
@@ -48,7 +49,7 @@ def test_what_cannot_be_read_is_not_written(path: Path):
 
 def test_the_seal_is_of_all_else(path: Path):
     text = sealed(made())
-    assert results.seal(json.loads(text)) == results.seal(dict(reversed(json.loads(text).items())))
+    assert seal(json.loads(text)) == seal(dict(reversed(json.loads(text).items())))
     path.write_text(text.replace("Imaginary 9000", "Imaginary 9001"))
     assert "was changed after it was written" in refusal(path)
     path.write_text(json.dumps({key: value for key, value in json.loads(text).items() if key != "seal"}))

@@ -52,6 +52,11 @@ def inputs(images: Array) -> Array:
     return (images.astype(jnp.float64) * rules.SCALE - rules.SHIFT).transpose(1, 2, 0)[None]
 
 
+def dense(x: Array, kernel: Array, bias: Array) -> Array:
+    """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
+    return conv(x.T[:, None, None], kernel[None, None], bias)[:, 0, 0].T
+
+
 @jax.custom_vjp
 def conv(x: Array, kernel: Array, bias: Array) -> Array:
     """Valid convolution with bias; see reference.conv."""
@@ -62,45 +67,59 @@ def _conv(x: Array, kernel: Array, bias: Array) -> tuple[Array, tuple[Array, Arr
     terms = kernel[..., 0].size + 1
     rounded, ones = _inputs(x, exponent(x, (0, 1, 2)), terms)
     weights, biases = _weights(kernel, bias, terms)
-    height, width, _, outputs = kernel.shape
-    product = weights.reshape(-1, outputs).T @ patches(rounded, height, width)
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    return product.reshape(outputs, rows, columns, -1) + ones * biases[:, None, None, None], (x, kernel, bias)
+    return correlate(rounded, weights) + ones * biases[:, None, None, None], (x, kernel, bias)
 
 
 def _conv_gradients(residuals: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, Array, Array]:
     x, kernel, bias = residuals
-    height, width, inputs, outputs = kernel.shape
     terms = kernel[:, :, 0].size
     each = round_to_grid(gradient, exponent(gradient, (0, 1, 2)), operand_bits(terms))
     weights, _ = _weights(kernel, bias, terms)
-    padded = jnp.pad(each, ((0, 0), (height - 1, height - 1), (width - 1, width - 1), (0, 0)))
-    flipped = weights[::-1, ::-1].transpose(2, 0, 1, 3).reshape(inputs, -1)
-    x_gradient = (flipped @ patches(padded, height, width)).reshape(x.shape)
-
+    x_gradient = spread(each, weights)
     terms = gradient[0].size * ranks.size
     e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
     whole = round_to_grid(gradient, e, operand_bits(terms))
     rounded, ones = _inputs(x, x_e, terms)
-    kernel_gradient = patches(rounded, height, width) @ whole.reshape(outputs, -1).T
     bias_gradient = (whole * ones).sum((1, 2, 3))
-    kernel_gradient, bias_gradient = ranks.total(kernel_gradient, bias_gradient)
-    return x_gradient, to_state(kernel_gradient.reshape(kernel.shape)), to_state(bias_gradient)
+    kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
+    return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
 
 conv.defvjp(_conv, _conv_gradients)
 
 
-def patches(x: Array, height: int, width: int) -> Array:
-    """[C, H, W, B] -> [height * width * C, (H - height + 1) * (W - width + 1) * B], in the order of a kernel."""
+def correlate(x: Array, kernel: Array) -> Array:
+    """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""
+    height, width, _, outputs = kernel.shape
     rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    return (kernel.reshape(-1, outputs).T @ patches(x, rows, columns)).reshape(outputs, rows, columns, -1)
+
+
+def correlate_with(x: Array, gradient: Array) -> Array:
+    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
+    outputs, rows, columns, _ = gradient.shape
+    product = patches(x, rows, columns) @ gradient.reshape(outputs, -1).T
+    return product.reshape(x.shape[1] - rows + 1, x.shape[2] - columns + 1, -1, outputs)
+
+
+def spread(gradient: Array, kernel: Array) -> Array:
+    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact."""
+    height, width, inputs, outputs = kernel.shape
+    _, rows, columns, batch = gradient.shape
+    parts = kernel.reshape(-1, outputs) @ gradient.reshape(outputs, -1)
+    parts = parts.reshape(height, width, inputs, rows, columns, batch)
+    total = jnp.zeros((inputs, rows + height - 1, columns + width - 1, batch))
+    for i in range(height):
+        for j in range(width):
+            total = total.at[:, i : i + rows, j : j + columns].add(parts[i, j])
+    return total
+
+
+def patches(x: Array, rows: int, columns: int) -> Array:
+    """[C, H, W, B] -> [h * w * C, rows * columns * B], in the order of a kernel: where each of its elements meets x."""
+    height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
     shifted = [x[:, i : i + rows, j : j + columns] for i in range(height) for j in range(width)]
     return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)
-
-
-def dense(x: Array, kernel: Array, bias: Array) -> Array:
-    """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
-    return conv(x.T[:, None, None], kernel[None, None], bias)[:, 0, 0].T
 
 
 def _inputs(x: Array, e: Array, terms: int) -> tuple[Array, Array]:
@@ -237,13 +256,9 @@ def _double(x: Array) -> Array:
 def self_check() -> None:
     """ReproError if this library's matrix product is not exact on integers, on this device."""
     images, kernel, expected, kernel_gradient, images_gradient = rules.check_case()
-    x = jnp.asarray(images.transpose(3, 1, 2, 0), jnp.float64)
-    k = jnp.asarray(kernel, jnp.float64)
-    y = (k.reshape(-1, 20).T @ patches(x, 5, 5)).reshape(20, 8, 8, -1)
+    x, k = jnp.asarray(images.transpose(3, 1, 2, 0), jnp.float64), jnp.asarray(kernel, jnp.float64)
+    y = correlate(x, k)
     rules.check("JAX's matrix product", np.asarray(y).transpose(3, 1, 2, 0), expected)
-    sign = jnp.sign(y)
-    dk = (patches(x, 5, 5) @ sign.reshape(20, -1).T).reshape(k.shape)
-    rules.check("JAX's matrix product", np.asarray(dk), kernel_gradient)
-    padded = jnp.pad(sign, ((0, 0), (4, 4), (4, 4), (0, 0)))
-    dx = (k[::-1, ::-1].transpose(2, 0, 1, 3).reshape(10, -1) @ patches(padded, 5, 5)).reshape(x.shape)
-    rules.check("JAX's matrix product", np.asarray(dx).transpose(3, 1, 2, 0), images_gradient)
+    rules.check("JAX's matrix product", np.asarray(correlate_with(x, jnp.sign(y))), kernel_gradient)
+    found = np.asarray(spread(jnp.sign(y), k)).transpose(3, 1, 2, 0)
+    rules.check("JAX's matrix product", found, images_gradient)

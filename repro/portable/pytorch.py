@@ -24,14 +24,20 @@ ranks = ALONE
 
 def exponent(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The e with 2^(e-1) <= max|x| < 2^e over the dimensions, int64, kept as dimensions of size 1."""
-    return (x.abs().view(torch.int64).amax(dims, keepdim=True) >> 52) - 1022
+    largest = torch.maximum(x.amax(dims, keepdim=True), -x.amin(dims, keepdim=True)).abs()
+    return (largest.view(torch.int64) >> 52) - 1022
 
 
 def round_to_grid(x: Tensor, e: Tensor, bits: int) -> Tensor:
     """x rounded, half to even, to a multiple of 2^(e - bits); NaN where e is above LIMIT."""
+    scale, back = _scales(e, bits)
+    return (x * scale).round_().mul_(back)
+
+
+def _scales(e: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """2^(bits - e), which makes the numbers of a grid integers, and its inverse; NaN where e is above LIMIT."""
     safe = e.clamp(-rules.LIMIT, rules.LIMIT)
-    back = power_of_two(safe - bits).masked_fill(e > rules.LIMIT, torch.nan)
-    return (x * power_of_two(bits - safe)).round_().mul_(back)
+    return power_of_two(bits - safe), power_of_two(safe - bits).masked_fill(e > rules.LIMIT, torch.nan)
 
 
 def power_of_two(e: Tensor) -> Tensor:
@@ -54,59 +60,114 @@ def inputs(images: Tensor) -> Tensor:
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     """Valid convolution with bias; see reference.conv."""
-    return _Conv.apply(x, kernel, bias)
+    return _Conv.apply(x.permute(1, 2, 3, 0), kernel, bias).permute(3, 0, 1, 2)
 
 
 def dense(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     """[B, I], [O, I], [O] -> [B, O]; see reference.dense."""
-    return _Conv.apply(x[:, :, None, None], kernel[:, :, None, None], bias)[:, :, 0, 0]
+    return _Conv.apply(x.T[:, None, None], kernel[:, :, None, None], bias)[:, 0, 0].T
 
 
 class _Conv(Function):
+    """Of images [C, H, W, B], so that a step of the convolution moves whole rows of memory."""
+
     @staticmethod
     def forward(ctx, x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, kernel, bias)
-        terms = kernel[0].numel() + 1
-        rounded, ones = _inputs(x, exponent(x, (1, 2, 3)), terms)
-        weights, biases = _weights(kernel, bias, terms)
-        return functional.conv2d(rounded, weights) + ones * biases[:, None, None]
+        x, bits = x.contiguous(), operand_bits(kernel[0].numel() + 1)
+        e = exponent(x, (0, 1, 2)).clamp(min=1)
+        rounded, ones = _inputs(x, e, bits)
+        weights, biases = _weights(kernel, bias, bits)
+        ctx.bits = bits
+        ctx.save_for_backward(x, e, kernel, bias, weights)
+        return correlate(rounded, weights).add_(ones * biases[:, None, None, None])
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        x, kernel, bias = ctx.saved_tensors
-        x_gradient = None
+        x, e, kernel, bias, weights = ctx.saved_tensors
+        gradient, x_gradient = gradient.contiguous(), None
+        each = exponent(gradient, (0, 1, 2))
         if ctx.needs_input_grad[0]:
-            terms = kernel[:, 0].numel()
-            each = round_to_grid(gradient, exponent(gradient, (1, 2, 3)), operand_bits(terms))
-            weights, _ = _weights(kernel, bias, terms)
-            x_gradient = functional.conv_transpose2d(each, weights)
-        terms = gradient[:, 0].numel() * ranks.size
-        e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
-        whole = round_to_grid(gradient, e, operand_bits(terms))
-        rounded, ones = _inputs(x, x_e, terms)
-        kernel_gradient = torch.nn.grad.conv2d_weight(rounded, kernel.shape, whole)
-        bias_gradient = (whole * ones).sum((0, 2, 3))
-        kernel_gradient, bias_gradient = ranks.total(kernel_gradient, bias_gradient)
+            bits = operand_bits(kernel[:, 0].numel())
+            if bits != ctx.bits:
+                weights, _ = _weights(kernel, bias, bits)
+            x_gradient = spread(round_to_grid(gradient, each, bits), weights)
+        bits = operand_bits(gradient[0].numel() * ranks.size)
+        all_e, all_x_e = ranks.maximum(each.amax(3, keepdim=True), e.amax(3, keepdim=True))
+        whole = round_to_grid(gradient, all_e, bits)
+        rounded, ones = _inputs(x, all_x_e, bits)
+        bias_gradient = whole.sum((1, 2, 3)) * ones.flatten()
+        kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
         return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
 
-def _inputs(x: Tensor, e: Tensor, terms: int) -> tuple[Tensor, Tensor]:
-    e = e.clamp(min=1)
-    bits = operand_bits(terms)
-    return round_to_grid(x, e, bits), round_to_grid(torch.ones_like(e, dtype=torch.float64), e, bits)
+def _inputs(x: Tensor, e: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """x on its grid, and the number 1 on the same: the input that belongs to the bias."""
+    scale, back = _scales(e, bits)
+    return (x * scale).round_().mul_(back), scale.round().mul_(back)
 
 
-def _weights(kernel: Tensor, bias: Tensor, terms: int) -> tuple[Tensor, Tensor]:
-    kernel, bias = kernel.double(), bias.double()
-    e = torch.maximum(exponent(kernel, (0, 1, 2, 3)).view(1), exponent(bias, (0,)))
-    bits = operand_bits(terms)
-    return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
+def _weights(kernel: Tensor, bias: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    both = torch.cat((kernel.flatten(), bias)).double()
+    both = round_to_grid(both, exponent(both, (0,)), bits)
+    return both[: -len(bias)].view(kernel.shape), both[-len(bias) :]
+
+
+def correlate(x: Tensor, kernel: Tensor) -> Tensor:
+    """[I, H, W, B] and [O, I, h, w] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""
+    outputs, _, height, width = kernel.shape
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    return (kernel.flatten(1) @ patches(x, rows, columns)).view(outputs, rows, columns, -1)
+
+
+def correlate_with(x: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
+    outputs, rows, columns, _ = gradient.shape
+    product = gradient.flatten(1) @ patches(x, rows, columns).T
+    return product.view(outputs, len(x), x.shape[1] - rows + 1, x.shape[2] - columns + 1)
+
+
+def spread(gradient: Tensor, kernel: Tensor) -> Tensor:
+    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact."""
+    _, inputs, height, width = kernel.shape
+    _, rows, columns, batch = gradient.shape
+    parts = (kernel.flatten(1).T @ gradient.flatten(1)).view(inputs, height, width, rows, columns, batch)
+    total = gradient.new_zeros(inputs, rows + height - 1, columns + width - 1, batch)
+    for i in range(height):
+        for j in range(width):
+            total[:, i : i + rows, j : j + columns] += parts[:, i, j]
+    return total
+
+
+def patches(x: Tensor, rows: int, columns: int) -> Tensor:
+    """[C, H, W, B] -> [C * h * w, rows * columns * B], in the order of a kernel: where each of its elements meets x."""
+    shifted = x.unfold(1, rows, 1).unfold(2, columns, 1)  # [C, h, w, B, rows, columns]
+    return shifted.permute(0, 1, 2, 4, 5, 3).flatten(3).flatten(0, 2)
 
 
 def max_pool(x: Tensor) -> Tensor:
     """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
-    return functional.max_pool2d(x, 2)
+    return _MaxPool.apply(x.permute(1, 2, 3, 0)).permute(3, 0, 1, 2)
+
+
+class _MaxPool(Function):
+    """Of images [C, H, W, B]."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        left, right = x[:, :, ::2], x[:, :, 1::2]
+        across = torch.maximum(left, right)
+        top, bottom = across[:, ::2], across[:, 1::2]
+        ctx.save_for_backward(top < bottom, left < right)
+        return torch.maximum(top, bottom)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        for dim, second in zip((1, 2), ctx.saved_tensors, strict=True):
+            halves = torch.where(second, 0.0, gradient), torch.where(second, gradient, 0.0)
+            gradient = torch.stack(halves, dim + 1).flatten(dim, dim + 1)
+        return gradient
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
@@ -175,10 +236,21 @@ class _Sgd(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:
         for group in self.param_groups:
-            for weight in group["params"]:
-                momentum = self.state[weight]["momentum_buffer"]
-                momentum.copy_(to_state(group["momentum"] * momentum.double() + weight.grad))
-                weight.copy_(to_state(weight - group["lr"] * momentum.double()))
+            weights = group["params"]
+            momenta = [self.state[weight]["momentum_buffer"] for weight in weights]
+            gradient = _flat([weight.grad for weight in weights])
+            momentum = to_state(group["momentum"] * _flat(momenta).double() + gradient)
+            _unflatten(momentum, momenta)
+            _unflatten(to_state(_flat(weights) - group["lr"] * momentum.double()), weights)
+
+
+def _flat(tensors: list[Tensor]) -> Tensor:
+    return torch.cat([tensor.flatten() for tensor in tensors])
+
+
+def _unflatten(flat: Tensor, tensors: list[Tensor]) -> None:
+    for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(part.view(tensor.shape))
 
 
 class _Adam(torch.optim.Optimizer):
@@ -204,13 +276,13 @@ class _Adam(torch.optim.Optimizer):
 
 
 def self_check(device: torch.device) -> None:
-    """ReproError if this library's convolution or its gradients are not exact on integers, on this device."""
+    """ReproError if this library's matrix product is not exact on integers, on this device."""
     images, kernel, expected, kernel_gradient, images_gradient = rules.check_case()
-    x = torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).double().to(device)
+    x = torch.from_numpy(images.transpose(3, 1, 2, 0).copy()).double().to(device)
     k = torch.from_numpy(kernel.transpose(3, 2, 0, 1).copy()).double().to(device)
-    y = functional.conv2d(x, k)
-    rules.check("PyTorch's conv2d", y.permute(0, 2, 3, 1).cpu().numpy(), expected)
-    dk = torch.nn.grad.conv2d_weight(x, k.shape, y.sign())
-    rules.check("PyTorch's conv2d_weight", dk.permute(2, 3, 1, 0).cpu().numpy(), kernel_gradient)
-    dx = functional.conv_transpose2d(y.sign(), k)
-    rules.check("PyTorch's conv_transpose2d", dx.permute(0, 2, 3, 1).cpu().numpy(), images_gradient)
+    y = correlate(x, k)
+    rules.check("PyTorch's matrix product", y.permute(3, 1, 2, 0).cpu().numpy(), expected)
+    dk = correlate_with(x, y.sign())
+    rules.check("PyTorch's matrix product", dk.permute(2, 3, 1, 0).cpu().numpy(), kernel_gradient)
+    dx = spread(y.sign(), k)
+    rules.check("PyTorch's matrix product", dx.permute(3, 1, 2, 0).cpu().numpy(), images_gradient)

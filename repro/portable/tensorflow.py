@@ -95,9 +95,16 @@ def _weights(kernel: tf.Tensor, bias: tf.Tensor, terms: int) -> tuple[tf.Tensor,
     return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
 
 
+@tf.function(jit_compile=True)
 def max_pool(x: tf.Tensor) -> tf.Tensor:
     """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
-    return tf.nn.max_pool2d(x, 2, 2, "VALID")
+    _, height, width, channels = x.shape
+    x = tf.reshape(x, (-1, height // 2, 2, width // 2, 2, channels))
+    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
+
+
+def _first_max(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    return tf.where(a >= b, a, b)
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ class TestSingularity:
 
 def test_declares_what_the_project_has() -> None:
     cube = yaml.safe_load((ROOT / "mlcube.yaml").read_text())
-    assert list(cube["tasks"]) == ["download", *probes.FRAMEWORKS, "verify", "report"]
+    assert list(cube["tasks"]) == ["download", *probes.FRAMEWORKS, "verify", "benchmark", "report"]
     assert cube["docker"]["image"] == f"repro:{repro.__version__}"
     assert cube["docker"]["cpu_args"] == cube["docker"]["gpu_args"]
     assert f"IMAGE       := repro:{repro.__version__}" in (ROOT / "Makefile").read_text()

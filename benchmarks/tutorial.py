@@ -1,0 +1,99 @@
+"""What the three re-creations of the tutorial's loop share: their options, how they are timed, what they print.
+
+    .venv/pytorch/bin/python -m benchmarks.tutorial_pytorch workspace/data --batch-size=32
+
+trains whole epochs; the last line is JSON. Network, optimizer and data are those of mnist_*.py, so that the work is the
+same; the loop around them is the tutorial's.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from repro import config, data
+from repro.data import Dataset
+from repro.fingerprint import fingerprint
+from repro.times import Times, age, peak_memory
+
+LEARNING_RATE, MOMENTUM, SEED = 0.01, 0.5, 0
+
+
+@dataclass
+class Tutorial:
+    """One run of the loop: its options and its stopwatch."""
+
+    dataset: Dataset
+    batch_size: int
+    epochs: int
+    steps: int
+    """Of an epoch; fewer than it has where it is cut short, to save time."""
+    workers: int
+    times: Times = field(default_factory=Times)
+    lasted: list[float] = field(default_factory=list)
+    """Seconds of each epoch; of those that were cut short, what it would take at the speed after the first step."""
+    window: tuple[float, float] = (0.0, 0.0)
+    """When the last epoch began and ended, in seconds since the process was started, its first step apart."""
+
+    def timed(self, batches: Iterator) -> Iterator:
+        """The batches of an epoch, timed from where the first one is asked for."""
+        started = time.perf_counter()
+        first = 0.0
+        for step, batch in enumerate(itertools.islice(batches, self.steps)):
+            if step == 1:
+                first = time.perf_counter() - started
+                self.times.reached("stepped")
+            yield batch
+        rest = time.perf_counter() - started - first
+        self.window = (age() - rest, age())
+        whole = math.ceil(len(self.dataset.train_labels) / self.batch_size)
+        self.lasted.append(first + rest * (whole - 1) / (self.steps - 1))
+
+    def finish(self, version: str, weights: list[np.ndarray], accuracy: float | None) -> None:
+        """Prints what was measured; the fingerprint is of the weights in the framework's own order and layout."""
+        steady = self.lasted[1:]
+        print(
+            json.dumps(
+                {
+                    "version": version,
+                    "batch_size": self.batch_size,
+                    "steps": self.steps * self.epochs,
+                    "first_epoch": self.lasted[0],
+                    "seconds_per_epoch": sum(steady) / len(steady),
+                    "moments": self.times.moments,
+                    "window": self.window,
+                    "peak_memory": peak_memory(),
+                    "test_accuracy": accuracy,
+                    "fingerprint": fingerprint({f"{i:02}": array for i, array in enumerate(weights)}),
+                }
+            )
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether the epochs are trained to their ends."""
+        return self.steps * self.batch_size >= len(self.dataset.train_labels)
+
+
+def begin() -> Tutorial:
+    """Reads the options and the data. The framework has been imported by now."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path, help="the folder that holds MNIST/raw")
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--epochs", type=int, default=2, help="at least 2: the first one is not counted")
+    parser.add_argument("--workers", type=int, default=4, help="of the loader; TensorFlow's has none")
+    parser.add_argument("--steps", type=int, default=60_000, help="cut each epoch short after so many")
+    given = parser.parse_args()
+    if given.batch_size < 1 or given.epochs < 2 or given.steps < 2:
+        parser.error("--batch-size must be at least 1, --epochs and --steps at least 2")
+    times = Times()
+    times.reached("imported")
+    dataset = data.load(config.Data(), given.data)
+    most = math.ceil(len(dataset.train_labels) / given.batch_size)
+    return Tutorial(dataset, given.batch_size, given.epochs, min(given.steps, most), given.workers, times)
