@@ -124,6 +124,12 @@ class TestReport:
         left(tmp_path, 1, "pytorch", 0, BITS[0], numerics=numerics, ranks=2, threads=1)
         assert len(sweep_report.build(sweep_report.read(tmp_path))["agreements"]) == pairs
 
+    def test_fast_promises_nothing(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0], numerics="fast")
+        left(tmp_path, 1, "jax", 0, BITS[1], numerics="fast")
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert not found["agreements"] and not found["disagree"]
+
     def test_failed(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 1, None)
