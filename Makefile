@@ -66,7 +66,7 @@ check: ## lint, formatting, types, shell scripts
 	$(DEV)/shellcheck $(SCRIPTS)
 
 test: ## set up everything and run all tests; PYTEST_ADDOPTS chooses among them
-	@$(INSTALL) pytorch tensorflow jax dev mlcube
+	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
 	$(DEV)/pytest
 
 lock: ## choose the newest versions that the .in files allow, and lock them

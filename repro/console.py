@@ -45,6 +45,20 @@ def libraries_write_to(log: Path) -> Iterator[None]:
             os.close(terminal)
 
 
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Meanwhile this process and those that it starts write to stderr what they would write to stdout."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 def progress(shown: bool = True) -> Progress:
     """A progress bar over steps; nothing where stderr is no terminal, or it is not to be shown."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -41,14 +41,15 @@ def sweep(workspace: Path, arguments: list[str]) -> Path:
 
     import hydra
 
-    from repro.console import log_to_console
+    from repro.console import log_to_console, stdout_to_stderr
 
     own = [f"+{FRAMEWORK}={','.join(frameworks)}", *([f"+{SIF}='{sif}'"] if sif else [])]
     os.environ["HYDRA_FULL_ERROR"] = "1"
     sys.argv = [sys.argv[0], "--multirun", "hydra.job.name=sweep", *own, *overrides]
     log_to_console()
     before = set(_folders(workspace))
-    hydra.main(config_path=str(config.folder(workspace)), config_name=config.NAME, version_base="1.3")(job)()
+    with stdout_to_stderr():
+        hydra.main(config_path=str(config.folder(workspace)), config_name=config.NAME, version_base="1.3")(job)()
     done = sorted(set(_folders(workspace)) - before)
     if not done:
         raise ReproError("sweep: Hydra left no folder; see what it said")
