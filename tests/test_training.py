@@ -12,6 +12,7 @@ from repro import checkpoint, config, experiment, layout, randomness, training
 from repro.data import Dataset
 from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
+from repro.ranks import ALONE
 
 SAMPLES, BATCH, EPOCHS = 70, 16, 3
 STEPS = 5  # an epoch: four whole batches, and one of six samples
@@ -26,6 +27,7 @@ class FakeTrainer:
     """No learning, but the same shape: each step mixes its batch, labels and dropout bits into every weight."""
 
     device = "cpu"
+    ranks = ALONE
 
     def __init__(
         self, dataset: Dataset, units: int, dies_before: int | None = None, loss: dict[int, float] | None = None
@@ -111,6 +113,7 @@ class Workspace:
 @pytest.fixture
 def workspace(tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setattr(experiment, "record", lambda *_: {"sha256": {}})  # has tests of its own, and takes time
+    monkeypatch.setattr(experiment, "common", lambda _: {})
     monkeypatch.setattr("os.fsync", lambda _: None)
     return Workspace(tmp_path / "workspace", dataset)
 

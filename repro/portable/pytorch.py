@@ -14,6 +14,10 @@ from torch.nn import functional
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.ranks import ALONE
+
+ranks = ALONE
+"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -88,11 +92,13 @@ class _Conv(Function):
             if bits != ctx.bits:
                 weights, _ = _weights(kernel, bias, bits)
             x_gradient = spread(round_to_grid(gradient, each, bits), weights)
-        bits = operand_bits(gradient[0].numel())
-        whole = round_to_grid(gradient, each.amax(3, keepdim=True), bits)
-        rounded, ones = _inputs(x, e.amax(3, keepdim=True), bits)
+        bits = operand_bits(gradient[0].numel() * ranks.size)
+        all_e, all_x_e = ranks.maximum(each.amax(3, keepdim=True), e.amax(3, keepdim=True))
+        whole = round_to_grid(gradient, all_e, bits)
+        rounded, ones = _inputs(x, all_x_e, bits)
         bias_gradient = whole.sum((1, 2, 3)) * ones.flatten()
-        return x_gradient, to_state(correlate_with(rounded, whole)), to_state(bias_gradient)
+        kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
+        return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
 
 def _inputs(x: Tensor, e: Tensor, bits: int) -> tuple[Tensor, Tensor]:
@@ -207,7 +213,9 @@ def _tables(tables, device: torch.device) -> list[Tensor]:
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean over the batch, float64: an exact sum, times 1 / B."""
-    return total_loss(logits, labels) * (1.0 / len(labels))
+    loss = total_loss(logits, labels)
+    (everywhere,) = ranks.total(loss.detach())
+    return (loss + (everywhere - loss.detach())) * (1.0 / (len(labels) * ranks.size))  # sums of losses are exact
 
 
 def total_loss(logits: Tensor, labels: Tensor) -> Tensor:

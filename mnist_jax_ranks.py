@@ -1,0 +1,93 @@
+"""The ranks of mnist_jax.py, on jax.distributed: gloo on the CPU, NCCL on GPUs.
+
+The twins are mnist_pytorch_ranks.py and mnist_tensorflow_ranks.py.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import jax
+import numpy as np
+from jax import Array, lax
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from repro.config import Params
+from repro.ranks import ALONE, Alone, Place
+from repro.ranks import Ranks as Base
+
+AXIS = "ranks"
+WHOLE, DIVIDED = PartitionSpec(), PartitionSpec(None, AXIS)
+SECONDS = 25  # without a sign of life from a rank, until the others give up
+
+
+def join(place: Place | None, params: Params) -> Alone:
+    """Meets the other ranks, where there are any. To be called before JAX looks for devices."""
+    if place is None:
+        return ALONE
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.config.update("jax_enable_preemption_service", False)  # a run that is ended resumes from its checkpoint
+    jax.distributed.initialize(
+        f"{place.host(0)}:{place.port}", place.size, place.rank, local_device_ids=[0], heartbeat_timeout_seconds=SECONDS
+    )
+    ranks = Ranks(place, params)
+    ranks.gather(np.zeros(1, np.uint8))  # the first exchange connects them
+    return ranks
+
+
+class Ranks(Base):
+    """Ranks that reduce by XLA's collectives, in the functions that run() calls."""
+
+    def __init__(self, place: Place, params: Params) -> None:
+        super().__init__(place)
+        devices = jax.devices("cpu") if params.device == "cpu" else jax.devices()
+        self.mesh = Mesh(np.array(devices), (AXIS,))
+
+    def maximum(self, *parts: Array) -> tuple[Array, ...]:
+        """The elementwise maximum over the ranks, of each array."""
+        return lax.pmax(parts, AXIS)
+
+    def total(self, *parts: Array) -> tuple[Array, ...]:
+        """The elementwise sum over the ranks, of each array, in one exchange."""
+        return lax.psum(parts, AXIS)
+
+    def mean(self, loss: Array, gradients: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
+        """The mean over the ranks of the loss and of each gradient, in one exchange."""
+        return jax.tree.map(lambda total: total * (1 / self.size), lax.psum((loss, gradients), AXIS))
+
+    def gather(self, row: np.ndarray) -> np.ndarray:
+        """What each rank gave, uint8 [N] -> [size, N]."""
+        return np.asarray(multihost_utils.process_allgather(row)).reshape(self.size, -1)
+
+    def leave(self) -> None:
+        """Says goodbye to the other ranks, when all is done."""
+        jax.distributed.shutdown()
+
+
+def run(ranks: Alone, function: Callable, whole: tuple, divided: tuple):
+    """Calls function(ranks, *whole, *divided) on all ranks; what it returns must be equal on all.
+
+    `whole` is equal on all ranks; of `divided`, [S, B, ...], each rank has its part. The first two of `whole` are given
+    away. Arrays lie on this rank's device, before and after.
+    """
+    if not isinstance(ranks, Ranks):
+        return function(ranks, *whole, *divided)
+    everywhere = jax.tree.map(partial(_global, ranks.mesh, WHOLE), whole)
+    parts = jax.tree.map(partial(_global, ranks.mesh, DIVIDED), divided)
+    results = _compiled(ranks, function, len(whole), len(divided))(*everywhere, *parts)
+    return jax.tree.map(lambda result: result.addressable_data(0), results)
+
+
+@cache
+def _compiled(ranks: Ranks, function: Callable, whole: int, divided: int) -> Callable:
+    specs = (WHOLE,) * whole + (DIVIDED,) * divided
+    spread = jax.shard_map(partial(function, ranks), mesh=ranks.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
+    return jax.jit(spread, donate_argnums=(0, 1))
+
+
+def _global(mesh: Mesh, spec: PartitionSpec, mine) -> Array:
+    """An array over the mesh, of what each rank has; what is on its device already is not copied."""
+    (device,) = mesh.local_devices
+    shape = (mine.shape[0], mine.shape[1] * mesh.size, *mine.shape[2:]) if spec == DIVIDED else np.shape(mine)
+    local = jax.device_put(mine, device)
+    return jax.make_array_from_single_device_arrays(shape, NamedSharding(mesh, spec), [local])
