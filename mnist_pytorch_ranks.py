@@ -71,6 +71,7 @@ def torchrun(size: int, command: list[str], port: str | None) -> dict[int, int]:
 
     meet = ["--standalone"] if port is None else [f"--master-port={port}", "--master-addr=127.0.0.1"]
     own = ["--local-addr=127.0.0.1", f"--nproc-per-node={size}", "--monitor-interval=0.1", "--no-python"]
+    os.environ["OMP_NUM_THREADS"] = "1"  # or torchrun says that it sets it; a rank's environment.apply() sets it anew
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it would tell a failure in a page
     try:
         run.run(run.parse_args([*meet, *own, *command]))

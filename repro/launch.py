@@ -27,13 +27,12 @@ def start(task: str, size: int, arguments: list[str]) -> int:
     ReproError where a rank was killed. PyTorch's are started by torchrun.
     """
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
-        os.environ[ERRORS] = folder
+        program = ["env", f"{ERRORS}={folder}", *command(arguments)]  # for the ranks alone, whoever starts them
         port = os.environ.get("MASTER_PORT")
         if task == "pytorch":
-            os.environ["OMP_NUM_THREADS"] = "1"  # or torchrun says that it sets it; environment.apply() sets it anew
-            failed = importlib.import_module("mnist_pytorch_ranks").torchrun(size, command(arguments), port)
+            failed = importlib.import_module("mnist_pytorch_ranks").torchrun(size, program, port)
         else:
-            failed = _processes(size, command(arguments), int(port) if port else free_port(size))
+            failed = _processes(size, program, int(port) if port else free_port(size))
         return _told(failed, {int(path.name): path.read_text() for path in Path(folder).iterdir()})
 
 

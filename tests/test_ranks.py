@@ -1,6 +1,7 @@
 """Ranks: who a process is, whose part of a batch is whose, that all agree, and what is said when something is wrong."""
 
 import multiprocessing
+import os
 import socket
 import subprocess
 import sys
@@ -229,7 +230,11 @@ class TestLaunch:
         run = "import os\nrank = int(os.environ['RANK'])\nfrom repro.launch import leave_error\n" + program
         monkeypatch.setattr(launch, "command", lambda arguments: [sys.executable, "-c", run])
         monkeypatch.setenv("PYTHONPATH", str(Path(launch.__file__).parents[1]))
-        return launch.start("jax", 3, [])
+        before = dict(os.environ)
+        try:
+            return launch.start("jax", 3, [])
+        finally:
+            assert dict(os.environ) == before  # what a rank is told is for the ranks alone
 
     def test_all_end_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.start(monkeypatch, "") == 0
