@@ -18,7 +18,7 @@ from repro.ranks import Ranks as Base
 
 AXIS = "ranks"
 WHOLE, DIVIDED = PartitionSpec(), PartitionSpec(None, AXIS)
-SECONDS = 25  # without a sign of life from a rank, until the others give up
+SECONDS = 20  # without a sign of life from a rank, until the others give up
 
 
 def join(place: Place | None, params: Params) -> Alone:

@@ -11,7 +11,7 @@ from typing import Any
 
 from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
-from repro.launch import leave_error
+from repro.launch import RESUME, leave_error
 from repro.times import Times
 
 TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "benchmark", "report")
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         leave_error(f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
         return 1
     except KeyboardInterrupt:
-        leave_error("error: interrupted; params.resume=auto goes on from the last checkpoint")
+        leave_error(f"error: interrupted; {RESUME}")
         return 1
     except Exception as error:
         if debug:
@@ -204,12 +204,14 @@ def download(checked: config.Config) -> None:
 
 def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> int:
     """Trains, alone, as one rank of several, or by starting these; prints the fingerprint last."""
-    place = ranks.place()
+    place, own = ranks.place(), [task, f"--workspace={workspace}", *overrides]
+    if place is not None and not launch.started():
+        return launch.watch(place, own)
     dataset = data.load(checked.data, Path(checked.output.data_path))
     if place is None and checked.params.ranks > 1:
-        return launch.start(task, checked.params.ranks, [task, f"--workspace={workspace}", *overrides])
+        return launch.start(task, checked.params.ranks, own)
     if place is not None:
-        launch.end_with_launcher()
+        launch.join_launcher()
         overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
         checked = config.compose_config(workspace, overrides)
         ranks.check_port(place)

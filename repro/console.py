@@ -30,10 +30,10 @@ def log_to_console() -> None:
 
 @contextlib.contextmanager
 def libraries_write_to(log: Path) -> Iterator[None]:
-    """While a framework loads, what its native code writes to stdout or stderr goes to the end of a file instead."""
+    """While a framework loads, what it writes to stdout or stderr goes to the end of a file instead."""
     sys.stdout.flush()
     sys.stderr.flush()
-    terminals = {number: os.dup(number) for number in (1, 2)}
+    terminals = {number: os.dup(number) for number in {1, 2, sys.stderr.fileno()}}
     try:
         with open(log, "ab") as file:
             for number in terminals:

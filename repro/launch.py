@@ -1,8 +1,9 @@
-"""Starts the ranks of a run on this machine, and ends them all when one fails: `params.ranks=N`."""
+"""Starts the ranks of a run on this machine, or watches over one of them, and says in one line why they failed."""
 
 import ctypes
 import importlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,48 +16,71 @@ from repro.errors import ReproError
 from repro.ranks import Place
 
 ERRORS = "REPRO_RANK_ERRORS"
-"""The folder where a rank leaves its error for whoever started it, which shows one for all."""
+"""The folder in which rank R leaves its error, R.error, and has its engine write to stderr, R.engine."""
+ERROR, ENGINE = ".error", ".engine"
 LOST = "lost another rank"
-ENDED = (signal.SIGTERM, signal.SIGABRT)  # how ranks end when another one has: by torchrun's hand, or by JAX'
+ABORTED = re.compile("another task died|gloo::EnforceNotMet")  # JAX' words as it aborts a rank because of another
+RESUME = "params.resume=auto goes on from the last checkpoint"
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def start(task: str, size: int, arguments: list[str]) -> int:
     """Runs `python -m repro ARGUMENTS` in so many processes; 0, or the exit code of the rank that failed.
 
-    ReproError where a rank was killed. PyTorch's are started by torchrun.
+    ReproError where a rank was killed, which ends the others. PyTorch's are started by torchrun.
     """
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
-        program = ["env", f"{ERRORS}={folder}", *command(arguments)]  # for the ranks alone, whoever starts them
         port = os.environ.get("MASTER_PORT")
         if task == "pytorch":
-            failed = importlib.import_module("mnist_pytorch_ranks").torchrun(size, program, port)
-        else:
-            failed = _processes(size, program, int(port) if port else free_port(size))
-        return _told(failed, {int(path.name): path.read_text() for path in Path(folder).iterdir()})
+            program = importlib.import_module("mnist_pytorch_ranks")
+            return _told(program.torchrun(size, command(folder, arguments), port), folder)
+        first = int(port) if port else free_port(size)
+        places = [Place(rank, size, ("127.0.0.1",), first, rank) for rank in range(size)]
+        return _told(_processes(places, command(folder, arguments)), folder)
 
 
-def command(arguments: list[str]) -> list[str]:
-    """A rank's, as run.sh has it."""
-    return [sys.executable, "-P", "-s", "-m", "repro", *arguments]
+def watch(place: Place, arguments: list[str]) -> int:
+    """Runs one rank, which Slurm or another launcher wants in this process, in a child; its exit code.
+
+    So there is somebody to say how it ended. ReproError where it was killed.
+    """
+    with tempfile.TemporaryDirectory(prefix="repro-rank-") as folder:
+        return _told(_processes([place], command(folder, arguments)), folder)
 
 
-def _told(failed: dict[int, int], errors: dict[int, str]) -> int:
-    """Prints one error for all ranks that failed, given their exit codes (below 0: signals): the first cause's."""
+def command(folder: str, arguments: list[str]) -> list[str]:
+    """A rank's, as run.sh has it, with where to leave its errors."""
+    return ["env", f"{ERRORS}={folder}", sys.executable, "-P", "-s", "-m", "repro", *arguments]
+
+
+def _told(failed: dict[int, int], folder: str) -> int:
+    """Prints one error for all ranks, that of the first cause, given the exit codes of those that failed; its code.
+
+    What an engine wrote is shown where it alone tells the cause. ReproError where that is a signal, or unknown.
+    """
     if not failed:
         return 0
+    errors, engines = _left(folder, ERROR), _left(folder, ENGINE)
     for rank, code in failed.items():
-        if code < 0 and -code not in ENDED and rank not in errors:
-            raise ReproError(
-                f"ranks: rank {rank} was killed by {signal.Signals(-code).name}, so the others were ended; "
-                "params.resume=auto goes on from the last checkpoint"
-            )
-    causes = {rank: text for rank, text in sorted(errors.items()) if LOST not in text} or errors
-    if not causes:
-        raise ReproError(f"ranks: ended with the exit codes {failed} and said nothing (rank: code)")
-    rank = next(iter(causes))
-    print(causes[rank], file=sys.stderr)
-    return failed.get(rank, 1)
+        if code == -signal.SIGABRT and (said := ABORTED.search(engines.get(rank, ""))):
+            why = f"JAX aborted it: {said[0]}"
+            errors[rank] = f"error: ranks: rank {rank} {LOST} ({why}); see what the other ranks say; {RESUME}"
+    causes = {rank: text for rank, text in errors.items() if LOST not in text}
+    killed = {rank: signal.Signals(-code).name for rank, code in failed.items() if code < 0 and rank not in errors}
+    for rank, name in killed.items() if not causes else ():
+        if name not in FROM_OUTSIDE:
+            print(engines.get(rank, "").rstrip(), file=sys.stderr)
+        raise ReproError(f"ranks: rank {rank} was killed by {name}, which ends the others; {RESUME}")
+    for rank, text in (causes or errors).items():
+        print(text, file=sys.stderr)
+        return max(1, failed.get(rank, 1))
+    raise ReproError(f"ranks: ended with the exit codes {failed} and said nothing (rank: code)")
+
+
+def _left(folder: str, suffix: str) -> dict[int, str]:
+    """What ranks have left in such files."""
+    return {int(path.stem): path.read_text(errors="replace") for path in sorted(Path(folder).glob(f"*{suffix}"))}
 
 
 def free_port(count: int) -> int:
@@ -74,14 +98,14 @@ def _is_free(port: int) -> bool:
         return port < 2**16 and probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def _processes(size: int, command: list[str], port: int) -> dict[int, int]:
+def _processes(places: list[Place], command: list[str]) -> dict[int, int]:
     """One process for each rank, until all have ended or one has failed; the exit codes of those that failed."""
-    places = [Place(rank, size, ("127.0.0.1",), port, rank) for rank in range(size)]
-    running = {p.rank: subprocess.Popen(command, env=os.environ | p.variables()) for p in places}
+    running = {place.rank: subprocess.Popen(command, env=os.environ | place.variables()) for place in places}
     try:
         while None in (codes := [process.poll() for process in running.values()]):
             if any(codes):
-                time.sleep(1)  # for the others to say what they saw
+                if min(code or 0 for code in codes) >= 0:
+                    time.sleep(1)  # for the others to say what they saw; of one that was killed they know no more
                 break
             time.sleep(0.05)
         return {rank: process.returncode for rank, process in running.items() if process.poll()}
@@ -91,15 +115,29 @@ def _processes(size: int, command: list[str], port: int) -> dict[int, int]:
             process.wait()
 
 
-def end_with_launcher() -> None:
-    """Has the kernel end this process, a rank, when start() ends, even by SIGKILL."""
-    if ERRORS in os.environ:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def started() -> bool:
+    """Whether this process is a rank of start()'s or watch()'s."""
+    return ERRORS in os.environ
+
+
+def join_launcher() -> None:
+    """What such a rank does first: it ends with its parent, even by SIGKILL, and keeps its engine quiet.
+
+    Python goes on writing to stderr. What native code writes there, such as the trace of an abort, goes to a file.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    with open(_own(ENGINE), "ab") as file:
+        os.dup2(file.fileno(), 2)
 
 
 def leave_error(text: str) -> None:
-    """Says why this process fails: to start(), where it is a rank of its, or else on stderr."""
-    if ERRORS in os.environ and "RANK" in os.environ:
-        (Path(os.environ[ERRORS]) / os.environ["RANK"]).write_text(text)
+    """Says why this process fails: to its parent, where it is a rank, or else on stderr."""
+    if started():
+        _own(ERROR).write_text(text)
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+def _own(suffix: str) -> Path:
+    return Path(os.environ[ERRORS]) / (os.environ["RANK"] + suffix)

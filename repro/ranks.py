@@ -32,10 +32,10 @@ class Place:
         return self.hosts[rank * len(self.hosts) // self.size]
 
     def variables(self) -> dict[str, str]:
-        """What torchrun sets, for engines that read it."""
+        """What torchrun sets, for engines that read it, and for place()."""
         return {
             "RANK": str(self.rank), "WORLD_SIZE": str(self.size), "LOCAL_RANK": str(self.local_rank),
-            "MASTER_ADDR": self.hosts[0], "MASTER_PORT": str(self.port),
+            "MASTER_ADDR": self.hosts[0], "MASTER_PORT": str(self.port), "REPRO_HOSTS": ",".join(self.hosts),
         }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from repro.data import Dataset
 from repro.errors import ReproError
 from repro.files import locked, write_atomically
 from repro.fingerprint import fingerprint
-from repro.launch import LOST
+from repro.launch import LOST, RESUME
 from repro.portable import rules
 from repro.ranks import Alone, Place
 from repro.times import Times
@@ -214,8 +214,7 @@ class Run:
             said = next((line for line in lines if GONE.search(line)), lines[0])[:120]
             raise ReproError(
                 f"ranks: rank {self.ranks.rank} {LOST}, or failed, after step {self.step} "
-                f"({type(error).__name__}: {said}); see what the other ranks say; "
-                "params.resume=auto goes on from the last checkpoint"
+                f"({type(error).__name__}: {said}); see what the other ranks say; {RESUME}"
             ) from error
 
     def _steps(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:

@@ -87,7 +87,7 @@ class TestPlace:
             ranks.size(place, 2)
 
     def test_variables_come_back(self, says) -> None:
-        place = Place(3, 4, ("node1",), 4000, 1)
+        place = Place(3, 4, ("node1", "node2"), 4000, 1)
         says(place.variables())
         assert ranks.place() == place
 
@@ -224,31 +224,58 @@ class TestLock:
 
 
 class TestLaunch:
-    """start() with stand-ins for the ranks: programs that do as their rank says."""
+    """start() and watch() with stand-ins for the ranks: programs that do as their rank says."""
 
-    def start(self, monkeypatch: pytest.MonkeyPatch, program: str) -> int:
-        run = "import os\nrank = int(os.environ['RANK'])\nfrom repro.launch import leave_error\n" + program
-        monkeypatch.setattr(launch, "command", lambda arguments: [sys.executable, "-c", run])
+    @pytest.fixture
+    def launched(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+        """A function that launches a program in three ranks, or in the one whose place is given."""
         monkeypatch.setenv("PYTHONPATH", str(Path(launch.__file__).parents[1]))
-        before = dict(os.environ)
-        try:
-            return launch.start("jax", 3, [])
-        finally:
-            assert dict(os.environ) == before  # what a rank is told is for the ranks alone
+        begin = "import os, time; from repro import launch; rank = int(os.environ['RANK']); launch.join_launcher()\n"
 
-    def test_all_end_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.start(monkeypatch, "") == 0
+        def launched(program: str, place: Place | None = None) -> int:
+            run = [sys.executable, "-c", begin + program]
+            monkeypatch.setattr(launch, "command", lambda folder, _: ["env", f"{launch.ERRORS}={folder}", *run])
+            before = dict(os.environ)
+            try:
+                return launch.watch(place, []) if place else launch.start("jax", 3, [])
+            finally:
+                assert dict(os.environ) == before  # what a rank is told is for the ranks alone
 
-    def test_one_error_is_shown_for_all(self, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
-        assert self.start(monkeypatch, "leave_error(f'error: {rank}'); exit(2)") == 2
+        return launched
+
+    def test_all_end_well(self, launched) -> None:
+        assert launched("") == 0
+
+    def test_one_error_is_shown_for_all(self, launched, capfd) -> None:
+        assert launched("launch.leave_error(f'error: {rank}'); exit(2)") == 2
         assert capfd.readouterr().err == "error: 0\n"
 
-    def test_the_cause_is_shown_not_its_effects(self, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
-        program = "leave_error('error: disk full' if rank == 1 else 'error: rank lost another rank'); exit(1)"
-        assert self.start(monkeypatch, program) == 1
+    def test_the_cause_is_shown_not_its_effects(self, launched, capfd) -> None:
+        program = "launch.leave_error('error: disk full' if rank == 1 else 'error: lost another rank'); exit(1)"
+        assert launched(program) == 1
         assert capfd.readouterr().err == "error: disk full\n"
 
-    def test_a_rank_that_is_killed_ends_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        program = "import time\nif rank == 0: os.abort()\nif rank == 1: os.kill(os.getpid(), 9)\ntime.sleep(60)"
+    def test_a_rank_that_is_killed_ends_the_others(self, launched, capfd) -> None:
+        program = "os.write(2, b'engine'); os.kill(os.getpid(), 9) if rank == 1 else time.sleep(60)"
         with pytest.raises(ReproError, match=r"rank 1 was killed by SIGKILL.*params.resume=auto"):
-            self.start(monkeypatch, program)
+            launched(program)
+        assert capfd.readouterr().err == ""
+
+    def test_a_rank_that_aborts_shows_what_its_engine_wrote(self, launched, capfd) -> None:
+        with pytest.raises(ReproError, match=r"rank 2 was killed by SIGABRT"):
+            launched("os.write(2, b'trace'); os.abort() if rank == 2 else time.sleep(60)")
+        assert capfd.readouterr().err == "trace\n"
+
+    def test_python_goes_on_speaking(self, launched, capfd) -> None:
+        assert launched("import sys; print(rank, file=sys.stderr)", Place(2, 4, ("a",), 1)) == 0
+        assert capfd.readouterr().err == "2\n"
+
+    @pytest.mark.parametrize("trace", ["indicates that another task died; see", "instance of 'gloo::EnforceNotMet'"])
+    def test_a_rank_that_jax_aborts_has_lost_another(self, launched, trace: str, capfd) -> None:
+        assert launched(f"os.write(2, {trace.encode()!r}); os.abort()", Place(2, 4, ("a",), 1)) == 1
+        said = capfd.readouterr().err
+        assert "rank 2 lost another rank" in said and "params.resume=auto" in said and said.count("\n") == 1
+
+    def test_a_watched_rank_that_is_killed(self, launched) -> None:
+        with pytest.raises(ReproError, match=r"rank 2 was killed by SIGKILL"):
+            launched("os.kill(os.getpid(), 9)", Place(2, 4, ("a",), 1))
