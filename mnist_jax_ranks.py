@@ -9,6 +9,7 @@ from functools import cache, partial
 import jax
 import numpy as np
 from jax import Array, lax
+from jax import numpy as jnp
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -43,17 +44,18 @@ class Ranks(Base):
         devices = jax.devices("cpu") if params.device == "cpu" else jax.devices()
         self.mesh = Mesh(np.array(devices), (AXIS,))
 
-    def maximum(self, *parts: Array) -> tuple[Array, ...]:
+    def maximum(self, *parts: Array) -> list[Array]:
         """The elementwise maximum over the ranks, of each array."""
-        return lax.pmax(parts, AXIS)
+        return self._reduce(parts, lax.pmax)
 
-    def total(self, *parts: Array) -> tuple[Array, ...]:
+    def total(self, *parts: Array) -> list[Array]:
         """The elementwise sum over the ranks, of each array, in one exchange."""
-        return lax.psum(parts, AXIS)
+        return self._reduce(parts, lax.psum)
 
     def mean(self, loss: Array, gradients: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
         """The mean over the ranks of the loss and of each gradient, in one exchange."""
-        return jax.tree.map(lambda total: total * (1 / self.size), lax.psum((loss, gradients), AXIS))
+        loss, *totals = [total * (1 / self.size) for total in self.total(loss, *gradients.values())]
+        return loss, dict(zip(gradients, totals, strict=True))
 
     def gather(self, row: np.ndarray) -> np.ndarray:
         """What each rank gave, uint8 [N] -> [size, N]."""
@@ -62,6 +64,11 @@ class Ranks(Base):
     def leave(self) -> None:
         """Says goodbye to the other ranks, when all is done."""
         jax.distributed.shutdown()
+
+    def _reduce(self, parts: tuple[Array, ...], operation: Callable) -> list[Array]:
+        flat = operation(jnp.concatenate([part.reshape(-1) for part in parts]), AXIS)  # or each would travel alone
+        pieces = jnp.split(flat, np.cumsum([part.size for part in parts])[:-1])
+        return [piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)]
 
 
 def run(ranks: Alone, function: Callable, whole: tuple, divided: tuple):
