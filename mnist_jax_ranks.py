@@ -10,11 +10,12 @@ import jax
 import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
+from jax._src.lib import _jax  # there is no public way to say where gloo listens
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from repro.config import Params
-from repro.ranks import ALONE, Alone, Place
+from repro.ranks import ALONE, LOOPBACK, Alone, Place
 from repro.ranks import Ranks as Base
 
 AXIS = "ranks"
@@ -27,6 +28,8 @@ def join(place: Place | None, params: Params) -> Alone:
     if place is None:
         return ALONE
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if place.hosts == (LOOPBACK,):  # JAX would look up the machine's name, unknown in a container without a network
+        _jax.make_gloo_tcp_collectives = partial(_jax.make_gloo_tcp_collectives, hostname=LOOPBACK)
     jax.config.update("jax_enable_preemption_service", False)  # a run that is ended resumes from its checkpoint
     jax.distributed.initialize(
         f"{place.host(0)}:{place.port}", place.size, place.rank, local_device_ids=[0], heartbeat_timeout_seconds=SECONDS

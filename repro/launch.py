@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from repro.errors import ReproError
-from repro.ranks import Place
+from repro.ranks import LOOPBACK, Place
 
 ERRORS = "REPRO_RANK_ERRORS"
 """The folder in which rank R leaves its error, R.error, and has its engine write to stderr, R.engine."""
@@ -36,7 +36,7 @@ def start(task: str, size: int, arguments: list[str]) -> int:
             program = importlib.import_module("mnist_pytorch_ranks")
             return _told(program.torchrun(size, command(folder, arguments), port), folder)
         first = int(port) if port else free_port(size)
-        places = [Place(rank, size, ("127.0.0.1",), first, rank) for rank in range(size)]
+        places = [Place(rank, size, (LOOPBACK,), first, rank) for rank in range(size)]
         return _told(_processes(places, command(folder, arguments)), folder)
 
 
@@ -87,7 +87,7 @@ def free_port(count: int) -> int:
     """The first of so many neighbouring ports of 127.0.0.1 that nobody listens on."""
     while True:
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((LOOPBACK, 0))
             first = probe.getsockname()[1]
         if all(_is_free(port) for port in range(first, first + count)):
             return first
@@ -95,7 +95,7 @@ def free_port(count: int) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        return port < 2**16 and probe.connect_ex(("127.0.0.1", port)) != 0
+        return port < 2**16 and probe.connect_ex((LOOPBACK, port)) != 0
 
 
 def _processes(places: list[Place], command: list[str]) -> dict[int, int]:

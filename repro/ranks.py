@@ -11,6 +11,7 @@ import numpy as np
 
 from repro.errors import ReproError, UsageError
 
+LOOPBACK = "127.0.0.1"
 FIRST_PORT, PORTS = 61440, 4096
 """Where a Slurm job without MASTER_PORT meets: a port of its own, by its number."""
 
@@ -54,7 +55,7 @@ def place() -> Place | None:
         nodes = tuple(expand(_variable("SLURM_STEP_NODELIST")))
         job = _number("SLURM_JOB_ID") + 64 * _number("SLURM_STEP_ID", "0")
         found = Place(
-            _number("SLURM_PROCID"), _number("SLURM_STEP_NUM_TASKS"), nodes if len(nodes) > 1 else ("127.0.0.1",),
+            _number("SLURM_PROCID"), _number("SLURM_STEP_NUM_TASKS"), nodes if len(nodes) > 1 else (LOOPBACK,),
             _number("MASTER_PORT", str(FIRST_PORT + job % PORTS)), _number("SLURM_LOCALID", "0"),
         )  # fmt: skip
     else:
