@@ -13,6 +13,10 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from repro import times  # noqa: E402 (it is found there)
+
 WEIGHTS = 21_840
 LAYERS = (260, 5_020, 16_050, 510)  # kernel and bias of conv1, conv2, dense1, dense2
 
@@ -62,32 +66,23 @@ def model() -> None:
             print(f"| {ranks:,} | " + " | ".join(cells) + " |")
 
 
-def measure(workspace: Path, few: int = 50, many: int = 250, times: int = 3) -> None:
-    """Prints milliseconds a step of 1, 2 and 4 ranks with one thread each, from runs of few and of many steps."""
-    print("| framework | numerics | 1 rank, ms | 2 ranks | 4 ranks |\n|" + " --- |" * 5)
+def measure(workspace: Path) -> None:
+    """Prints milliseconds a step, the median of nine calls of 20 steps, of 1, 2 and 4 ranks with one thread each."""
+    print("| framework | numerics | 1 rank, ms a step | 2 ranks | 4 ranks |\n|" + " --- |" * 5)
     for framework in ("pytorch", "tensorflow", "jax"):
         for numerics in ("deterministic", "portable"):
-            found = {}
-            for ranks in (1, 2, 4):
-                samples = [
-                    (
-                        _seconds(workspace, framework, numerics, ranks, many)
-                        - _seconds(workspace, framework, numerics, ranks, few)
-                    )
-                    / (many - few)
-                    for _ in range(times)
-                ]
-                found[ranks] = statistics.median(samples)
-            ratios = " | ".join(f"{found[ranks] / found[1]:.2f} x" for ranks in (2, 4))
-            print(f"| {framework} | {numerics} | {found[1] * 1e3:.2f} | {ratios} |", flush=True)
+            one, *more = (_milliseconds(workspace, framework, numerics, ranks) for ranks in (1, 2, 4))
+            ratios = " | ".join(f"{several:.2f}, {several / one:.2f} x" for several in more)
+            print(f"| {framework} | {numerics} | {one:.2f} | {ratios} |", flush=True)
 
 
-def _seconds(workspace: Path, framework: str, numerics: str, ranks: int, steps: int) -> float:
-    keys = [f"params.numerics={numerics}", f"params.ranks={ranks}", f"params.max_steps={steps}", "params.threads=1",
-            "params.device=cpu"]  # fmt: skip
+def _milliseconds(workspace: Path, framework: str, numerics: str, ranks: int) -> float:
+    keys = [f"params.numerics={numerics}", f"params.ranks={ranks}", "params.max_steps=200", "params.log_interval=20",
+            "params.threads=1", "params.device=cpu"]  # fmt: skip
     subprocess.run([ROOT / "run.sh", framework, f"--workspace={workspace}", *keys], check=True, capture_output=True)
     newest = max((workspace / "outputs" / framework).iterdir())
-    return json.loads((newest / "metrics.jsonl").read_text().splitlines()[-1])["train_seconds"]
+    calls = json.loads((newest / times.NAME).read_text())["calls"]
+    return 1e3 * statistics.median(call["seconds"] / call["steps"] for call in times.steady(calls))
 
 
 if __name__ == "__main__":
