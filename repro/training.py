@@ -79,8 +79,9 @@ class Run:
         self.deciding = config.deciding(self.config, facts["device"])
         self.trace = Trace(self.folder)
         log.info(
-            "%s %s on the %s, %d threads, %s, %s, seed %d", facts["framework"], facts["version"],
-            str(facts["device"]).upper(), facts["threads"], params.numerics, self.config.data.dataset, params.seed,
+            "%s %s on the %s, %d thread%s, %s, %s, seed %d", facts["framework"], facts["version"],
+            str(facts["device"]).upper(), facts["threads"], "s"[: facts["threads"] != 1], params.numerics,
+            self.config.data.dataset, params.seed,
         )  # fmt: skip
 
     def train(self) -> str:
