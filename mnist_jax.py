@@ -15,12 +15,13 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from mnist_jax_layers import Layer, Optax, conv, max_pool
+from mnist_jax_layers import Layer, Optax, conv
 from mnist_jax_ranks import join, run
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.portable.jax import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.ranks import Place
 from repro.recorder import Recorder, in_order
 

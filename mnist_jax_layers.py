@@ -66,17 +66,6 @@ def _product_gradients(residuals: tuple[Array, Array, tuple[int, ...]], gradient
 convolve_as_product.defvjp(_product, _product_gradients)
 
 
-def max_pool(x: Array) -> Array:
-    """Maximum of each 2 x 2 window of [C, H, W, B]; on a tie the gradient goes to the first, as in the twins."""
-    channels, height, width, batch = x.shape
-    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
-    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
-
-
-def _first_max(a: Array, b: Array) -> Array:
-    return jnp.where(a >= b, a, b)
-
-
 class Optax:
     """One of Optax' optimizers."""
 

@@ -91,7 +91,7 @@ class Benchmark:
         budget = 60 * wanted.minutes
         expected = len(self.cells) * SECONDS_A_SAMPLE
         log.info(
-            "%d cells, up to %d samples each; a round takes about %.0f s, all of it about %.1f min",
+            "combinations: %d, up to %d samples each; a round takes about %.0f s, all of it about %.1f min",
             len(self.cells), wanted.rounds, expected, max(min(budget, wanted.rounds * expected), expected) / 60,
         )  # fmt: skip
         shown = bar.add_task("benchmark", total=len(self.cells) * wanted.rounds)

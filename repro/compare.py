@@ -19,7 +19,7 @@ EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 
 # The keys of the configuration that say what is trained; how and where (threads, device) are facts about a machine.
 TRAINED = ("params.seed", "params.model", "params.batch_size_train", "params.optimizer", "params.learning_rate",
-           "params.momentum", "params.numerics", "data.dataset")  # fmt: skip
+           "params.momentum", "params.numerics", "data.dataset", "data.train_samples")  # fmt: skip
 
 
 @dataclass
@@ -128,8 +128,7 @@ def check_comparable(a: RunFolder, b: RunFolder) -> None:
     """UsageError that names the keys if two runs do not train the same thing."""
     other = []
     for key in TRAINED:
-        section, name = key.split(".")
-        was, now = (run.experiment["config"].get(section, {}).get(name) for run in (a, b))
+        was, now = (_setting(run, key) for run in (a, b))
         if key == "params.momentum" and a.experiment["config"]["params"]["optimizer"] != "sgd":
             continue
         if was != now:
@@ -138,6 +137,12 @@ def check_comparable(a: RunFolder, b: RunFolder) -> None:
         raise UsageError(
             f"compare: the two runs train different things ({'; '.join(other)}); compare runs of one configuration"
         )
+
+
+def _setting(run: RunFolder, key: str) -> Any:
+    """A key of a run's configuration; runs that knew no data.train_samples took them all."""
+    section, name = key.split(".")
+    return run.experiment["config"].get(section, {}).get(name, TRAIN_SAMPLES if name == "train_samples" else None)
 
 
 def first_difference(a: RunFolder, b: RunFolder) -> Difference | None:
@@ -156,7 +161,7 @@ def first_difference(a: RunFolder, b: RunFolder) -> Difference | None:
     only_losses = different is None
     different = loss_step if different is None else different
     assert different is not None
-    per_epoch = math.ceil(TRAIN_SAMPLES / a.experiment["config"]["params"]["batch_size_train"])
+    per_epoch = math.ceil(_setting(a, "data.train_samples") / _setting(a, "params.batch_size_train"))
     before = [step for step in steps if step < different]
     found = Difference(
         epoch=(max(different, 1) - 1) // per_epoch + 1,

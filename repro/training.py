@@ -91,9 +91,10 @@ class Run:
         self.ranks = self.trainer.ranks
         self.writes = self.ranks.rank == 0
         log.info(
-            "%s %s on the %s, %d threads, %s%s, %s, seed %d", facts["framework"], facts["version"],
-            str(facts["device"]).upper(), facts["threads"], f"{params.ranks} ranks, " if params.ranks > 1 else "",
-            params.numerics, self.config.data.dataset, params.seed,
+            "%s %s on the %s, %d thread%s, %s%s, %s, seed %d", facts["framework"], facts["version"],
+            str(facts["device"]).upper(), facts["threads"], "s"[: facts["threads"] != 1],
+            f"{params.ranks} ranks, " if params.ranks > 1 else "", params.numerics, self.config.data.dataset,
+            params.seed,
         )  # fmt: skip
 
     def train(self) -> str:

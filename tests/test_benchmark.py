@@ -153,7 +153,7 @@ def test_one_framework(run: Run, workspace: Path):
     (folder,) = workspace.glob("benchmark/*")
     assert sorted(path.name for path in folder.iterdir()) == ["benchmark.json", "benchmark.md"]
     assert f"✓ {mark}" in done.stdout and f"✓ {mark}" in (folder / "benchmark.md").read_text()
-    assert re.search(r"^2 cells, up to 2 samples each; a round takes about \d+ s", done.stderr, re.MULTILINE)
+    assert re.search(r"^combinations: 2, up to 2 samples each; a round takes about \d+ s", done.stderr, re.MULTILINE)
     assert (
         len(re.findall(r"^round \d  jax/.* s an epoch  \(\d+ s; about \d+ s left\)$", done.stderr, re.MULTILINE)) == 4
     )

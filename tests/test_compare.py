@@ -194,6 +194,16 @@ class TestComparable:
         with pytest.raises(UsageError, match=r"params\.seed: 0 and 1; params\.learning_rate: 0\.01 and 0\.1"):
             compare.check_comparable(compare.read(a), compare.read(b))
 
+    def test_fewer_samples(self, folder: Folder) -> None:
+        a, b, whole = folder.run("a"), folder.run("b"), folder.run("whole")
+        for run, samples in ((b, 6000), (whole, 60_000)):  # `a` is of a version that did not know the key
+            record = json.loads((run / "experiment.json").read_text())
+            record["config"]["data"]["train_samples"] = samples
+            (run / "experiment.json").write_text(json.dumps(record))
+        compare.check_comparable(compare.read(a), compare.read(whole))
+        with pytest.raises(UsageError, match=r"data\.train_samples: 60000 and 6000"):
+            compare.check_comparable(compare.read(a), compare.read(b))
+
     def test_momentum_matters_to_sgd_alone(self, folder: Folder) -> None:
         a = folder.run("a", params={"optimizer": "adam"})
         b = folder.run("b", params={"optimizer": "adam", "momentum": 0.9})

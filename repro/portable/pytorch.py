@@ -22,27 +22,26 @@ ranks = ALONE
 # --- grids ----------------------------------------------------------------------------------------------------------
 
 
-def exponent(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The e with 2^(e-1) <= max|x| < 2^e over the dimensions, int64, kept as dimensions of size 1."""
-    largest = torch.maximum(x.amax(dims, keepdim=True), -x.amin(dims, keepdim=True)).abs()
-    return (largest.view(torch.int64) >> 52) - 1022
+def largest(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """max|x| over the dimensions, kept as dimensions of size 1; NaN where x holds one."""
+    return torch.maximum(x.amax(dims, keepdim=True), -x.amin(dims, keepdim=True))
 
 
-def round_to_grid(x: Tensor, e: Tensor, bits: int) -> Tensor:
-    """x rounded, half to even, to a multiple of 2^(e - bits); NaN where e is above LIMIT."""
-    scale, back = _scales(e, bits)
+def round_to_grid(x: Tensor, most: Tensor, bits: int) -> Tensor:
+    """x rounded, half to even, to the grid of `bits` bits for magnitudes up to `most`; see scales."""
+    scale, back = scales(most, bits)
     return (x * scale).round_().mul_(back)
 
 
-def _scales(e: Tensor, bits: int) -> tuple[Tensor, Tensor]:
-    """2^(bits - e), which makes the numbers of a grid integers, and its inverse; NaN where e is above LIMIT."""
-    safe = e.clamp(-rules.LIMIT, rules.LIMIT)
-    return power_of_two(bits - safe), power_of_two(safe - bits).masked_fill(e > rules.LIMIT, torch.nan)
+def scales(most: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """2^(bits - e), which makes the numbers of a grid integers, and 2^(e - bits), where 2^(e-1) <= most < 2^e.
 
-
-def power_of_two(e: Tensor) -> Tensor:
-    """2^e for int64 e in the normal range, made of its bit pattern."""
-    return ((e + 1023) << 52).view(torch.float64)
+    Made of the bits of `most`: its exponent is e + 1022. Below -LIMIT, e is taken for that; above LIMIT both are NaN.
+    """
+    exponent = most.clamp(min=2.0 ** -(rules.LIMIT + 1)).view(torch.int64) & (0x7FF << 52)
+    back = (exponent + ((1 - bits) << 52)).view(torch.float64)
+    back = torch.where(most < 2.0**rules.LIMIT, back, torch.nan)
+    return 1 / back, back
 
 
 def to_state(x: Tensor) -> Tensor:
@@ -73,62 +72,52 @@ class _Conv(Function):
 
     @staticmethod
     def forward(ctx, x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        x, bits = x.contiguous(), operand_bits(kernel[0].numel() + 1)
-        e = exponent(x, (0, 1, 2)).clamp(min=1)
-        rounded, ones = _inputs(x, e, bits)
-        weights, biases = _weights(kernel, bias, bits)
-        ctx.bits = bits
-        ctx.save_for_backward(x, e, kernel, bias, weights)
-        return correlate(rounded, weights).add_(ones * biases[:, None, None, None])
+        _, _, rows, columns = ctx.shape = kernel.shape
+        x, ctx.bits = x.contiguous(), operand_bits(kernel[0].numel() + 1)
+        most = largest(x, (0, 1, 2)).clamp(min=1)
+        weights = torch.cat((kernel.flatten(1), bias[:, None]), 1).double()
+        rounded = _weights(weights, ctx.bits)
+        ctx.save_for_backward(x, most, weights, rounded)
+        result = rounded @ patches(*_inputs(x, most, ctx.bits), rows, columns)
+        return result.view(len(bias), x.shape[1] - rows + 1, x.shape[2] - columns + 1, -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        x, e, kernel, bias, weights = ctx.saved_tensors
+        x, most, weights, rounded = ctx.saved_tensors
+        outputs, _, rows, columns = ctx.shape
         gradient, x_gradient = gradient.contiguous(), None
-        each = exponent(gradient, (0, 1, 2))
+        each = largest(gradient, (0, 1, 2))
         if ctx.needs_input_grad[0]:
-            bits = operand_bits(kernel[:, 0].numel())
-            if bits != ctx.bits:
-                weights, _ = _weights(kernel, bias, bits)
-            x_gradient = spread(round_to_grid(gradient, each, bits), weights)
+            bits = operand_bits(outputs * rows * columns)
+            rounded = rounded if bits == ctx.bits else _weights(weights, bits)
+            kernel = rounded[:, :-1].unflatten(1, ctx.shape[1:])
+            x_gradient = spread(round_to_grid(gradient, each, bits), kernel)
         bits = operand_bits(gradient[0].numel() * ranks.size)
-        all_e, all_x_e = ranks.maximum(each.amax(3, keepdim=True), e.amax(3, keepdim=True))
-        whole = round_to_grid(gradient, all_e, bits)
-        rounded, ones = _inputs(x, all_x_e, bits)
-        bias_gradient = whole.sum((1, 2, 3)) * ones.flatten()
-        kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
-        return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
+        all_each, all_most = ranks.maximum(each.amax(3, keepdim=True), most.amax(3, keepdim=True))
+        whole = round_to_grid(gradient, all_each, bits)
+        product = whole.flatten(1) @ patches(*_inputs(x, all_most, bits), rows, columns).T
+        (total,) = ranks.total(product)
+        both = to_state(total)
+        return x_gradient, both[:, :-1].view(ctx.shape), both[:, -1]
 
 
-def _inputs(x: Tensor, e: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+def _inputs(x: Tensor, most: Tensor, bits: int) -> tuple[Tensor, Tensor]:
     """x on its grid, and the number 1 on the same: the input that belongs to the bias."""
-    scale, back = _scales(e, bits)
+    scale, back = scales(most, bits)
     return (x * scale).round_().mul_(back), scale.round().mul_(back)
 
 
-def _weights(kernel: Tensor, bias: Tensor, bits: int) -> tuple[Tensor, Tensor]:
-    both = torch.cat((kernel.flatten(), bias)).double()
-    both = round_to_grid(both, exponent(both, (0,)), bits)
-    return both[: -len(bias)].view(kernel.shape), both[-len(bias) :]
-
-
-def correlate(x: Tensor, kernel: Tensor) -> Tensor:
-    """[I, H, W, B] and [O, I, h, w] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""
-    outputs, _, height, width = kernel.shape
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    return (kernel.flatten(1) @ patches(x, rows, columns)).view(outputs, rows, columns, -1)
-
-
-def correlate_with(x: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
-    outputs, rows, columns, _ = gradient.shape
-    product = gradient.flatten(1) @ patches(x, rows, columns).T
-    return product.view(outputs, len(x), x.shape[1] - rows + 1, x.shape[2] - columns + 1)
+def _weights(weights: Tensor, bits: int) -> Tensor:
+    """Kernel and bias, [O, I * h * w + 1], on their common grid."""
+    return round_to_grid(weights, largest(weights, (0, 1)), bits)
 
 
 def spread(gradient: Tensor, kernel: Tensor) -> Tensor:
-    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact."""
+    """The gradient of the convolution of x, [I, H, W, B], with [O, I, h, w] with respect to x, of that of its result.
+
+    What overlaps is added; these sums, too, are exact.
+    """
     _, inputs, height, width = kernel.shape
     _, rows, columns, batch = gradient.shape
     parts = (kernel.flatten(1).T @ gradient.flatten(1)).view(inputs, height, width, rows, columns, batch)
@@ -139,10 +128,17 @@ def spread(gradient: Tensor, kernel: Tensor) -> Tensor:
     return total
 
 
-def patches(x: Tensor, rows: int, columns: int) -> Tensor:
-    """[C, H, W, B] -> [C * h * w, rows * columns * B], in the order of a kernel: where each of its elements meets x."""
-    shifted = x.unfold(1, rows, 1).unfold(2, columns, 1)  # [C, h, w, B, rows, columns]
-    return shifted.permute(0, 1, 2, 4, 5, 3).flatten(3).flatten(0, 2)
+def patches(x: Tensor, one: Tensor, height: int, width: int) -> Tensor:
+    """[C, H, W, B] -> [C * height * width + 1, (H - height + 1) * (W - width + 1) * B], and the last row is `one`.
+
+    In the order of a kernel: where each of its elements meets x, and where its bias meets 1.
+    """
+    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
+    shifted = x.unfold(1, rows, 1).unfold(2, columns, 1).permute(0, 1, 2, 4, 5, 3)  # [C, h, w, rows, columns, B]
+    found = x.new_empty(len(x) * height * width + 1, rows, columns, x.shape[3])
+    found[:-1].view(shifted.shape).copy_(shifted)
+    found[-1] = one[0]
+    return found.flatten(1)
 
 
 def max_pool(x: Tensor) -> Tensor:
@@ -158,16 +154,18 @@ class _MaxPool(Function):
         left, right = x[:, :, ::2], x[:, :, 1::2]
         across = torch.maximum(left, right)
         top, bottom = across[:, ::2], across[:, 1::2]
-        ctx.save_for_backward(top < bottom, left < right)
+        in_second_row, in_second_column = top < bottom, left < right
+        row = torch.stack((~in_second_row, in_second_row), 2)  # [C, H / 2, 2, W / 2, B]
+        column = torch.stack((~in_second_column, in_second_column), 3).unflatten(1, (-1, 2))
+        ctx.save_for_backward(row.unsqueeze(4) & column)
         return torch.maximum(top, bottom)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> Tensor:
-        for dim, second in zip((1, 2), ctx.saved_tensors, strict=True):
-            halves = torch.where(second, 0.0, gradient), torch.where(second, gradient, 0.0)
-            gradient = torch.stack(halves, dim + 1).flatten(dim, dim + 1)
-        return gradient
+        (chosen,) = ctx.saved_tensors  # [C, H / 2, 2, W / 2, 2, B]
+        spread = gradient[:, :, None, :, None].view(torch.int64) & -chosen.long()  # torch.where, six times as fast
+        return spread.view(torch.float64).flatten(3, 4).flatten(1, 2)
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
@@ -280,9 +278,10 @@ def self_check(device: torch.device) -> None:
     images, kernel, expected, kernel_gradient, images_gradient = rules.check_case()
     x = torch.from_numpy(images.transpose(3, 1, 2, 0).copy()).double().to(device)
     k = torch.from_numpy(kernel.transpose(3, 2, 0, 1).copy()).double().to(device)
-    y = correlate(x, k)
-    rules.check("PyTorch's matrix product", y.permute(3, 1, 2, 0).cpu().numpy(), expected)
-    dk = correlate_with(x, y.sign())
+    meets = patches(x, x.new_zeros(1, 1, 1, 1), 5, 5)
+    y = k.flatten(1) @ meets[:-1]
+    rules.check("PyTorch's matrix product", y.view(20, 8, 8, 4).permute(3, 1, 2, 0).cpu().numpy(), expected)
+    dk = (y.sign() @ meets[:-1].T).view(k.shape)
     rules.check("PyTorch's matrix product", dk.permute(2, 3, 1, 0).cpu().numpy(), kernel_gradient)
-    dx = spread(y.sign(), k)
+    dx = spread(y.sign().view(20, 8, 8, 4), k)
     rules.check("PyTorch's matrix product", dx.permute(3, 1, 2, 0).cpu().numpy(), images_gradient)

@@ -2,6 +2,7 @@
 
 import gzip
 import http.server
+import json
 import os
 import shutil
 import subprocess
@@ -31,6 +32,32 @@ def command(mlcube: Path, platform: str, tasks: str, workspace: Path) -> list[st
     cube = mlcube.parents[3]
     run = [mlcube, "run", f"--mlcube={cube}", f"--platform={platform}", f"--task={tasks}", f"--workspace={workspace}"]
     return ["env", f"MLCUBE_SYSTEM_SETTINGS={workspace}.mlcube.yaml", *map(str, run)]
+
+
+def ask_little(workspace: Path) -> None:
+    """Lets `verify` and `benchmark` ask of JAX alone what takes seconds: a task of a cube takes no arguments."""
+    path = workspace / "train.yaml"
+    configuration = yaml.safe_load(path.read_text())
+    configuration["verify"] |= {"frameworks": ["jax"], "questions": ["restart_cpu"], "steps": 10}
+    configuration["benchmark"] |= {
+        "frameworks": ["jax"], "numerics": ["deterministic"], "tutorial": False, "target": None, "epochs": 0.01,
+        "rounds": 2,
+    }  # fmt: skip
+    path.write_text(yaml.safe_dump(configuration))
+
+
+def assert_answered(output: str, workspace: Path, caller: Caller) -> None:
+    """Both left what they found, all of it the caller's own, and the report shows it."""
+    (asked,) = workspace.glob("verify/*/results.json")
+    (answer,) = json.loads(asked.read_text())["answers"]
+    assert (answer["question"], answer["answer"]) == ("restart_cpu", "same")
+    (measured,) = workspace.glob("benchmark/*/benchmark.json")
+    (row,) = json.loads(measured.read_text())["rows"]
+    page = (workspace / "report" / "report.html").read_text()
+    (fingerprint,) = row["fingerprints"]
+    for shown in (answer["title"], fingerprint.removeprefix("sha256:")[:8]):
+        assert shown in output and shown in page
+    assert probes.owners(workspace) == {(caller.uid, caller.gid)}
 
 
 class TestDocker:
@@ -65,6 +92,12 @@ class TestDocker:
                   "--filter=event=connect", "--format={{.Actor.Attributes.name}}"]  # fmt: skip
         assert subprocess.check_output(events, text=True).split() == ["bridge", "none"]
 
+    def test_verify_benchmark_and_report(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
+        ask_little(short)
+        probes.give(short, root.uid, root.gid)
+        output = root.run(command(mlcube, "docker", "verify,benchmark,report", short), mlcube.parent)
+        assert_answered(output, short, root)
+
     def test_exit_code_comes_through(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
         probes.give(short, root.uid, root.gid)
         shutil.rmtree(short / "data")
@@ -91,6 +124,11 @@ class TestSingularity:
         assert record["container"]["engine"] == "apptainer"
         assert record["container"]["image"].startswith("sif:") and len(record["container"]["image"]) == 40
         assert record["environment"]["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+    def test_verify_benchmark_and_report(self, sif: Path, mlcube: Path, short: Path, caller: Caller) -> None:
+        ask_little(short)
+        output = caller.run(command(mlcube, "singularity", "verify,benchmark,report", short), mlcube.parent)
+        assert_answered(output, short, caller)
 
     @pytest.fixture
     def mirror(self, short: Path) -> Iterator[str]:
