@@ -20,7 +20,7 @@ DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),Fashio
 
 INSTALL     := requirements/install.sh
 DEV         := .venv/dev/bin
-SCRIPTS      = run.sh requirements/install.sh .ci/run
+SCRIPTS      = run.sh requirements/install.sh .ci/run slurm/*.sbatch
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test lock clean
@@ -66,12 +66,12 @@ check: ## lint, formatting, types, shell scripts
 	$(DEV)/shellcheck $(SCRIPTS)
 
 test: ## set up everything and run all tests; PYTEST_ADDOPTS chooses among them
-	@$(INSTALL) pytorch tensorflow jax dev mlcube
+	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
 	$(DEV)/pytest
 
 lock: ## choose the newest versions that the .in files allow, and lock them
 	@$(INSTALL) dev
-	cd requirements && for lock in uv build dev jax tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && for lock in uv build dev jax sweep tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
 	cd requirements && ../$(LOCK) --upgrade mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -o pytorch-cuda.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt

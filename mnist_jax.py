@@ -15,12 +15,14 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from mnist_jax_layers import Layer, conv
+from mnist_jax_layers import Layer, Optax, conv
+from mnist_jax_ranks import join, run
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
 from repro.portable.jax import max_pool  # a choice and no arithmetic: every numerics can share it
+from repro.ranks import Place
 from repro.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -104,7 +106,7 @@ class Native:
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
 
     @staticmethod
-    def optimizer(params: Params) -> "Optax":
+    def optimizer(params: Params) -> Optax:
         """SGD with momentum, Adam or Adadelta."""
         if params.optimizer == "adadelta":
             return Optax(optax.adadelta(params.learning_rate, rho=0.95, eps=1e-7))
@@ -113,27 +115,17 @@ class Native:
         return Optax(optax.sgd(params.learning_rate, params.momentum))
 
 
-class Optax:
-    """One of Optax' optimizers."""
-
-    def __init__(self, transformation: optax.GradientTransformation) -> None:
-        self.init, self.transform = transformation
-
-    def update(self, weights, slots, gradients):
-        updates, slots = self.transform(gradients, slots, weights)
-        return optax.apply_updates(weights, updates), slots
-
-
 # --- the trainer --------------------------------------------------------------------------------------------------
 
 
 class Trainer:
     """Trains a network in JAX, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset) -> None:
+    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
         self.params, self.data = params, data
-        self.device = choose_device(params.device)
         set_determinism(params)
+        self.ranks = join(place, params)
+        self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.ops = choose_ops(params)
@@ -147,29 +139,34 @@ class Trainer:
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
-        images, labels, batches = self._source(batches)
+        mine, ranks = self.ranks.share(batches.shape[1])
+        images, labels, batches = self._source(batches[:, mine])
         count = len(batches)
         missing = [(0, self.longest_call - count), (0, 0), (0, 0)]  # so that one compiled loop serves all calls
-        batches, dropout_bits = np.pad(batches, missing[:2]), np.pad(dropout_bits, missing)
-        self.weights, self.slots, losses = self._run(
-            self.weights, self.slots, images, labels, batches, dropout_bits, count
+        batches, keep = np.pad(batches, missing[:2]), np.pad(dropout_bits[:, mine], missing)
+        self.weights, self.slots, losses = run(
+            ranks, self._run, (self.weights, self.slots, images, labels, count), (batches, keep)
         )
         return np.asarray(losses)[:count]
 
-    @partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
-    def _run(self, weights, slots, images, labels, batches, keep, count):
+    @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+    def _run(self, ranks, weights, slots, images, labels, count, batches, keep):
         def body(i, carry):
             weights, slots, losses = carry
-            weights, slots, loss = self._step(weights, slots, images[batches[i]], labels[batches[i]], keep[i])
+            weights, slots, loss = self._step(ranks, weights, slots, images[batches[i]], labels[batches[i]], keep[i])
             return weights, slots, losses.at[i].set(loss.astype(jnp.float32))
 
         return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches), jnp.float32)))
 
-    def _step(self, weights, slots, images, labels, keep):
+    def _step(self, ranks, weights, slots, images, labels, keep):
+        self.ops.ranks = ranks
+
         def mean_loss(weights):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
         loss, gradients = jax.value_and_grad(mean_loss)(weights)
+        if self.ops is Native:  # portable operations have taken their sums over the ranks
+            loss, gradients = ranks.mean(loss, gradients)
         return *self.optimizer.update(weights, slots, gradients), loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
@@ -268,12 +265,12 @@ class Trainer:
 def choose_device(wanted: str) -> jax.Device:
     """The device for `params.device`. UsageError for a GPU that is not there."""
     try:
-        there = jax.devices("gpu") if wanted != "cpu" else []
+        there = jax.local_devices(backend="gpu") if wanted != "cpu" else []
     except RuntimeError:
         there = []
     if wanted == "gpu" and not there:
         raise UsageError("params.device=gpu: JAX finds no GPU on this machine; use auto or cpu")
-    return there[0] if there else jax.devices("cpu")[0]
+    return there[0] if there else jax.local_devices(backend="cpu")[0]
 
 
 def set_determinism(params: Params) -> None:

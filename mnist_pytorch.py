@@ -10,10 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mnist_pytorch_ranks import join
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.ranks import Alone, Place
 from repro.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -121,10 +123,11 @@ class Native:
 class Trainer:
     """Trains a network in PyTorch, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset) -> None:
+    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
         self.params, self.data = params, data
-        self.device = choose_device(params.device)
         set_determinism(params)
+        self.ranks = join(place, params)
+        self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.ops = choose_ops(params, self.device)
@@ -135,18 +138,23 @@ class Trainer:
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
-        images, labels, batches = self._source(batches)
+        mine, ranks = self.ranks.share(batches.shape[1])
+        images, labels, batches = self._source(batches[:, mine])
         indices = torch.from_numpy(batches).to(self.device)
-        keep = torch.from_numpy(dropout_bits).to(self.device)
-        losses = [self._step(images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
+        keep = torch.from_numpy(dropout_bits[:, mine]).to(self.device)
+        losses = [self._step(ranks, images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
         return torch.stack(losses).float().cpu().numpy()
 
-    def _step(self, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
+    def _step(self, ranks: Alone, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
+        self.ops.ranks = ranks
         loss = self.ops.mean_loss(self.network(images, keep), labels)
         self.optimizer.zero_grad()
         loss.backward()
+        loss = loss.detach()
+        if self.ops is Native:  # portable operations have taken their sums over the ranks
+            loss, _ = ranks.mean(loss, [weight.grad for weight in self.weights.values()])
         self.optimizer.step()
-        return loss.detach()
+        return loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""

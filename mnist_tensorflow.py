@@ -9,10 +9,12 @@ import tensorflow as tf
 from keras import layers
 
 from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
+from mnist_tensorflow_ranks import join
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.ranks import Alone, Place
 from repro.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -129,10 +131,11 @@ class Native:
 class Trainer:
     """Trains a network in TensorFlow, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset) -> None:
+    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
         self.params, self.data = params, data
-        self.device = choose_device(params.device)
         set_determinism(params)
+        self.ranks = join(place, params)
+        self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         with tf.device(self.device):
@@ -145,24 +148,30 @@ class Trainer:
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
-        images, labels, batches = self._source(batches)
+        mine, ranks = self.ranks.share(batches.shape[1])
+        images, labels, batches = self._source(batches[:, mine])
         with tf.device(self.device):
-            arrays = (images, labels, tf.constant(batches), tf.constant(dropout_bits))
-            return self._run(batches.shape[1], *arrays).numpy()
+            arrays = (images, labels, tf.constant(batches), tf.constant(dropout_bits[:, mine]))
+            return self._run(ranks, batches.shape[1], *arrays).numpy()
 
     @tf.function(reduce_retracing=True)
-    def _run(self, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+    def _run(
+        self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
+    ) -> tf.Tensor:
         batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
-            loss = self._step(tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
+            loss = self._step(ranks, tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
             losses = losses.write(i, tf.cast(loss, tf.float32))
         return losses.stack()
 
-    def _step(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+    def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+        self.ops.ranks = ranks
         with tf.GradientTape() as tape:
             loss = self.ops.mean_loss(self.network(images, keep), labels)
         gradients = tape.gradient(loss, list(self.weights.values()))
+        if self.ops is Native:  # portable operations have taken their sums over the ranks
+            loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
 

@@ -5,27 +5,30 @@ set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
 readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}" verify compare benchmark report)
+readonly TASKS=(download "${FRAMEWORKS[@]}" sweep verify compare benchmark report)
 readonly TAKE_PATHS=(compare report) # tasks whose arguments are files or folders
 
 usage() {
   cat <<'USAGE'
 ./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
 ./run.sh compare A B [--narrow] [--debug]
-./run.sh report --workspace=DIR [FILE.json ...] [--debug]
+./run.sh report --workspace=DIR [FILE.json ... | SWEEP] [--debug]
 
   TASK            download                    fetch the data set and verify it; the only task that needs a network
                   pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
+                  sweep                       train once for each combination: [frameworks=pytorch,jax] params.seed=0,1,2
+                                              [hydra/launcher=joblib|submitit_slurm] [sif=repro.sif]
                   verify                      ask "will I get this again?" on this machine, and answer with evidence
                                               [questions=threads,workers] [frameworks=jax] [numerics=portable]
                   benchmark                   measure how fast training is on this machine, and what each arithmetic costs
                                               [frameworks=jax] [numerics=fast] [batch_sizes=16,64,256] [minutes=5]
                                               [against=OLD.json]
-                  report                      make a page of what both found, DIR/report/report.html
+                  report                      make a page of what both found, DIR/report/report.html, or of a sweep
   compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
   --narrow        rerun the steps where they part, to name the operation where it starts
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
+  SWEEP           the folder of a sweep, DIR/outputs/sweep/TIME
   FILE.json       what verify and benchmark wrote, on this machine or others; without any, all in the workspace:
                   DIR/verify/*/results.json and DIR/benchmark/*/benchmark.json
   --debug         show the traceback of an error
@@ -52,12 +55,13 @@ shut_out() {
   local libraries='^(PYTHON|LD_PRELOAD$|LD_LIBRARY_PATH$|GLIBC_TUNABLES$|NPROC$|PJRT_|HYDRA_|NPY_|NUMEXPR_|NUMBA_)'
   local frameworks='^(TORCH|PYTORCH|ATEN_|TF_|TF2_|KERAS_|JAX_|XLA_|FLAX_|TRITON_|AUTOGRAPH_|LIBTPU_)'
   local mathematics='^(MKL|ONEDNN_|DNNL_|OMP_|KMP_|GOMP_|OPENBLAS_|GOTO_|BLIS_|VECLIB_|LIBXSMM_|TBB_|NVPL_|ACL_)'
+  local who_is_who='^TORCHELASTIC_' # torchrun's word to its ranks
   local cuda='^(CUDA_|CUBLAS|CUDNN_|CUFFT_|CUTLASS_|NCCL_|NVBLAS_|NVIDIA_TF32_OVERRIDE$)'
   local which_gpu='^CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|MPS_.*|CACHE_PATH)$'
   local name
   for name in $(compgen -e); do
     [[ $name =~ $libraries || $name =~ $frameworks || $name =~ $mathematics || $name =~ $cuda ]] || continue
-    [[ $name =~ $which_gpu ]] && continue
+    [[ $name =~ $which_gpu || $name =~ $who_is_who ]] && continue
     export "REPRO_SHUT_OUT_$name=${!name}"
     unset "$name"
   done
@@ -112,7 +116,8 @@ fi
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
 candidates=("$task")
-is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}") # any will do: it holds what all of them share
+is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}" sweep) # any will do: it holds what all of them share
+[[ $task != sweep ]] || candidates=(sweep "${FRAMEWORKS[@]}") # the first has launchers besides Hydra's own
 environment=
 for name in "${candidates[@]}"; do
   if [[ -e $root/.venv/$name/installed ]]; then # install.sh writes it last

@@ -4,13 +4,17 @@ import importlib
 import logging
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from repro import config, data, environment
+from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
+from repro.launch import RESUME, leave_error
 from repro.times import Times
 
-TASKS = ("download", *config.FRAMEWORKS, "verify", "compare", "benchmark", "report")
+TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "benchmark", "report")
 NOT_REPRODUCIBLE = 3
 WIDE = 132  # columns for the tables of `benchmark`, where the output is no terminal
 # Keys of a task's own section that may be given without its name: lists, and single values.
@@ -29,25 +33,22 @@ def main(arguments: list[str]) -> int:
     except ReproError as error:
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        leave_error(f"error: {error}")
         return error.exit_code
     except OSError as error:
         if debug:
             raise
         place = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
-        print(
-            f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)",
-            file=sys.stderr,
-        )
+        leave_error(f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
         return 1
     except KeyboardInterrupt:
-        print("error: interrupted; params.resume=auto goes on from the last checkpoint", file=sys.stderr)
+        leave_error(f"error: interrupted; {RESUME}")
         return 1
     except Exception as error:
         if debug:
             raise
         first = (str(error).strip().splitlines() or [""])[0]
-        print(f"error: {type(error).__name__}: {first} (--debug shows where)", file=sys.stderr)
+        leave_error(f"error: {type(error).__name__}: {first} (--debug shows where)")
         return 1
 
 
@@ -60,6 +61,8 @@ def run(arguments: list[str]) -> int:
     if task == "report":  # it reads results alone, so no configuration can keep it from that
         report(workspace, overrides)
         return 0
+    if task == "sweep":
+        return sweep(workspace, overrides)
     checked = config.compose_config(workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
@@ -68,7 +71,7 @@ def run(arguments: list[str]) -> int:
     if task == "download":
         download(checked)
     else:
-        train(task, workspace, overrides, checked)
+        return train(task, workspace, overrides, checked)
     return 0
 
 
@@ -152,8 +155,32 @@ def compare(arguments: list[str]) -> int:
     return NOT_REPRODUCIBLE if difference and not difference.only_losses else 0
 
 
+def sweep(workspace: Path, overrides: list[str]) -> int:
+    """Runs all combinations and prints what came of them; the exit code is 1 if a run failed, 3 if two disagree."""
+    from repro.sweep import sweep
+
+    found = report_sweep(workspace, sweep(workspace, overrides))
+    return 1 if found["failed"] else NOT_REPRODUCIBLE if found["disagree"] else 0
+
+
+def report_sweep(workspace: Path, folder: Path) -> dict[str, Any]:
+    """Makes the page of a sweep, prints its tables, and returns what it found."""
+    from rich.console import Console
+
+    from repro import sweep_report
+
+    found = sweep_report.write(workspace, folder)
+    sweep_report.show(found, Console(width=None if sys.stdout.isatty() else WIDE))
+    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    return found
+
+
 def report(workspace: Path, files: list[str]) -> None:
-    """Makes the page of what `verify` and `benchmark` found, here and on other machines, and prints its tables."""
+    """Makes the page of what `verify` and `benchmark` found, here and elsewhere, or that of a sweep."""
+    if len(files) == 1 and Path(files[0]).is_dir():
+        report_sweep(workspace, Path(files[0]))
+        return
+
     from rich.console import Console
 
     from repro import speed_tables, tables
@@ -175,17 +202,55 @@ def download(checked: config.Config) -> None:
     data.download(checked.data, Path(checked.output.data_path))
 
 
-def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> None:
-    """Trains inside a Hydra job, which keeps its own record in the run's folder; prints the fingerprint last."""
-    times = Times()
+def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> int:
+    """Trains, alone, as one rank of several, or by starting these; prints the fingerprint last."""
+    place, own = ranks.place(), [task, f"--workspace={workspace}", *overrides]
+    if place is not None and not launch.started():
+        return launch.watch(place, own)
     dataset = data.load(checked.data, Path(checked.output.data_path))
-    environment.apply(task, checked)
+    if place is None and checked.params.ranks > 1:
+        return launch.start(task, checked.params.ranks, own)
+    if place is not None:
+        launch.join_launcher()
+        overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
+        checked = config.compose_config(workspace, overrides)
+        ranks.check_port(place)
+        if checked.params.device != "cpu":
+            from repro.runs import gpus
 
+            os.environ.update(ranks.own_gpu(place, gpus()))
+    environment.apply(task, checked)
+    if place is not None and place.rank > 0:  # only one rank writes
+        logging.disable()
+        _train(task, checked, place, dataset, Path(os.devnull))
+    else:
+        result = in_hydra(task, workspace, overrides, partial(_train, task, checked, place, dataset))
+        print(f"fingerprint {result}", flush=True)
+    return 0
+
+
+def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset: data.Dataset, folder: Path) -> str:
+    from repro.console import libraries_write_to
+    from repro.training import Run
+
+    times = Times()
+    with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
+        times.reached("begun")
+        framework = importlib.import_module(f"mnist_{task}")
+        times.reached("imported")
+        trainer = framework.Trainer(checked.params, dataset, place)
+        times.reached("built")
+    result = Run(task, checked, trainer, dataset, folder, times).train()
+    trainer.ranks.leave()
+    return result
+
+
+def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[Path], str]) -> str:
+    """Calls train(folder) inside a Hydra job, which keeps its own record in that folder."""
     import hydra
     from hydra.core.hydra_config import HydraConfig
 
-    from repro.console import libraries_write_to, log_to_console
-    from repro.training import Run
+    from repro.console import log_to_console
 
     outcome: list[str | BaseException] = []
 
@@ -195,13 +260,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
         folder = Path(HydraConfig.get().runtime.output_dir)
         logging.getLogger(__name__).info("results in %s", folder)
         try:
-            with libraries_write_to(folder / f"{task}.log"):
-                times.reached("begun")
-                framework = importlib.import_module(f"mnist_{task}")
-                times.reached("imported")
-                trainer = framework.Trainer(checked.params, dataset)
-                times.reached("built")
-            outcome.append(Run(task, checked, trainer, dataset, folder, times).train())
+            outcome.append(train(folder))
         except BaseException as error:  # carried past Hydra, which would print it its own way
             outcome.append(error)
 
@@ -211,8 +270,12 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
     (result,) = outcome
     if isinstance(result, BaseException):
         raise result
-    print(f"fingerprint {result}", flush=True)
+    return result
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    if code and ranks.Ranks.joined:  # engines would wait for the others until they give up
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -63,6 +63,7 @@ class Params:
     n_epochs: int = 4
     num_workers: int = 0
     batch_size_train: int = 32
+    ranks: int = 1
     batch_size_test: int = 1000
     model: str = "lenet"
     optimizer: str = "sgd"
@@ -150,6 +151,7 @@ RANGES: dict[str, tuple[float, float | None]] = {
     "params.n_epochs": (1, None),
     "params.num_workers": (0, 256),
     "params.batch_size_train": (1, TRAIN_SAMPLES),
+    "params.ranks": (1, TRAIN_SAMPLES),
     "params.batch_size_test": (1, TEST_SAMPLES),
     "params.log_interval": (1, None),
     "params.threads": (1, 1024),
@@ -237,6 +239,12 @@ def check(composed: DictConfig) -> Config:
         raise UsageError(f"configuration: params.learning_rate={params.learning_rate}: must be finite and above 0")
     if not 0 <= params.momentum < 1:
         raise UsageError(f"configuration: params.momentum={params.momentum}: must be at least 0 and below 1")
+    if params.batch_size_train % params.ranks:
+        raise UsageError(
+            f"configuration: params.ranks={params.ranks}: must divide params.batch_size_train={params.batch_size_train}"
+        )
+    if params.trace_operations and params.ranks > 1:
+        raise UsageError("configuration: params.trace_operations=true: needs params.ranks=1")
     if params.trace_operations and params.trace_steps != 1:
         raise UsageError("configuration: params.trace_operations=true: needs params.trace_steps=1")
     for key in ("params.model", "params.optimizer"):
@@ -263,7 +271,8 @@ def deciding(config: Config, device: object) -> dict[str, object]:
         keys["data.train_samples"] = config.data.train_samples
     if config.params.numerics == "portable":  # the same bits on every device, with any number of threads
         return keys
-    return keys | {"params.threads": config.params.threads, "device": device, "environment": dict(config.environment)}
+    keys |= {"params.threads": config.params.threads, "params.ranks": config.params.ranks}
+    return keys | {"device": device, "environment": dict(config.environment)}
 
 
 def _within(value: float, low: float, high: float | None) -> bool:

@@ -30,19 +30,36 @@ def log_to_console() -> None:
 
 @contextlib.contextmanager
 def libraries_write_to(log: Path) -> Iterator[None]:
-    """While a framework loads, what its native code writes to stderr goes to the end of a file instead."""
+    """While a framework loads, what it writes to stdout or stderr goes to the end of a file instead."""
+    sys.stdout.flush()
     sys.stderr.flush()
-    terminal = os.dup(2)
+    terminals = {number: os.dup(number) for number in {1, 2, sys.stderr.fileno()}}
     try:
         with open(log, "ab") as file:
-            os.dup2(file.fileno(), 2)
+            for number in terminals:
+                os.dup2(file.fileno(), number)
         yield
     finally:
-        os.dup2(terminal, 2)
-        os.close(terminal)
+        for number, terminal in terminals.items():
+            os.dup2(terminal, number)
+            os.close(terminal)
 
 
-def progress() -> Progress:
-    """A progress bar over steps; nothing where stderr is no terminal."""
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Meanwhile this process and those that it starts write to stderr what they would write to stdout."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def progress(shown: bool = True) -> Progress:
+    """A progress bar over steps; nothing where stderr is no terminal, or it is not to be shown."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))

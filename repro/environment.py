@@ -52,7 +52,8 @@ def _tensorflow(params: Params) -> dict[str, str]:
 
 
 def _jax(params: Params) -> dict[str, str]:
-    flags = _threads(params) | {"PJRT_NPROC": str(params.threads)}
+    waiting = 1 if params.ranks > 1 else 0  # in an exchange with other ranks, a thread does nothing else
+    flags = _threads(params) | {"PJRT_NPROC": str(params.threads + waiting)}
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
     if params.numerics != "fast":

@@ -57,6 +57,20 @@ def record(
     }
 
 
+def common(record: dict[str, Any]) -> dict[str, object]:
+    """What must be the same on all ranks of a run: configuration (paths apart), versions, commit, data."""
+    config = record["config"]
+    return {
+        **{f"params.{key}": value for key, value in config["params"].items()},
+        **{f"environment.{key}": value for key, value in config["environment"].items()},
+        **{f"the version of {name}": version for name, version in record["versions"].items()},
+        **{f"SHA-256 of {name}": digest for name, digest in record["sha256"].items()},
+        "the framework": record["framework"]["framework"],
+        "commit": record["source"]["commit"],
+        "data.dataset": config["data"]["dataset"],
+    }
+
+
 def machine() -> dict[str, Any]:
     """This machine's CPU and GPUs."""
     return {"cpu": _cpu(), "gpu": _gpu()}

@@ -14,6 +14,7 @@ REASONS = (
     ("framework.device_name", "kernels are chosen by the GPU's model"),
     ("gpu.*.mig", "a part of a GPU has fewer multiprocessors, and sums are split among those"),
     ("framework.multiprocessors", "sums are split among multiprocessors"),
+    ("config.params.ranks", "sums are split among ranks"),
     ("framework.threads", "sums are split among threads"),
     ("config.params.threads", "sums are split among threads"),
     ("framework.version", "kernels change between versions"),

@@ -1,7 +1,16 @@
-"""Files that are whole or not there: a crash at any moment leaves the old content or the new, never a part."""
+"""Files that are whole or not there, whenever a crash comes, and folders that one process at a time writes to."""
 
+import contextlib
+import errno
+import fcntl
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+
+from repro.errors import ReproError
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -23,3 +32,26 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Has a folder for this process alone, until it ends, however that is. ReproError where another one has it.
+
+    A lock of POSIX', because NFS knows it, and because no child that was forked keeps it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "a+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                file.seek(0)
+                raise ReproError(
+                    f"{folder}: another run ({file.read().strip()}) writes its checkpoints there; wait for it, or take "
+                    "another workspace or output.model_path"
+                ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield

@@ -3,7 +3,9 @@
 import json
 import logging
 import math
+import re
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,19 +19,27 @@ from repro.config import Config, Params
 from repro.console import progress
 from repro.data import Dataset
 from repro.errors import ReproError
-from repro.files import write_atomically
+from repro.files import locked, write_atomically
 from repro.fingerprint import fingerprint
+from repro.launch import LOST, RESUME
 from repro.portable import rules
+from repro.ranks import Alone, Place
 from repro.times import Times
 from repro.trace import Trace
 
 log = logging.getLogger(__name__)
 
+# In the line, of many, in which an engine says that another rank does not answer.
+GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNORECASE)
+
 
 class Trainer(Protocol):
     """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
 
-    def __init__(self, params: Params, data: Dataset) -> None: ...
+    ranks: Alone
+    """Who shares each batch: steps() is given the whole of it, and each rank takes its part."""
+
+    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None: ...
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""
@@ -65,7 +75,7 @@ class Run:
     trainer: Trainer
     dataset: Dataset
     folder: Path
-    """Where experiment.json, metrics.jsonl and times.json go."""
+    """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
     times: Times = field(default_factory=Times)
 
     def __post_init__(self) -> None:
@@ -78,10 +88,13 @@ class Run:
         facts = self.trainer.facts()
         self.deciding = config.deciding(self.config, facts["device"])
         self.trace = Trace(self.folder)
+        self.ranks = self.trainer.ranks
+        self.writes = self.ranks.rank == 0
         log.info(
-            "%s %s on the %s, %d thread%s, %s, %s, seed %d", facts["framework"], facts["version"],
-            str(facts["device"]).upper(), facts["threads"], "s"[: facts["threads"] != 1], params.numerics,
-            self.config.data.dataset, params.seed,
+            "%s %s on the %s, %d thread%s, %s%s, %s, seed %d", facts["framework"], facts["version"],
+            str(facts["device"]).upper(), facts["threads"], "s"[: facts["threads"] != 1],
+            f"{params.ranks} ranks, " if params.ranks > 1 else "", params.numerics, self.config.data.dataset,
+            params.seed,
         )  # fmt: skip
 
     def train(self) -> str:
@@ -94,18 +107,21 @@ class Run:
         )
         if self.config.params.numerics == "portable":
             record["portable"] = self._rounded()
-        experiment.write(self.folder, record)
+        self.ranks.agree(experiment.common(record))
+        if self.writes:
+            experiment.write(self.folder, record)
         self._start(initial)
-        with progress() as bar:
+        with locked(self.models) if self.writes else nullcontext(), progress(self.writes) as bar:
             for epoch in range(self.step // self.steps_per_epoch + 1, epochs + 1):
                 self._epoch(epoch, bar)
         final = fingerprint(layout.weights_of(self.trainer.state()))
         record["sha256"]["final_weights"] = final
-        experiment.write(self.folder, record)
+        if self.writes:
+            experiment.write(self.folder, record)
+            self.times.write(self.folder)
         published = golden.verdict(self.config, self.last_step, self.steps_per_epoch, final)
         if published:
             log.info("%s", published)
-        self.times.write(self.folder)
         return final
 
     def _rounded(self) -> dict[str, float]:
@@ -133,6 +149,7 @@ class Run:
                     f"raise params.n_epochs or params.max_steps, or start anew with params.resume=never"
                 )
         self.run, self.step, self.metrics, self.seconds = record.run, record.step, record.metrics, record.seconds
+        self.ranks.agree({"checkpoint": record.fingerprint})
         self.trainer.load_state(state)
         self._write_metrics()
         self._trace(start=True)
@@ -156,12 +173,13 @@ class Run:
             stop = self._next_stop(end)
             if params.trace_operations:  # then this call is of one step
                 self.trace.looked_into(self._inspect(epoch, order, self.step - first))
-            losses = self._steps(epoch, order, self.step - first, stop - first)
+            losses = self._steps_of_all(epoch, order, self.step - first, stop - first)
             seconds = time.perf_counter() - started
             self.seconds += seconds
             self.times.called(stop - self.step, self._images(stop - first) - self._images(self.step - first), seconds)
             self.losses.extend(losses.tolist())
-            self.trace.saw(losses)
+            if self.writes:
+                self.trace.saw(losses)
             self.step = stop
             bar.update(shown, completed=stop - first)
             if not math.isfinite(self.losses[-1]):  # before a checkpoint takes the place of the last good one
@@ -185,6 +203,20 @@ class Run:
         ends = [(self.step // every + 1) * every for every in intervals if every]
         longest = layout.steps_per_call(params.model, params.batch_size_train)
         return min(end, self.step + longest, *ends)
+
+    def _steps_of_all(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """_steps(); what the engine says when another rank is gone becomes one line."""
+        try:
+            return self._steps(epoch, order, start, stop)
+        except Exception as error:
+            if self.ranks.size == 1 or isinstance(error, ReproError):
+                raise
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+            said = next((line for line in lines if GONE.search(line)), lines[0])[:120]
+            raise ReproError(
+                f"ranks: rank {self.ranks.rank} {LOST}, or failed, after step {self.step} "
+                f"({type(error).__name__}: {said}); see what the other ranks say; {RESUME}"
+            ) from error
 
     def _steps(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Steps [start, stop) of an epoch. Its last batch may be smaller, and is then a call of its own."""
@@ -216,6 +248,10 @@ class Run:
         return randomness.dropout_bits(params.seed, epoch, params.model, start, stop)
 
     def _finish_epoch(self, epoch: int, name: str, whole: bool) -> None:
+        weights = fingerprint(layout.weights_of(self.trainer.state()))
+        self.ranks.agree({f"the weights after step {self.step}": weights})
+        if not self.writes:
+            return
         started = time.perf_counter()
         test_loss, correct, total = self.trainer.evaluate()
         row: dict[str, Any] = {
@@ -226,7 +262,7 @@ class Run:
             "test_accuracy": correct / total,
             "train_seconds": self.seconds,
             "test_seconds": time.perf_counter() - started,
-            "fingerprint": fingerprint(layout.weights_of(self.trainer.state())),
+            "fingerprint": weights,
         }
         self.times.evaluated(epoch, row["test_accuracy"])
         log.info(
@@ -248,13 +284,15 @@ class Run:
         return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)
 
     def _save(self) -> None:
+        if not self.writes:
+            return
         current = self._checkpoint()
         path = checkpoint.save(self.models, current)
         checkpoint.remove_superseded(self.models, path, current.record)
 
     def _trace(self, start: bool = False) -> None:
         every = self.config.params.trace_steps
-        if every and (start or self.step % every == 0 or self.step == self.last_step):
+        if self.writes and every and (start or self.step % every == 0 or self.step == self.last_step):
             self.trace.add(self._checkpoint())
 
     def _checkpoint(self) -> Checkpoint:
@@ -262,5 +300,7 @@ class Run:
         return Checkpoint(self.trainer.state(), np.array(self.losses, np.float32), record)
 
     def _write_metrics(self, *unfinished: dict) -> None:
+        if not self.writes:
+            return
         lines = "".join(json.dumps(row) + "\n" for row in [*self.metrics, *unfinished])
         write_atomically(self.folder / "metrics.jsonl", lines.encode())

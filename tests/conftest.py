@@ -68,6 +68,12 @@ def workspace(tmp_path: Path, data_dir: Path) -> Path:
     return folder
 
 
+def needs(task: str) -> None:
+    """Skips the test where the environment of a framework is missing."""
+    if not (ROOT / ".venv" / task / "installed").exists():
+        pytest.skip(f"no environment .venv/{task}; make it with: requirements/install.sh {task}")
+
+
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Run:
     """The entrypoint, called as a user calls it."""
@@ -76,8 +82,8 @@ def run(request: pytest.FixtureRequest) -> Run:
         task: str, *overrides: str, workspace: Path | None = None, env: dict[str, str | None] | None = None,
         timeout: float = SECONDS,
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-        if task in ("pytorch", "tensorflow", "jax") and not (ROOT / ".venv" / task / "installed").exists():
-            pytest.skip(f"no environment .venv/{task}; make it with: requirements/install.sh {task}")
+        if task in ("pytorch", "tensorflow", "jax"):
+            needs(task)
         folder = workspace or request.getfixturevalue("workspace")
         return run_sh(task, *overrides, workspace=folder, env=env, timeout=timeout)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from repro import config, layout, training
 from repro.data import Dataset
+from repro.ranks import ALONE
 
 SAMPLES, BATCH, EPOCHS = 70, 16, 3
 STEPS = 5  # an epoch: four whole batches, and one of six samples
@@ -22,6 +23,7 @@ class FakeTrainer:
     """No learning, but the same shape: each step mixes its batch, labels and dropout bits into every weight."""
 
     device = "cpu"
+    ranks = ALONE
 
     def __init__(
         self, dataset: Dataset, units: int, dies_before: int | None = None, loss: dict[int, float] | None = None

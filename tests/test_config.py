@@ -34,6 +34,7 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "params.num_workers": [("0", 0), ("256", 256)],
     "params.batch_size_train": [("1", 1), ("60000", 60_000)],
     "params.batch_size_test": [("1", 1), ("10000", 10_000)],
+    "params.ranks": [("1", 1), ("32", 32)],
     "params.model": [("lenet", "lenet"), ("convnet", "convnet")],
     "params.optimizer": [("sgd", "sgd"), ("adam", "adam"), ("adadelta", "adadelta")],
     "params.learning_rate": [("1e-3", 1e-3), ("1", 1.0)],
@@ -81,6 +82,7 @@ REFUSED: dict[str, list[str]] = {
     "params.num_workers": ["-1", "257"],
     "params.batch_size_train": ["0", "60001"],
     "params.batch_size_test": ["0", "10001"],
+    "params.ranks": ["0", "-1", "1.5", "3", "64"],
     "params.model": ["LeNet", "null"],
     "params.optimizer": ["SGD", "1", "null"],
     "params.learning_rate": ["0", "-1", "nan", "inf", "true", "fast"],
@@ -271,11 +273,23 @@ def test_a_wrong_key_or_value_in_the_file_is_named(tmp_path: Path, text: str, sa
 
 def test_what_decides_the_bits():
     keys = {"params.seed", "params.batch_size_train", "params.model", "params.optimizer", "params.learning_rate",
-            "params.numerics", "params.threads", "device", "data.dataset", "environment"}  # fmt: skip
+            "params.numerics", "params.threads", "params.ranks", "device", "data.dataset", "environment"}  # fmt: skip
     assert set(config.deciding(compose(), "cpu")) == keys | {"params.momentum"}
     assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
     portable = config.deciding(compose("params.numerics=portable"), "gpu")
-    assert set(portable) == keys - {"params.threads", "device", "environment"} | {"params.momentum"}
+    assert set(portable) == keys - {"params.threads", "params.ranks", "device", "environment"} | {"params.momentum"}
+
+
+def test_ranks_divide_the_batch():
+    said = refusal("params.ranks=3")
+    assert said == "configuration: params.ranks=3: must divide params.batch_size_train=32"
+    assert compose("params.ranks=3", "params.batch_size_train=33").params.ranks == 3
+
+
+def test_operations_are_traced_in_one_rank():
+    keys = ("params.trace_operations=true", "params.trace_steps=1")
+    assert "params.trace_operations=true: needs params.ranks=1" in refusal(*keys, "params.ranks=2")
+    compose(*keys)
 
 
 def test_a_part_of_the_data_is_another_run():

@@ -52,7 +52,9 @@ class TestInstall:
 
     @pytest.mark.parametrize("arguments", [["torch"], ["jax", "numpy"], ["jax mlcube"], [""], ["../x"]])
     def test_unknown_name(self, root: Path, arguments: list[str]) -> None:
-        assert_one_line(self.install(root, *arguments), 2, f"'{arguments[-1]}'", "pytorch tensorflow jax mlcube dev")
+        assert_one_line(
+            self.install(root, *arguments), 2, f"'{arguments[-1]}'", "pytorch tensorflow jax mlcube sweep dev"
+        )
 
     @pytest.mark.parametrize("option", ["--accelerator=tpu", "--accelerator", "--cuda"])
     def test_unknown_option(self, root: Path, option: str) -> None:

@@ -13,6 +13,7 @@ from repro.errors import ReproError, UsageError
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setattr(experiment, "record", lambda *_: {"sha256": {}})  # has tests of its own, and takes time
+    monkeypatch.setattr(experiment, "common", lambda _: {})
     monkeypatch.setattr("os.fsync", lambda _: None)
     return Workspace(tmp_path / "workspace", dataset(tmp_path / "data"))
 

@@ -13,6 +13,10 @@ from jax import numpy as jnp
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.ranks import ALONE
+
+ranks = ALONE
+"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -61,7 +65,7 @@ def conv(x: Array, kernel: Array, bias: Array) -> Array:
 
 def _conv(x: Array, kernel: Array, bias: Array) -> tuple[Array, tuple[Array, Array, Array]]:
     terms = kernel[..., 0].size + 1
-    rounded, ones = _inputs(x, (0, 1, 2), terms)
+    rounded, ones = _inputs(x, exponent(x, (0, 1, 2)), terms)
     weights, biases = _weights(kernel, bias, terms)
     return correlate(rounded, weights) + ones * biases[:, None, None, None], (x, kernel, bias)
 
@@ -72,11 +76,12 @@ def _conv_gradients(residuals: tuple[Array, Array, Array], gradient: Array) -> t
     each = round_to_grid(gradient, exponent(gradient, (0, 1, 2)), operand_bits(terms))
     weights, _ = _weights(kernel, bias, terms)
     x_gradient = spread(each, weights)
-    terms = gradient[0].size
-    whole = round_to_grid(gradient, exponent(gradient, (0, 1, 2, 3)), operand_bits(terms))
-    rounded, ones = _inputs(x, (0, 1, 2, 3), terms)
-    kernel_gradient = correlate_with(rounded, whole)
+    terms = gradient[0].size * ranks.size
+    e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
+    whole = round_to_grid(gradient, e, operand_bits(terms))
+    rounded, ones = _inputs(x, x_e, terms)
     bias_gradient = (whole * ones).sum((1, 2, 3))
+    kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
     return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
 
@@ -117,8 +122,8 @@ def patches(x: Array, rows: int, columns: int) -> Array:
     return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)
 
 
-def _inputs(x: Array, axes: tuple[int, ...], terms: int) -> tuple[Array, Array]:
-    e = jnp.maximum(exponent(x, axes), 1)
+def _inputs(x: Array, e: Array, terms: int) -> tuple[Array, Array]:
+    e = jnp.maximum(e, 1)
     bits = operand_bits(terms)
     return round_to_grid(x, e, bits), round_to_grid(jnp.ones(e.shape), e, bits)
 
@@ -184,7 +189,10 @@ def _round(x: Array) -> Array:
 
 def mean_loss(logits: Array, labels: Array) -> Array:
     """The mean over the batch, float64: an exact sum, times 1 / B."""
-    return total_loss(logits, labels) * (1.0 / len(labels))
+    loss = total_loss(logits, labels)
+    (everywhere,) = ranks.total(lax.stop_gradient(loss))
+    loss += lax.stop_gradient(everywhere - loss)  # sums of losses are exact
+    return loss * (1.0 / (len(labels) * ranks.size))
 
 
 def total_loss(logits: Array, labels: Array) -> Array:

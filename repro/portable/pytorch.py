@@ -14,6 +14,10 @@ from torch.nn import functional
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.ranks import ALONE
+
+ranks = ALONE
+"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -89,10 +93,12 @@ class _Conv(Function):
             rounded = rounded if bits == ctx.bits else _weights(weights, bits)
             kernel = rounded[:, :-1].unflatten(1, ctx.shape[1:])
             x_gradient = spread(round_to_grid(gradient, each, bits), kernel)
-        bits = operand_bits(gradient[0].numel())
-        whole = round_to_grid(gradient, each.amax(3, keepdim=True), bits)
-        product = whole.flatten(1) @ patches(*_inputs(x, most.amax(3, keepdim=True), bits), rows, columns).T
-        both = to_state(product)
+        bits = operand_bits(gradient[0].numel() * ranks.size)
+        all_each, all_most = ranks.maximum(each.amax(3, keepdim=True), most.amax(3, keepdim=True))
+        whole = round_to_grid(gradient, all_each, bits)
+        product = whole.flatten(1) @ patches(*_inputs(x, all_most, bits), rows, columns).T
+        (total,) = ranks.total(product)
+        both = to_state(total)
         return x_gradient, both[:, :-1].view(ctx.shape), both[:, -1]
 
 
@@ -205,7 +211,9 @@ def _tables(tables, device: torch.device) -> list[Tensor]:
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean over the batch, float64: an exact sum, times 1 / B."""
-    return total_loss(logits, labels) * (1.0 / len(labels))
+    loss = total_loss(logits, labels)
+    (everywhere,) = ranks.total(loss.detach())
+    return (loss + (everywhere - loss.detach())) * (1.0 / (len(labels) * ranks.size))  # sums of losses are exact
 
 
 def total_loss(logits: Tensor, labels: Tensor) -> Tensor:

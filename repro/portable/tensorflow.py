@@ -9,6 +9,10 @@ from repro import layout
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.ranks import ALONE
+
+ranks = ALONE
+"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -49,7 +53,7 @@ def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
     """Valid convolution with bias; see reference.conv."""
     height, width, inputs, outputs = kernel.shape
     terms = height * width * inputs + 1
-    rounded, ones = _inputs(x, (1, 2, 3), terms)
+    rounded, ones = _inputs(x, exponent(x, (1, 2, 3)), terms)
     weights, biases = _weights(kernel, bias, terms)
 
     def gradients(gradient: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -59,13 +63,16 @@ def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
         x_gradient = tf.raw_ops.Conv2DBackpropInput(
             input_sizes=tf.shape(x), filter=weights, out_backprop=each, strides=[1, 1, 1, 1], padding="VALID"
         )
-        terms = gradient.shape[0] * gradient.shape[1] * gradient.shape[2]
-        whole = round_to_grid(gradient, exponent(gradient, (0, 1, 2, 3)), operand_bits(terms))
-        rounded, ones = _inputs(x, (0, 1, 2, 3), terms)
+        terms = gradient.shape[0] * gradient.shape[1] * gradient.shape[2] * ranks.size
+        e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
+        whole = round_to_grid(gradient, e, operand_bits(terms))
+        rounded, ones = _inputs(x, x_e, terms)
         kernel_gradient = tf.raw_ops.Conv2DBackpropFilter(
             input=rounded, filter_sizes=kernel.shape, out_backprop=whole, strides=[1, 1, 1, 1], padding="VALID"
         )
-        return x_gradient, to_state(kernel_gradient), to_state(tf.reduce_sum(whole * ones, (0, 1, 2)))
+        bias_gradient = tf.reduce_sum(whole * ones, (0, 1, 2))
+        kernel_gradient, bias_gradient = ranks.total(kernel_gradient, bias_gradient)
+        return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
 
     return tf.nn.conv2d(rounded, weights, 1, "VALID") + ones * biases, gradients
 
@@ -75,8 +82,8 @@ def dense(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     return conv(x[:, None, None, :], kernel[None, None], bias)[:, 0, 0]
 
 
-def _inputs(x: tf.Tensor, axes: tuple[int, ...], terms: int) -> tuple[tf.Tensor, tf.Tensor]:
-    e = tf.maximum(exponent(x, axes), 1)
+def _inputs(x: tf.Tensor, e: tf.Tensor, terms: int) -> tuple[tf.Tensor, tf.Tensor]:
+    e = tf.maximum(e, 1)
     bits = operand_bits(terms)
     return round_to_grid(x, e, bits), round_to_grid(tf.ones_like(e, tf.float64), e, bits)
 
@@ -134,7 +141,10 @@ def softmax_cross_entropy(logits: tf.Tensor, labels: tf.Tensor):
 
 def mean_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """The mean over the batch, float64: an exact sum, times 1 / B."""
-    return total_loss(logits, labels) * (1.0 / labels.shape[0])
+    loss = total_loss(logits, labels)
+    (everywhere,) = ranks.total(tf.stop_gradient(loss))
+    loss += tf.stop_gradient(everywhere - loss)  # sums of losses are exact
+    return loss * (1.0 / (labels.shape[0] * ranks.size))
 
 
 def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:

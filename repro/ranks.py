@@ -1,0 +1,189 @@
+"""The ranks of a data-parallel run: which of them a process is, which part of a batch is whose, and that all agree."""
+
+import json
+import os
+import re
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from repro.errors import ReproError, UsageError
+
+LOOPBACK = "127.0.0.1"
+FIRST_PORT, PORTS = 61440, 4096
+"""Where a Slurm job without MASTER_PORT meets: a port of its own, by its number."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the launcher says of a process."""
+
+    rank: int
+    size: int
+    hosts: tuple[str, ...]
+    """Of all ranks: equally many, in their order, on each."""
+    port: int
+    """Of rank 0; TensorFlow's rank i listens on port + i."""
+    local_rank: int = 0
+    """Among the ranks on this machine."""
+
+    def host(self, rank: int) -> str:
+        return self.hosts[rank * len(self.hosts) // self.size]
+
+    def variables(self) -> dict[str, str]:
+        """What torchrun sets, for engines that read it, and for place()."""
+        return {
+            "RANK": str(self.rank), "WORLD_SIZE": str(self.size), "LOCAL_RANK": str(self.local_rank),
+            "MASTER_ADDR": self.hosts[0], "MASTER_PORT": str(self.port), "REPRO_HOSTS": ",".join(self.hosts),
+        }  # fmt: skip
+
+
+def place() -> Place | None:
+    """Of this process, as torchrun's variables or those of Slurm's `srun` have it; None where no launcher started it.
+
+    UsageError where a variable is missing or no number.
+    """
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        hosts = os.environ.get("REPRO_HOSTS") or _variable("MASTER_ADDR")
+        found = Place(
+            _number("RANK"), _number("WORLD_SIZE"), tuple(hosts.split(",")), _number("MASTER_PORT"),
+            _number("LOCAL_RANK", "0"),
+        )  # fmt: skip
+    elif _number("SLURM_STEP_NUM_TASKS", "1") > 1:
+        nodes = tuple(expand(_variable("SLURM_STEP_NODELIST")))
+        job = _number("SLURM_JOB_ID") + 64 * _number("SLURM_STEP_ID", "0")
+        found = Place(
+            _number("SLURM_PROCID"), _number("SLURM_STEP_NUM_TASKS"), nodes if len(nodes) > 1 else (LOOPBACK,),
+            _number("MASTER_PORT", str(FIRST_PORT + job % PORTS)), _number("SLURM_LOCALID", "0"),
+        )  # fmt: skip
+    else:
+        return None
+    if not 0 <= found.rank < found.size or found.size % len(found.hosts):
+        raise UsageError(
+            f"ranks: the launcher says rank {found.rank} of {found.size}, on {','.join(found.hosts)}; ranks count from "
+            "0, and there must be equally many on each host"
+        )
+    return found
+
+
+def _variable(name: str, default: str | None = None) -> str:
+    value = os.environ.get(name) or default
+    if value is None:
+        raise UsageError(f"ranks: the launcher has not set {name}; start with params.ranks=N, torchrun or srun")
+    return value
+
+
+def _number(name: str, default: str | None = None) -> int:
+    value = _variable(name, default)
+    if not value.isdecimal():
+        raise UsageError(f"ranks: {name}={value} must be a number; it is the launcher that sets it")
+    return int(value)
+
+
+def expand(nodes: str) -> list[str]:
+    """Slurm's list of nodes, one name each: `gpu[01-03,7],login` -> gpu01, gpu02, gpu03, gpu7, login."""
+    found: list[str] = []
+    for prefix, inner, suffix in re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?([^,\[\]]*)", nodes):
+        for part in inner.split(",") if inner else [""]:
+            first, _, last = part.partition("-")
+            for number in range(int(first or 0), int(last or first or 0) + 1):
+                found.append(f"{prefix}{number:0{len(first)}}{suffix}" if inner else prefix + suffix)  # noqa: PERF401
+    return found
+
+
+def size(place: Place, configured: int) -> int:
+    """The number of ranks that the launcher started. UsageError where the configuration asks for another number."""
+    if configured not in (1, place.size):
+        raise UsageError(f"params.ranks={configured}: the launcher started {place.size} ranks; leave params.ranks out")
+    return place.size
+
+
+def own_gpu(place: Place, there: int) -> dict[str, str]:
+    """Variables by which a rank sees one GPU of those on its machine, its own, where there are enough."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",") if visible else [str(index) for index in range(there)]
+    return {"CUDA_VISIBLE_DEVICES": names[place.local_rank]} if place.local_rank < len(names) else {}
+
+
+def check_port(place: Place) -> None:
+    """ReproError on rank 0 where another program has its port; the engines would wait, or say it in many lines."""
+    if place.rank == 0 and not os.environ.get("TORCHELASTIC_USE_AGENT_STORE"):  # then torchrun has the port
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("", place.port))
+            except OSError as error:
+                raise ReproError(
+                    f"ranks: port {place.port} cannot be listened on ({error.strerror}); set MASTER_PORT to a free one"
+                ) from None
+
+
+def packed(facts: dict[str, object]) -> np.ndarray:
+    """Facts as JSON, uint8 [N]."""
+    return np.frombuffer(json.dumps(facts, sort_keys=True, default=str).encode(), np.uint8)
+
+
+class Alone:
+    """One process has the whole batch: sums and maxima over the ranks are what they are."""
+
+    rank, size = 0, 1
+
+    def maximum(self, *parts: Any) -> Any:
+        """The elementwise maximum over the ranks, of each array."""
+        return parts
+
+    def total(self, *parts: Any) -> Any:
+        """The elementwise sum over the ranks, of each array, in one exchange."""
+        return parts
+
+    def mean(self, loss: Any, gradients: Any) -> Any:
+        """The mean over the ranks of the loss and of each gradient, in one exchange."""
+        return loss, gradients
+
+    def gather(self, row: np.ndarray) -> np.ndarray:
+        """What each rank gave, uint8 [N] -> [size, N]."""
+        return row[None]
+
+    def share(self, batch: int) -> "tuple[slice, Alone]":
+        """This rank's contiguous part of a batch of so many samples, and with whom it is shared.
+
+        A smaller last batch that the ranks do not divide evenly is trained on by every rank as a whole, as one alone
+        would: the same bits everywhere, and nothing to exchange.
+        """
+        if batch % self.size:
+            return slice(None), ALONE
+        part = batch // self.size
+        return slice(self.rank * part, (self.rank + 1) * part), self
+
+    def agree(self, facts: dict[str, object]) -> None:
+        """ReproError that says which rank differs from rank 0 in what, on all ranks alike."""
+        mine = packed(facts)
+        lengths = self.gather(np.frombuffer(np.array([len(mine)], "<i8").tobytes(), np.uint8)).copy().view("<i8")[:, 0]
+        rows = self.gather(np.pad(mine, (0, int(lengths.max()) - len(mine))))
+        first, *others = (json.loads(row[:length].tobytes()) for row, length in zip(rows, lengths, strict=True))
+        for rank, other in enumerate(others, 1):
+            for key in sorted(first.keys() | other.keys()):
+                if first.get(key) != other.get(key):
+                    raise ReproError(
+                        f"ranks: rank {rank} differs from rank 0 in {key}: {other.get(key)} and {first.get(key)}; "
+                        "all ranks must run the same program on the same data with the same configuration"
+                    )
+
+    def leave(self) -> None:
+        """Says goodbye to the other ranks, when all is done."""
+
+
+ALONE = Alone()
+
+
+class Ranks(Alone):
+    """Several processes share each batch. mnist_<framework>_ranks.py has one on the framework's own engine."""
+
+    joined = False
+    """Whether this process has met others."""
+
+    def __init__(self, place: Place) -> None:
+        self.rank, self.size = place.rank, place.size
+        Ranks.joined = True
