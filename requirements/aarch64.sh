@@ -57,7 +57,7 @@ describe_cpus() {
     registers=$home/root/sys/devices/system/cpu/cpu$number/regs/identification
     mkdir -p "$home/root/proc" "$registers"
     echo 0x00000000413fd0c1 >"$registers/midr_el1"
-    cat <<CPU
+    cat <<END
 processor : $number
 Features : fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp ssbs
 CPU implementer : 0x41
@@ -66,7 +66,7 @@ CPU variant : 0x3
 CPU part : 0xd0c
 CPU revision : 1
 
-CPU
+END
   done >"$home/root/proc/cpuinfo"
 }
 
