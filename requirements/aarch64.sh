@@ -53,9 +53,10 @@ unpack_debian() {
 # cpuinfo dies at its import; so the root holds one of its own, of a plain Neoverse N1.
 describe_cpus() {
   local number registers
+  mkdir -p "$home/root/proc"
   for ((number = 0; number < $(nproc); number++)); do
     registers=$home/root/sys/devices/system/cpu/cpu$number/regs/identification
-    mkdir -p "$home/root/proc" "$registers"
+    mkdir -p "$registers"
     echo 0x00000000413fd0c1 >"$registers/midr_el1"
     cat <<END
 processor : $number
