@@ -204,7 +204,8 @@ def said_of(failed: subprocess.CompletedProcess[str]) -> str:
 def _said(stderr: str, code: int) -> str:
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stderr).strip().splitlines()  # engines print colours, always
     said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return (said or lines or [f"it ended with {code}"])[-1][:300]
+    died = [f"killed by {signal.Signals(-code).name}"] if code < 0 else []
+    return (said or died or lines or [f"it ended with {code}"])[-1][:300]
 
 
 def callers_environment() -> dict[str, str]:

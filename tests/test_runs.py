@@ -108,7 +108,8 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
             "refused",
             "RuntimeError: jaxlib was built using AVX instructions",
         ),
-        ("kill -SEGV $$", "failed", "it ended with -11"),
+        ("echo results in x >&2; kill -SEGV $$", "failed", "killed by SIGSEGV"),
+        ("exit 1", "failed", "it ended with 1"),
         ("exec sleep 60", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
     ],
 )
