@@ -164,8 +164,8 @@ class _Call:
         )  # fmt: skip
 
     def anywhere(self, text: str) -> str:
-        """The same without this machine's own folders: DIR is the run's workspace, DATA the data's, and a dot ROOT."""
-        for folder, name in ((self.workspace, "DIR"), (self._data(), "DATA"), (ROOT, ".")):
+        """The same without this machine's own folders: DIR is the run's workspace, DATA the data's, a dot ROOT, ~ home."""
+        for folder, name in ((self.workspace, "DIR"), (self._data(), "DATA"), (ROOT, "."), (Path.home(), "~")):
             text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)
         return text
 

@@ -1,4 +1,4 @@
-"""requirements/: what install.sh and aarch64.sh refuse, what is left behind when interrupted, and what the locks hold."""
+"""requirements/: what install.sh and aarch64.sh refuse, what an interruption leaves, and what the locks hold."""
 
 import hashlib
 import os

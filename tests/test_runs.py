@@ -71,7 +71,7 @@ folder.mkdir(parents=True)
 (folder / "metrics.jsonl").write_text('{{"test_loss": 1.5, "test_accuracy": 0.5}}')
 (folder / "trace.jsonl").write_text('{{"step": 1, "losses": ["3fc00000"], "tensors": {{}}}}')
 record = {{"framework": {{"version": "0.6"}}, "cpu": {{"architecture": "aarch64"}},
-          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old"]}}
+          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old", "{Path.home()}/.rc"]}}
 (folder / "experiment.json").write_text(json.dumps(record))
 print("fingerprint sha256:" + "0" * 64)
 """
@@ -95,7 +95,7 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
     assert outcome.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
     assert outcome.command.endswith(" 'output.data_path=\"DATA\"'")
     assert outcome.experiment
-    assert outcome.experiment["folders"] == ["DIR/outputs/jax/now", "DATA", ".", f"{tmp_path}/root.old"]
+    assert outcome.experiment["folders"] == ["DIR/outputs/jax/now", "DATA", ".", f"{tmp_path}/root.old", "~/.rc"]
 
 
 @pytest.mark.parametrize(
