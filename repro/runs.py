@@ -164,7 +164,7 @@ class _Call:
         )  # fmt: skip
 
     def anywhere(self, text: str) -> str:
-        """The same without this machine's own folders: DIR is the run's workspace, DATA the data's, a dot ROOT, ~ home."""
+        """The same without this machine's own folders: the run's is DIR, the data's DATA, ROOT a dot, the home ~."""
         for folder, name in ((self.workspace, "DIR"), (self._data(), "DATA"), (ROOT, "."), (Path.home(), "~")):
             text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)
         return text

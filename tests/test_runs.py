@@ -71,7 +71,8 @@ folder.mkdir(parents=True)
 (folder / "metrics.jsonl").write_text('{{"test_loss": 1.5, "test_accuracy": 0.5}}')
 (folder / "trace.jsonl").write_text('{{"step": 1, "losses": ["3fc00000"], "tensors": {{}}}}')
 record = {{"framework": {{"version": "0.6"}}, "cpu": {{"architecture": "aarch64"}},
-          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old", "{Path.home()}/.rc"]}}
+          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old",
+                      "{Path.home()}/.rc"]}}
 (folder / "experiment.json").write_text(json.dumps(record))
 print("fingerprint sha256:" + "0" * 64)
 """
