@@ -234,7 +234,7 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         call.runner.config.verify.steps, seconds,
     )  # fmt: skip
     if found.status != DONE:
-        found.error = _said(call.stderr, call.code)
+        found.error = call.anywhere(_said(call.stderr, call.code))
         return found
     printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
     found.fingerprint = printed[-1]

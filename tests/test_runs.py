@@ -110,6 +110,7 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
             "RuntimeError: jaxlib was built using AVX instructions",
         ),
         ("echo results in x >&2; kill -SEGV $$", "failed", "killed by SIGSEGV"),
+        ("echo no $2/x >&2; exit 1", "failed", "no --workspace=DIR/x"),
         ("exit 1", "failed", "it ended with 1"),
         ("exec sleep 60", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
     ],
