@@ -49,8 +49,8 @@ unpack_debian() {
   touch "$home/root/complete"
 }
 
-# Libraries look up which CPU they are on. qemu shows them its host's description of another kind, on which PyTorch's
-# cpuinfo dies at its import; so the root holds one of its own, of a plain Neoverse N1.
+# Libraries look up which CPU they are on, but qemu shows them its host's description, of another kind: PyTorch 2.15 dies
+# of it at its import. So the root holds a description of its own, of a Neoverse N1.
 describe_cpus() {
   local number registers
   mkdir -p "$home/root/proc"
