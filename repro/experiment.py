@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 from threadpoolctl import threadpool_info
 
 from repro import environment, randomness
@@ -28,8 +29,9 @@ PACKAGES = ("numpy", "torch", "torchvision", "tensorflow", "keras", "jax", "jaxl
             "nvidia-cublas", "nvidia-cublas-cu12", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cuda-runtime",
             "nvidia-cuda-runtime-cu12", "nvidia-nccl-cu13", "nvidia-nccl-cu12")  # fmt: skip
 
-# From the widest to the narrowest: the vector instructions that a library picks its kernels by.
-INSTRUCTION_SETS = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
+# From the widest to the narrowest: the vector instructions that a library picks its kernels by
+# (and NumPy's names of them).
+INSTRUCTION_SETS = {"avx512f": "AVX512F", "avx2": "AVX2", "avx": "AVX", "sse4_2": "SSE42", "asimd": "ASIMD"}
 
 
 def record(
@@ -103,12 +105,15 @@ def _cpu() -> dict[str, object]:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             key, _, value = line.partition(":")
             described.setdefault(key.strip(), value.strip())
-    flags = set(described.get("flags", described.get("Features", "")).split())
+    emulator = os.environ.get("REPRO_EMULATOR")
+    if emulator or ("vendor_id" in described and platform.machine() not in ("x86_64", "i686")):
+        described = {"model name": emulator or "emulated"}  # an emulated process sees the file of its host
+    features = _multiarray_umath.__cpu_features__  # what the CPU itself says, emulated or not
     return {
         "architecture": platform.machine(),
         "vendor": described.get("vendor_id"),
         "model": described.get("model name"),
-        "instruction_set": next((name for name in INSTRUCTION_SETS if name in flags), None),
+        "instruction_set": next((name for name, feature in INSTRUCTION_SETS.items() if features.get(feature)), None),
         "cores": psutil.cpu_count(logical=False),
         "logical": psutil.cpu_count(),
         "usable": len(os.sched_getaffinity(0)),

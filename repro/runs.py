@@ -25,6 +25,9 @@ SECONDS_TO_RUN = 3600
 SET_BY_RUN_SH = ("PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "KERAS_HOME", "WORKSPACE_PATH")
 DONE, FAILED, REFUSED = "done", "failed", "refused"
 STATUS = {0: DONE, 2: REFUSED}  # refused: this machine cannot run it
+# How a build says that it needs instructions which the CPU lacks: jaxlib tells, TensorFlow dies.
+NEEDS_MORE = re.compile(r"built using \w+ instructions, which your CPU")
+DIED_OF_IT = (-signal.SIGILL, 128 + signal.SIGILL)
 
 
 @dataclass
@@ -120,10 +123,17 @@ class _Call:
         with self._start(*more) as process:
             try:
                 self.stdout, self.stderr = process.communicate(timeout=SECONDS_TO_RUN)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                self.stderr = f"error: verify: no end after {SECONDS_TO_RUN} seconds; lower verify.steps"
             except BaseException:
                 process.kill()
                 raise
         self.code = process.returncode
+        if self.code in DIED_OF_IT:
+            self.code, self.stderr = 2, "error: killed by SIGILL: its build needs instructions that this CPU lacks"
+        elif NEEDS_MORE.search(self.stderr):
+            self.code = 2
         return self.code == 0
 
     def until_killed(self, *more: str) -> bool:
@@ -139,21 +149,31 @@ class _Call:
         return self.code == -signal.SIGKILL
 
     def _start(self, *more: str) -> subprocess.Popen[str]:
-        environment = callers_environment() | dict(self.plan.environment)
+        environment = dict(self.plan.environment)
         command = self._command([*self.overrides, *more])
         if self.plan.engine == "qemu":
             environment["REPRO_EMULATOR"] = f"{_emulator()} -cpu {self.plan.label}"
         elif self.plan.engine == "other":
             environment["REPRO_PYTHON"] = self.runner.config.verify.others[self.task]
-        self.commands.append(shlex.join(command).replace(str(self.workspace), "DIR"))
+        words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
+        self.commands.append(self.anywhere(" ".join([*words, shlex.join(command)])))
         elsewhere = "/" if self.plan.environment else None
         return subprocess.Popen(
-            command, env=environment, cwd=elsewhere, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
+            command, env=callers_environment() | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
+    def anywhere(self, text: str) -> str:
+        """The same without this machine's own folders: the run's is DIR, the data's DATA, ROOT a dot, the home ~."""
+        for folder, name in ((self.workspace, "DIR"), (self._data(), "DATA"), (ROOT, "."), (Path.home(), "~")):
+            text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)
+        return text
+
+    def _data(self) -> Path:
+        return Path(self.runner.config.output.data_path).resolve()
+
     def _command(self, overrides: list[str]) -> list[str]:
-        settings, data = self.runner.config.verify, Path(self.runner.config.output.data_path).resolve()
+        settings, data = self.runner.config.verify, self._data()
         inside = [self.task, "--workspace=/workspace", *overrides, "output.data_path=/data"]
         if self.plan.engine == "docker":
             return ["docker", "run", "--rm", "--init", f"--user={os.getuid()}:{os.getgid()}", "--network=none",
@@ -184,7 +204,8 @@ def said_of(failed: subprocess.CompletedProcess[str]) -> str:
 def _said(stderr: str, code: int) -> str:
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stderr).strip().splitlines()  # engines print colours, always
     said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return (said or lines or [f"it ended with {code}"])[-1][:300]
+    died = [f"killed by {signal.Signals(-code).name}"] if code < 0 else []
+    return (said or died or lines or [f"it ended with {code}"])[-1][:300]
 
 
 def callers_environment() -> dict[str, str]:
@@ -213,13 +234,15 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         call.runner.config.verify.steps, seconds,
     )  # fmt: skip
     if found.status != DONE:
-        found.error = _said(call.stderr, call.code)
+        found.error = call.anywhere(_said(call.stderr, call.code))
         return found
     printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
     found.fingerprint = printed[-1]
     found.folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
     found.metrics = [json.loads(line) for line in (found.folder / "metrics.jsonl").read_text().splitlines()]
-    found.experiment = json.loads((found.folder / "experiment.json").read_text())
+    found.experiment = json.loads(call.anywhere((found.folder / "experiment.json").read_text()))
+    if call.plan.engine == "other":
+        found.label = f"{found.experiment['framework']['version']} on {found.experiment['cpu']['architecture']}"
     last_row = found.metrics[-1]
     found.evaluation = f"{float(last_row['test_loss']).hex()} {last_row['test_accuracy']}"
     losses = trace.read(found.folder).losses

@@ -54,8 +54,22 @@ def test_the_record_holds_the_machine(dataset: Dataset):
     assert "torch" not in found["versions"]  # not installed here
     assert found["cpu"]["architecture"] == platform.machine()
     assert 1 <= found["cpu"]["usable"] <= found["cpu"]["logical"]
-    assert {"vendor", "model", "instruction_set", "cores"} <= set(found["cpu"])
+    assert {"vendor", "model", "cores"} <= set(found["cpu"])
+    flags = Path("/proc/cpuinfo").read_text().split()
+    assert found["cpu"]["instruction_set"] in flags
+    assert not {"avx512f", "avx2"} & set(flags) or found["cpu"]["instruction_set"] in ("avx512f", "avx2")
     assert all({"internal_api", "version", "num_threads"} == set(pool) for pool in found["thread_pools"])
+
+
+def test_an_emulated_cpu_is_not_taken_for_its_host(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment._multiarray_umath, "__cpu_features__", {"AVX": True, "SSE42": True})
+    monkeypatch.setenv("REPRO_EMULATOR", "qemu-x86_64 -cpu SandyBridge")
+    found = record(dataset)["cpu"]
+    assert (found["vendor"], found["model"], found["instruction_set"]) == (None, "qemu-x86_64 -cpu SandyBridge", "avx")
+    monkeypatch.delenv("REPRO_EMULATOR")
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")  # beside the file of an x86-64 machine
+    found = record(dataset)["cpu"]
+    assert (found["architecture"], found["vendor"], found["model"]) == ("aarch64", None, "emulated")
 
 
 @pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="this machine has an NVIDIA driver")

@@ -1,4 +1,4 @@
-"""requirements/: what install.sh refuses, what it leaves behind when interrupted, and what the locks hold."""
+"""requirements/: what install.sh and aarch64.sh refuse, what an interruption leaves, and what the locks hold."""
 
 import hashlib
 import os
@@ -144,3 +144,24 @@ class TestLocks:
         )
         assert cpu <= cuda
         assert all(name.startswith(("nvidia-", "cuda-", "triton=", "jax-cuda13-")) for name in cuda - cpu), cuda - cpu
+
+
+class TestAarch64:
+    @pytest.mark.parametrize(
+        ("arguments", "exit_code", "said"),
+        [
+            ([], 2, "name one or more of pytorch tensorflow jax"),
+            (["pytorch", "mlcube"], 2, "unknown environment 'mlcube'"),
+            (["jax"], 1, "requirements/install.sh jax"),
+            (["pytorch"], 1, "no qemu-aarch64 on the PATH"),
+        ],
+    )
+    def test_refused(self, root: Path, arguments: list[str], exit_code: int, said: str) -> None:
+        shutil.copy(ROOT / "requirements" / "aarch64.sh", root / "requirements")
+        tools = root / "tools"
+        tools.mkdir()
+        for tool in ("bash", "dirname"):
+            (tools / tool).symlink_to(str(shutil.which(tool)))
+        done = call([str(root / "requirements" / "aarch64.sh"), *arguments], PATH=str(tools))
+        assert_one_line(done, exit_code, said)
+        assert not (root / ".venv" / "aarch64").exists()
