@@ -124,11 +124,16 @@ def remove_superseded(folder: Path, kept: Path, record: Record) -> None:
 
 
 def check_same(source: str, record: Record, deciding: dict[str, object]) -> None:
-    """UsageError that names the first key in which the resuming configuration would change the bits."""
-    for key in sorted(record.deciding.keys() | deciding.keys()):
+    """UsageError that names a key in which the resuming configuration would change the bits.
+
+    One that both have, if there is any: which others decide follows from it, as momentum does from the optimizer.
+    """
+    both = record.deciding.keys() & deciding.keys()
+    for key in sorted(record.deciding.keys() | deciding.keys(), key=lambda key: (key not in both, key)):
         was, now = record.deciding.get(key), deciding.get(key)
         if was != now:
+            remedy = f"set {key}={was}" if key in record.deciding else f"leave {key} out"
             raise UsageError(
                 f"params.resume: {source} was made with {key}={was}, this run has {key}={now}, which would change the "
-                f"bits; set {key}={was}, or start anew with params.resume=never"
+                f"bits; {remedy}, or start anew with params.resume=never"
             )

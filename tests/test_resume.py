@@ -105,8 +105,9 @@ def test_a_path_names_the_checkpoint(workspace: Workspace, undisturbed: Workspac
         ({"learning_rate": 0.02}, "params.learning_rate"),
         ({"momentum": 0.9}, "params.momentum"),
         ({"model": "convnet"}, "params.model"),
-        ({"optimizer": "adam"}, "params.momentum"),  # the first that differs: adam has none
+        ({"optimizer": "adam"}, "params.optimizer"),  # not momentum, which adam has none of
         ({"numerics": "fast"}, "params.numerics"),
+        ({"numerics": "portable"}, "params.numerics"),  # not device, which decides nothing there
         ({"threads": 1}, "params.threads"),
     ],
 )
