@@ -68,7 +68,8 @@ def _told(failed: dict[int, int], folder: str) -> int:
             errors[rank] = f"error: ranks: rank {rank} {LOST} ({why}); see what the other ranks say; {RESUME}"
     causes = {rank: text for rank, text in errors.items() if LOST not in text}
     killed = {rank: signal.Signals(-code).name for rank, code in failed.items() if code < 0 and rank not in errors}
-    for rank, name in killed.items() if not causes else ():
+    first = sorted(killed.items(), key=lambda item: item[1] == "SIGTERM")  # by which torchrun ends the others
+    for rank, name in first if not causes else ():
         if name not in FROM_OUTSIDE:
             print(engines.get(rank, "").rstrip(), file=sys.stderr)
         raise ReproError(f"ranks: rank {rank} was killed by {name}, which ends the others; {RESUME}")

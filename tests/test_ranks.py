@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -260,6 +261,10 @@ class TestLaunch:
         with pytest.raises(ReproError, match=r"rank 1 was killed by SIGKILL.*params.resume=auto"):
             launched(program)
         assert capfd.readouterr().err == ""
+
+    def test_who_was_killed_first_where_torchrun_ended_the_others(self, tmp_path: Path) -> None:
+        with pytest.raises(ReproError, match=r"rank 2 was killed by SIGKILL"):
+            launch._told({0: -signal.SIGTERM, 2: -signal.SIGKILL}, str(tmp_path))
 
     def test_a_rank_that_aborts_shows_what_its_engine_wrote(self, launched, capfd) -> None:
         with pytest.raises(ReproError, match=r"rank 2 was killed by SIGABRT"):
