@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from repro import config, layout, training
+from repro import config, experiment, layout, training
 from repro.data import Dataset
 from repro.ranks import ALONE
 
@@ -104,6 +105,14 @@ class Workspace:
 
     def checkpoints(self) -> list[str]:
         return sorted(path.stem for path in (self.folder / "model" / "fake").glob("*.safetensors"))
+
+
+def fake_workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """An empty one, whose runs do without what has tests of its own and takes time."""
+    monkeypatch.setattr(experiment, "record", lambda *_: {"sha256": {}})
+    monkeypatch.setattr(experiment, "common", lambda _: {})
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    return Workspace(folder / "workspace", dataset(folder / "data"))
 
 
 def lines(folder: Path) -> list[dict[str, object]]:

@@ -4,18 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_trainer import LAST, STEPS, FakeTrainer, Workspace, dataset, lines
+from fake_trainer import LAST, STEPS, FakeTrainer, Workspace, fake_workspace, lines
 
-from repro import checkpoint, experiment
+from repro import checkpoint
 from repro.errors import ReproError, UsageError
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.setattr(experiment, "record", lambda *_: {"sha256": {}})  # has tests of its own, and takes time
-    monkeypatch.setattr(experiment, "common", lambda _: {})
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    return Workspace(tmp_path / "workspace", dataset(tmp_path / "data"))
+    return fake_workspace(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_trainer import EPOCHS, LAST, SAMPLES, STEPS, Workspace, dataset, lines
+from fake_trainer import EPOCHS, LAST, SAMPLES, STEPS, Workspace, fake_workspace, lines
 
-from repro import experiment, layout, randomness
+from repro import layout, randomness
 from repro.errors import ReproError
 from repro.fingerprint import fingerprint
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.setattr(experiment, "record", lambda *_: {"sha256": {}})  # has tests of its own, and takes time
-    monkeypatch.setattr(experiment, "common", lambda _: {})
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    return Workspace(tmp_path / "workspace", dataset(tmp_path / "data"))
+    return fake_workspace(tmp_path, monkeypatch)
 
 
 # --- what a run does ------------------------------------------------------------------------------------------------
