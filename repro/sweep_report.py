@@ -61,12 +61,16 @@ def _run(place: Path) -> Json:
     record: Json = json.loads(path.read_text()) if path.exists() else {}
     if not record or record["sha256"]["final_weights"] is None:
         return run
-    params = Params(**record["config"]["params"])
-    configured = Config(params, Data(record["config"]["data"]["dataset"]), environment=record["config"]["environment"])
+    params, data = Params(**record["config"]["params"]), record["config"]["data"]
+    always = {
+        "params.ranks": params.ranks,
+        "data.train_samples": data["train_samples"],
+    }  # deciding() may leave these out
+    configured = Config(params, Data(data["dataset"]), environment=record["config"]["environment"])
     lines = [json.loads(line) for line in (place / RUN / "metrics.jsonl").read_text().splitlines()]
     return run | {
         "task": record["task"], "numerics": params.numerics, "seed": params.seed,
-        "deciding": config.deciding(configured, record["framework"]["device"]) | {"params.ranks": params.ranks},
+        "deciding": config.deciding(configured, record["framework"]["device"]) | always,
         "steps": lines[-1]["step"], "fingerprint": record["sha256"]["final_weights"],
         "accuracy": lines[-1]["test_accuracy"], "loss": lines[-1]["test_loss"],
         "seconds": sum(line["train_seconds"] + line["test_seconds"] for line in lines), "error": None,

@@ -72,8 +72,9 @@ class TestCommand:
 
 
 def left(
-    folder: Path, number: int, task: str, seed: int, fingerprint: str | None, accuracy: float = 0.9, **params
-) -> None:
+    folder: Path, number: int, task: str, seed: int, fingerprint: str | None, accuracy: float = 0.9,
+    samples: int = 60_000, **params,
+) -> None:  # fmt: skip
     """What a run of a sweep leaves."""
     place = folder / str(number)
     (place / ".hydra").mkdir(parents=True)
@@ -83,7 +84,9 @@ def left(
     configured = Config(Params(seed=seed, **params), Data())
     record = {
         "task": task, "framework": {"device": "cpu"}, "sha256": {"final_weights": fingerprint},
-        "config": {"params": vars(configured.params), "data": {"dataset": "mnist"}, "environment": {}},
+        "config": {
+            "params": vars(configured.params), "environment": {}, "data": {"dataset": "mnist", "train_samples": samples},
+        },
     }  # fmt: skip
     (place / "run" / "experiment.json").write_text(json.dumps(record))
     line = {"step": 10, "test_accuracy": accuracy, "test_loss": 1.0, "train_seconds": 2.0, "test_seconds": 0.5}
@@ -111,6 +114,13 @@ class TestReport:
         assert found["agreements"] == [{"runs": ["0", "1"], "agree": True}] and not found["disagree"]
         assert [group["seeds"] for group in found["groups"]] == [1, 1]
         assert sweep_report.verdict(found) == "Runs that must agree do, to the bit: 0, 1."
+
+    def test_fewer_samples_are_another_run(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        left(tmp_path, 1, "jax", 0, BITS[1], samples=6000)
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert not found["agreements"] and not found["disagree"]
+        assert [group["what"] for group in found["groups"]] == ["data.train_samples=60000", "data.train_samples=6000"]
 
     def test_two_that_differ(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
