@@ -85,7 +85,8 @@ def left(
     record = {
         "task": task, "framework": {"device": "cpu"}, "sha256": {"final_weights": fingerprint},
         "config": {
-            "params": vars(configured.params), "environment": {}, "data": {"dataset": "mnist", "train_samples": samples},
+            "params": vars(configured.params), "environment": {},
+            "data": {"dataset": "mnist", "train_samples": samples},
         },
     }  # fmt: skip
     (place / "run" / "experiment.json").write_text(json.dumps(record))
