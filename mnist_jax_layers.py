@@ -9,6 +9,8 @@ from flax import linen as nn
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.portable.jax import spread  # a product and sums, in the type that they are given
+
 
 class Layer(nn.Module):
     """A layer's kernel, of this shape, and bias."""
@@ -38,29 +40,21 @@ def convolve_as_product(x: Array, kernel: Array) -> Array:
     return _product(x, kernel)[0]
 
 
-def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array, tuple[int, ...]]]:
+def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
     height, width, inputs, outputs = kernel.shape
     rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
     # Column by column: oneDNN, under the twins, adds in this order, and equal rounding means equal maxima in the pools.
     shifted = [x[:, i : i + rows, j : j + columns] for j in range(width) for i in range(height)]
     patches = jnp.concatenate(shifted).reshape(height * width * inputs, -1)
     y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
-    return y.reshape(outputs, rows, columns, -1), (kernel, patches, x.shape)
+    return y.reshape(outputs, rows, columns, -1), (kernel, patches)
 
 
-def _product_gradients(residuals: tuple[Array, Array, tuple[int, ...]], gradient: Array) -> tuple[Array, Array]:
-    kernel, patches, shape = residuals
+def _product_gradients(residuals: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
+    kernel, patches = residuals
     height, width, inputs, outputs = kernel.shape
-    rows, columns = gradient.shape[1:3]
-    flat = gradient.reshape(outputs, -1)
-    kernel_gradient = (patches @ flat.T).reshape(width, height, inputs, outputs).swapaxes(0, 1)
-    parts = (kernel.swapaxes(0, 1).reshape(-1, outputs) @ flat).reshape(width, height, inputs, rows, columns, -1)
-    x_gradient = sum(
-        jnp.pad(parts[j, i], ((0, 0), (i, shape[1] - rows - i), (j, shape[2] - columns - j), (0, 0)))
-        for i in range(height)
-        for j in range(width)
-    )
-    return x_gradient, kernel_gradient
+    kernel_gradient = (patches @ gradient.reshape(outputs, -1).T).reshape(width, height, inputs, outputs)
+    return spread(gradient, kernel), kernel_gradient.swapaxes(0, 1)
 
 
 convolve_as_product.defvjp(_product, _product_gradients)

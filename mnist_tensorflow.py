@@ -144,6 +144,7 @@ class Trainer:
             weights = (w.value for w in self.network.trainable_weights)
             self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
+        self._compiled_step = tf.function(self._step, jit_compile=True)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -159,9 +160,12 @@ class Trainer:
         self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
     ) -> tf.Tensor:
         batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
+        # XLA joins the many small operations of a portable step. Native convolutions are faster without it, and an
+        # exchange between ranks it does not know.
+        step = self._step if self.ops is Native or ranks.size > 1 else self._compiled_step
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
-            loss = self._step(ranks, tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
+            loss = step(ranks, tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
             losses = losses.write(i, tf.cast(loss, tf.float32))
         return losses.stack()
 

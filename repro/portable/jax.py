@@ -73,11 +73,11 @@ def _conv(x: Array, kernel: Array, bias: Array) -> tuple[Array, tuple[Array, Arr
 def _conv_gradients(residuals: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, Array, Array]:
     x, kernel, bias = residuals
     terms = kernel[:, :, 0].size
-    each = round_to_grid(gradient, exponent(gradient, (0, 1, 2)), operand_bits(terms))
+    each, most = exponent(gradient, (0, 1, 2)), exponent(x, (0, 1, 2))
     weights, _ = _weights(kernel, bias, terms)
-    x_gradient = spread(each, weights)
+    x_gradient = spread(round_to_grid(gradient, each, operand_bits(terms)), weights)
     terms = gradient[0].size * ranks.size
-    e, x_e = ranks.maximum(exponent(gradient, (0, 1, 2, 3)), exponent(x, (0, 1, 2, 3)))
+    e, x_e = ranks.maximum(*(found.max(3, keepdims=True) for found in (each, most)))
     whole = round_to_grid(gradient, e, operand_bits(terms))
     rounded, ones = _inputs(x, x_e, terms)
     bias_gradient = (whole * ones).sum((1, 2, 3))
@@ -108,7 +108,7 @@ def spread(gradient: Array, kernel: Array) -> Array:
     _, rows, columns, batch = gradient.shape
     parts = kernel.reshape(-1, outputs) @ gradient.reshape(outputs, -1)
     parts = parts.reshape(height, width, inputs, rows, columns, batch)
-    total = jnp.zeros((inputs, rows + height - 1, columns + width - 1, batch))
+    total = jnp.zeros((inputs, rows + height - 1, columns + width - 1, batch), gradient.dtype)
     for i in range(height):
         for j in range(width):
             total = total.at[:, i : i + rows, j : j + columns].add(parts[i, j])
@@ -118,8 +118,9 @@ def spread(gradient: Array, kernel: Array) -> Array:
 def patches(x: Array, rows: int, columns: int) -> Array:
     """[C, H, W, B] -> [h * w * C, rows * columns * B], in the order of a kernel: where each of its elements meets x."""
     height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
-    shifted = [x[:, i : i + rows, j : j + columns] for i in range(height) for j in range(width)]
-    return jnp.concatenate(shifted).reshape(height * width * x.shape[0], -1)
+    across = jnp.stack([x[:, :, j : j + columns] for j in range(width)])
+    both = jnp.stack([across[:, :, i : i + rows] for i in range(height)])
+    return both.reshape(height * width * x.shape[0], -1)
 
 
 def _inputs(x: Array, e: Array, terms: int) -> tuple[Array, Array]:
