@@ -62,10 +62,8 @@ def _run(place: Path) -> Json:
     if not record or record["sha256"]["final_weights"] is None:
         return run
     params, data = Params(**record["config"]["params"]), record["config"]["data"]
-    always = {
-        "params.ranks": params.ranks,
-        "data.train_samples": data["train_samples"],
-    }  # deciding() may leave these out
+    # deciding() may leave these out
+    always = {"params.ranks": params.ranks, "data.train_samples": data["train_samples"]}
     configured = Config(params, Data(data["dataset"]), environment=record["config"]["environment"])
     lines = [json.loads(line) for line in (place / RUN / "metrics.jsonl").read_text().splitlines()]
     return run | {

@@ -24,7 +24,7 @@ class TestEvidence:
         for run in done:
             assert run["fingerprint"] == GOLDEN[f"sgd/step-{run['steps']}"], run["label"]
             assert run["experiment"]["sha256"]["initial_weights"] == GOLDEN["initial"]
-        assert all(answer["kept"] for answer in content["answers"])
+        assert content["answers"] and all(answer["kept"] for answer in content["answers"])
 
     def test_no_folder_of_the_machine_is_named(self, path: Path) -> None:
         assert not OWN.findall(json.dumps(results.read(path)))
