@@ -234,7 +234,7 @@ class _Adam:
 
     def update(self, weights, slots, gradients):
         corrections = jnp.asarray(rules.adam_corrections())
-        correction = corrections[jnp.minimum(slots.count, len(corrections) - 1)]
+        correction = corrections[:, jnp.minimum(slots.count, corrections.shape[1] - 1)]
         first, second, updated = {}, {}, {}
         for name, weight in weights.items():
             g = _double(gradients[name])

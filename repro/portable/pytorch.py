@@ -3,8 +3,11 @@
 Images are [B, C, H, W] and kernels [O, I, h, w], as PyTorch has them; activations are float64, weights float32.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from functools import cache
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
@@ -22,31 +25,30 @@ ranks = ALONE
 # --- grids ----------------------------------------------------------------------------------------------------------
 
 
-def largest(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+def largest(x: Tensor, dims: int | tuple[int, ...]) -> Tensor:
     """max|x| over the dimensions, kept as dimensions of size 1; NaN where x holds one."""
     return torch.maximum(x.amax(dims, keepdim=True), -x.amin(dims, keepdim=True))
 
 
 def round_to_grid(x: Tensor, most: Tensor, bits: int) -> Tensor:
-    """x rounded, half to even, to the grid of `bits` bits for magnitudes up to `most`; see scales."""
-    scale, back = scales(most, bits)
-    return (x * scale).round_().mul_(back)
-
-
-def scales(most: Tensor, bits: int) -> tuple[Tensor, Tensor]:
-    """2^(bits - e), which makes the numbers of a grid integers, and 2^(e - bits), where 2^(e-1) <= most < 2^e.
-
-    Made of the bits of `most`: its exponent is e + 1022. Below -LIMIT, e is taken for that; above LIMIT both are NaN.
-    """
-    exponent = most.clamp(min=2.0 ** -(rules.LIMIT + 1)).view(torch.int64) & (0x7FF << 52)
-    back = (exponent + ((1 - bits) << 52)).view(torch.float64)
-    back = torch.where(most < 2.0**rules.LIMIT, back, torch.nan)
-    return 1 / back, back
+    """x rounded, half to even, to the grid of `bits` bits for magnitudes up to `most`; NaN where it is above LIMIT."""
+    (table,) = _tables(rules.grid_tables, x.device, bits)
+    exponent = most.view(torch.int64) >> 52  # negative where `most` is -0: counted from the table's end, it is 0 again
+    shift = table.take(exponent)
+    return (x + shift).sub_(shift)
 
 
 def to_state(x: Tensor) -> Tensor:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    return x.masked_fill(x.abs() < rules.TINY, 0.0).float()
+    return functional.hardshrink(x, BELOW_TINY).float()
+
+
+BELOW_TINY = math.nextafter(rules.TINY, 0)
+
+
+@cache
+def _tables(tables: Callable[..., Iterable[np.ndarray]], device: torch.device, *size: int) -> list[Tensor]:
+    return [torch.from_numpy(table).to(device) for table in tables(*size)]
 
 
 # --- layers ---------------------------------------------------------------------------------------------------------
@@ -54,118 +56,121 @@ def to_state(x: Tensor) -> Tensor:
 
 def inputs(images: Tensor) -> Tensor:
     """uint8 [B, H, W] -> float64 [B, 1, H, W]."""
-    return (images.double() * rules.SCALE - rules.SHIFT).unsqueeze(1)
+    batch_last = images.permute(1, 2, 0).contiguous()
+    return (batch_last.double() * rules.SCALE - rules.SHIFT).permute(2, 0, 1).unsqueeze(1)
 
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     """Valid convolution with bias; see reference.conv."""
-    return _Conv.apply(x.permute(1, 2, 3, 0), kernel, bias).permute(3, 0, 1, 2)
+    return _Conv.apply(x, kernel, bias)
 
 
 def dense(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     """[B, I], [O, I], [O] -> [B, O]; see reference.dense."""
-    return _Conv.apply(x.T[:, None, None], kernel[:, :, None, None], bias)[:, 0, 0].T
+    return _Conv.apply(x.view(*x.shape, 1, 1), kernel.view(*kernel.shape, 1, 1), bias).flatten(1)
 
 
 class _Conv(Function):
-    """Of images [C, H, W, B], so that a step of the convolution moves whole rows of memory."""
+    """Inside, images are [H, C, W, B] and kernels [O, h, I * w + 1]: a row of the result is one matrix product.
+
+    The batch is last so that a step of the convolution moves whole rows of memory. The last column of a kernel is its
+    bias, for its first row, and 0 for the others; the input that belongs to it is 1.
+    """
 
     @staticmethod
     def forward(ctx, x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        _, _, rows, columns = ctx.shape = kernel.shape
-        x, ctx.bits = x.contiguous(), operand_bits(kernel[0].numel() + 1)
-        most = largest(x, (0, 1, 2)).clamp(min=1)
-        weights = torch.cat((kernel.flatten(1), bias[:, None]), 1).double()
-        rounded = _weights(weights, ctx.bits)
+        height = kernel.shape[2]
+        ctx.image, ctx.kernel = x.shape, kernel.shape
+        x = torch.cat((x.permute(2, 1, 3, 0).flatten(0, 2), x.new_ones(1, len(x))))  # [H * C * W + 1, B]
+        biases = functional.pad(bias[:, None, None], (0, 0, 0, height - 1))
+        weights = torch.cat((kernel.transpose(1, 2).flatten(2), biases), 2).double()
+        ctx.bits = operand_bits(kernel[0].numel() + 1)
+        most, rounded = largest(x, 0), _weights(weights, ctx.bits)
         ctx.save_for_backward(x, most, weights, rounded)
-        result = rounded @ patches(*_inputs(x, most, ctx.bits), rows, columns)
-        return result.view(len(bias), x.shape[1] - rows + 1, x.shape[2] - columns + 1, -1)
+        result = product(patches(round_to_grid(x, most, ctx.bits), ctx.image, ctx.kernel), rounded)
+        return result.unflatten(2, (-1, x.shape[1])).permute(3, 1, 0, 2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         x, most, weights, rounded = ctx.saved_tensors
-        outputs, _, rows, columns = ctx.shape
-        gradient, x_gradient = gradient.contiguous(), None
-        each = largest(gradient, (0, 1, 2))
+        outputs, inputs, height, width = ctx.kernel
+        gradient, x_gradient = gradient.permute(2, 1, 3, 0).contiguous(), None
+        shape, gradient = (*gradient.shape[:2], -1), gradient.flatten(0, 2)
+        each = largest(gradient, 0)
         if ctx.needs_input_grad[0]:
-            bits = operand_bits(outputs * rows * columns)
+            bits = operand_bits(outputs * height * width)
             rounded = rounded if bits == ctx.bits else _weights(weights, bits)
-            kernel = rounded[:, :-1].unflatten(1, ctx.shape[1:])
-            x_gradient = spread(round_to_grid(gradient, each, bits), kernel)
-        bits = operand_bits(gradient[0].numel() * ranks.size)
-        all_each, all_most = ranks.maximum(each.amax(3, keepdim=True), most.amax(3, keepdim=True))
-        whole = round_to_grid(gradient, all_each, bits)
-        product = whole.flatten(1) @ patches(*_inputs(x, all_most, bits), rows, columns).T
-        (total,) = ranks.total(product)
-        both = to_state(total)
-        return x_gradient, both[:, :-1].view(ctx.shape), both[:, -1]
-
-
-def _inputs(x: Tensor, most: Tensor, bits: int) -> tuple[Tensor, Tensor]:
-    """x on its grid, and the number 1 on the same: the input that belongs to the bias."""
-    scale, back = scales(most, bits)
-    return (x * scale).round_().mul_(back), scale.round().mul_(back)
+            x_gradient = spread(round_to_grid(gradient, each, bits).view(shape), rounded, ctx.image, ctx.kernel)
+        bits = operand_bits(gradient.numel() // outputs * ranks.size)
+        all_each, all_most = ranks.maximum(each.amax(1, keepdim=True), most.amax(1, keepdim=True))
+        meets = patches(round_to_grid(x, all_most, bits), ctx.image, ctx.kernel)
+        (total,) = ranks.total(weights_gradient(round_to_grid(gradient, all_each, bits).view(shape), meets))
+        both = to_state(total).view(weights.shape)
+        return x_gradient, both[:, :, :-1].unflatten(2, (inputs, width)).transpose(1, 2), both[:, 0, -1]
 
 
 def _weights(weights: Tensor, bits: int) -> Tensor:
-    """Kernel and bias, [O, I * h * w + 1], on their common grid."""
-    return round_to_grid(weights, largest(weights, (0, 1)), bits)
+    """Kernel and bias on their common grid."""
+    return round_to_grid(weights, largest(weights, (0, 1, 2)), bits)
 
 
-def spread(gradient: Tensor, kernel: Tensor) -> Tensor:
-    """The gradient of the convolution of x, [I, H, W, B], with [O, I, h, w] with respect to x, of that of its result.
+def patches(x: Tensor, image: torch.Size, kernel: torch.Size) -> Tensor:
+    """What each row of the result is made of: [H * C * W + 1, B] -> [rows, h * (C * w + 1), columns * B].
 
-    What overlaps is added; these sums, too, are exact.
+    Of images [B, C, H, W] and a kernel [O, C, h, w]. Neighboring rows of the result share memory.
     """
-    _, inputs, height, width = kernel.shape
-    _, rows, columns, batch = gradient.shape
-    parts = (kernel.flatten(1).T @ gradient.flatten(1)).view(inputs, height, width, rows, columns, batch)
-    total = gradient.new_zeros(inputs, rows + height - 1, columns + width - 1, batch)
+    (batch, channels, rows, columns), (height, width) = image, kernel[2:]
+    if rows == columns == 1:
+        return x[None]
+    size = rows - height + 1, columns - width + 1
+    column, channel, row = batch, columns * batch, channels * columns * batch
+    shifted = x.as_strided((rows, channels, width, size[1], batch), (row, channel, column, column, 1))
+    found = x.new_empty(rows, channels * width + 1, size[1], batch)
+    found[:, :-1].view(shifted.shape).copy_(shifted)
+    found[:, -1] = x[-1]
+    row = found.stride(0)
+    return found.as_strided((size[0], height * (channels * width + 1), size[1] * batch), (row, size[1] * batch, 1))
+
+
+def product(meets: Tensor, weights: Tensor) -> Tensor:
+    """The convolution, [rows, O, columns * B], of patches with a kernel."""
+    return weights.flatten(1).expand(len(meets), -1, -1) @ meets
+
+
+def weights_gradient(gradient: Tensor, meets: Tensor) -> Tensor:
+    """The gradient with respect to a kernel, [O, h * (C * w + 1)], of that of the result, [rows, O, columns * B]."""
+    return (gradient @ meets.transpose(1, 2)).sum(0)
+
+
+def spread(gradient: Tensor, weights: Tensor, image: torch.Size, kernel: torch.Size) -> Tensor:
+    """The gradient with respect to x, [B, C, H, W], of that of the result, [rows, O, columns * B].
+
+    What overlaps is added, along one axis and then the other; these sums, too, are exact.
+    """
+    (batch, channels, rows, columns), (height, width) = image, kernel[2:]
+    if rows == columns == 1:
+        return (weights[:, 0, :-1].T @ gradient[0]).T.view(image)
+    size = len(gradient), gradient.shape[2]
+    across = gradient.new_zeros(rows, channels * width, size[1])
     for i in range(height):
-        for j in range(width):
-            total[:, i : i + rows, j : j + columns] += parts[:, i, j]
-    return total
-
-
-def patches(x: Tensor, one: Tensor, height: int, width: int) -> Tensor:
-    """[C, H, W, B] -> [C * height * width + 1, (H - height + 1) * (W - width + 1) * B], and the last row is `one`.
-
-    In the order of a kernel: where each of its elements meets x, and where its bias meets 1.
-    """
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    shifted = x.unfold(1, rows, 1).unfold(2, columns, 1).permute(0, 1, 2, 4, 5, 3)  # [C, h, w, rows, columns, B]
-    found = x.new_empty(len(x) * height * width + 1, rows, columns, x.shape[3])
-    found[:-1].view(shifted.shape).copy_(shifted)
-    found[-1] = one[0]
-    return found.flatten(1)
+        across[i : i + size[0]].baddbmm_(weights[:, i, :-1].T.expand(size[0], -1, -1), gradient)
+    across = across.view(rows, channels, width, size[1])
+    total = gradient.new_zeros(rows, channels, columns * batch)
+    for j in range(width):
+        total[:, :, j * batch : j * batch + size[1]].add_(across[:, :, j])
+    return total.unflatten(2, (columns, batch)).permute(3, 1, 0, 2)
 
 
 def max_pool(x: Tensor) -> Tensor:
-    """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
-    return _MaxPool.apply(x.permute(1, 2, 3, 0)).permute(3, 0, 1, 2)
+    """Maximum of each 2 x 2 window; the gradient goes to the first of equals.
 
-
-class _MaxPool(Function):
-    """Of images [C, H, W, B]."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor) -> Tensor:
-        left, right = x[:, :, ::2], x[:, :, 1::2]
-        across = torch.maximum(left, right)
-        top, bottom = across[:, ::2], across[:, 1::2]
-        in_second_row, in_second_column = top < bottom, left < right
-        row = torch.stack((~in_second_row, in_second_row), 2)  # [C, H / 2, 2, W / 2, B]
-        column = torch.stack((~in_second_column, in_second_column), 3).unflatten(1, (-1, 2))
-        ctx.save_for_backward(row.unsqueeze(4) & column)
-        return torch.maximum(top, bottom)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor) -> Tensor:
-        (chosen,) = ctx.saved_tensors  # [C, H / 2, 2, W / 2, 2, B]
-        spread = gradient[:, :, None, :, None].view(torch.int64) & -chosen.long()  # torch.where, six times as fast
-        return spread.view(torch.float64).flatten(3, 4).flatten(1, 2)
+    Inside, pairs of rows, with their channels side by side, are the images, and the batch is their channels: PyTorch
+    pools fastest where channels are last in memory.
+    """
+    batch, channels, rows, columns = x.shape
+    pairs = x.permute(2, 0, 1, 3).reshape(rows // 2, 2, batch, channels * columns).transpose(1, 2)
+    return functional.max_pool2d(pairs, 2).view(rows // 2, batch, channels, columns // 2).permute(1, 2, 0, 3)
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
@@ -179,24 +184,23 @@ def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 class _SoftmaxCrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits: Tensor, labels: Tensor) -> Tensor:
-        coarse, fine = _tables(rules.exp_tables(), logits.device)
+        coarse, fine = _tables(rules.exp_tables, logits.device)
         distance = logits.amax(1, keepdim=True) - logits
-        steps = (distance.clamp(max=rules.EXP_END) * 2.0**rules.EXP_BITS).round().long()
-        steps = steps.clamp(max=2 ** (2 * rules.EXP_SPLIT) - 1)
-        product = coarse[steps >> rules.EXP_SPLIT] * fine[steps & (2**rules.EXP_SPLIT - 1)]
-        powers = (product * 2.0**rules.SUM_BITS).round() * 2.0**-rules.SUM_BITS
+        steps = (distance.clamp(max=rules.EXP_END) * 2.0**rules.EXP_BITS).round_().long()
+        steps.clamp_(max=2 ** (2 * rules.EXP_SPLIT) - 1)
+        product = coarse.take(steps >> rules.EXP_SPLIT) * fine.take(steps & (2**rules.EXP_SPLIT - 1))
+        powers = _on_grid(product, rules.SUM_BITS)
         total = powers.sum(1, keepdim=True)
-        shares = (powers * (1 / total) * 2.0**rules.SUM_BITS).round() * 2.0**-rules.SUM_BITS
-        own = functional.one_hot(labels, logits.shape[1])
-        ctx.save_for_backward(shares - own)
+        shares = _on_grid(powers * (1 / total), rules.SUM_BITS)
+        own = labels[:, None] == torch.arange(logits.shape[1], device=logits.device)
+        ctx.save_for_backward(shares.sub_(own.double()))
 
-        coarse, fine = _tables(rules.log_tables(logits.shape[1]), logits.device)
+        coarse, fine = _tables(rules.log_tables, logits.device, logits.shape[1])
         index = (total * 2.0**rules.LOG_COARSE_BITS).floor()
         ratio = total / (index * 2.0**-rules.LOG_COARSE_BITS)
         rest = ((ratio - 1) * 2.0**rules.LOG_FINE_BITS).round().long()
-        log_total = coarse[index.long() - 2**rules.LOG_COARSE_BITS] + fine[rest]
-        on_grid = (distance * 2.0**rules.LOSS_BITS).round() * 2.0**-rules.LOSS_BITS
-        return log_total[:, 0] + on_grid.gather(1, labels[:, None])[:, 0]
+        log_total = coarse.take(index.long() - 2**rules.LOG_COARSE_BITS) + fine.take(rest)
+        return (log_total + _on_grid(distance.gather(1, labels[:, None]), rules.LOSS_BITS))[:, 0]
 
     @staticmethod
     @once_differentiable
@@ -205,8 +209,9 @@ class _SoftmaxCrossEntropy(Function):
         return gradient[:, None] * own, None
 
 
-def _tables(tables, device: torch.device) -> list[Tensor]:
-    return [torch.from_numpy(table).to(device) for table in tables]
+def _on_grid(x: Tensor, bits: int) -> Tensor:
+    """x rounded, half to even, to multiples of 2^-bits."""
+    return (x * 2.0**bits).round_().mul_(2.0**-bits)
 
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -237,9 +242,32 @@ class _Sgd(torch.optim.Optimizer):
             weights = group["params"]
             momenta = [self.state[weight]["momentum_buffer"] for weight in weights]
             gradient = _flat([weight.grad for weight in weights])
-            momentum = to_state(group["momentum"] * _flat(momenta).double() + gradient)
+            momentum = to_state(_flat(momenta).double().mul_(group["momentum"]).add_(gradient))
             _unflatten(momentum, momenta)
             _unflatten(to_state(_flat(weights) - group["lr"] * momentum.double()), weights)
+
+
+class _Adam(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self) -> None:
+        for group in self.param_groups:
+            weights = group["params"]
+            states = [self.state[weight] for weight in weights]
+            corrections = _tables(rules.adam_corrections, weights[0].device)
+            count = states[0]["step"].long().clamp(max=len(corrections[0]) - 1)
+            first_correction, second_correction = (table[count] for table in corrections)
+            firsts, seconds = ([state[key] for state in states] for key in ("exp_avg", "exp_avg_sq"))
+            g = _flat([weight.grad for weight in weights]).double()
+            first = to_state(rules.BETA1 * _flat(firsts).double() + (1 - rules.BETA1) * g)
+            square = to_state(g * g).double()
+            second = to_state(rules.BETA2 * _flat(seconds).double() + (1 - rules.BETA2) * square)
+            root = (second.double() * second_correction).sqrt()
+            step = to_state(first.double() * first_correction / (root + rules.EPSILON))
+            _unflatten(first, firsts)
+            _unflatten(second, seconds)
+            _unflatten(to_state(_flat(weights) - group["lr"] * step.double()), weights)
+            for state in states:
+                state["step"] += 1
 
 
 def _flat(tensors: list[Tensor]) -> Tensor:
@@ -251,37 +279,23 @@ def _unflatten(flat: Tensor, tensors: list[Tensor]) -> None:
         tensor.copy_(part.view(tensor.shape))
 
 
-class _Adam(torch.optim.Optimizer):
-    @torch.no_grad()
-    def step(self) -> None:
-        for group in self.param_groups:
-            for weight in group["params"]:
-                state = self.state[weight]
-                first, second = state["exp_avg"], state["exp_avg_sq"]
-                (corrections,) = _tables([rules.adam_corrections()], weight.device)
-                correction = corrections[state["step"].long().clamp(max=len(corrections) - 1)]
-                state["step"] += 1
-                g = weight.grad.double()
-                first.copy_(to_state(rules.BETA1 * first.double() + (1 - rules.BETA1) * g))
-                square = to_state(g * g).double()
-                second.copy_(to_state(rules.BETA2 * second.double() + (1 - rules.BETA2) * square))
-                root = (second.double() * correction[1]).sqrt()
-                step = to_state(first.double() * correction[0] / (root + rules.EPSILON))
-                weight.copy_(to_state(weight - group["lr"] * step.double()))
-
-
 # --- self-check -----------------------------------------------------------------------------------------------------
 
 
 def self_check(device: torch.device) -> None:
     """ReproError if this library's matrix product is not exact on integers, on this device."""
     images, kernel, expected, kernel_gradient, images_gradient = rules.check_case()
-    x = torch.from_numpy(images.transpose(3, 1, 2, 0).copy()).double().to(device)
-    k = torch.from_numpy(kernel.transpose(3, 2, 0, 1).copy()).double().to(device)
-    meets = patches(x, x.new_zeros(1, 1, 1, 1), 5, 5)
-    y = k.flatten(1) @ meets[:-1]
-    rules.check("PyTorch's matrix product", y.view(20, 8, 8, 4).permute(3, 1, 2, 0).cpu().numpy(), expected)
-    dk = (y.sign() @ meets[:-1].T).view(k.shape)
-    rules.check("PyTorch's matrix product", dk.permute(2, 3, 1, 0).cpu().numpy(), kernel_gradient)
-    dx = spread(y.sign().view(20, 8, 8, 4), k)
-    rules.check("PyTorch's matrix product", dx.permute(3, 1, 2, 0).cpu().numpy(), images_gradient)
+    x = torch.from_numpy(images.transpose(1, 3, 2, 0).reshape(-1, 4)).double().to(device)
+    weights = torch.from_numpy(kernel.transpose(3, 0, 2, 1).reshape(20, 5, 50)).double().to(device)
+    x, weights = functional.pad(x, (0, 0, 0, 1)), functional.pad(weights, (0, 1))  # no bias
+    shapes = torch.Size((4, 10, 12, 12)), torch.Size((20, 10, 5, 5))
+
+    def check(found: Tensor, axes: tuple[int, ...], expected: np.ndarray) -> None:
+        rules.check("PyTorch's matrix product", found.permute(axes).cpu().numpy(), expected)
+
+    meets = patches(x, *shapes)
+    y = product(meets, weights)
+    check(y.view(8, 20, 8, 4), (3, 0, 2, 1), expected)
+    dk = weights_gradient(y.sign(), meets).view(weights.shape)
+    check(dk[:, :, :-1].unflatten(2, (10, 5)), (1, 3, 2, 0), kernel_gradient)
+    check(spread(y.sign(), weights, *shapes), (0, 2, 3, 1), images_gradient)

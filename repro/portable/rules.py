@@ -61,6 +61,17 @@ def exp_tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
+def grid_tables(bits: int) -> tuple[np.ndarray]:
+    """What rounds to a grid of so many bits when it is added and taken away again, for each exponent in a bit pattern.
+
+    float64 [2048]: 1.5 2^52 steps of the grid, so that its last bit is one step, and so is the sum's; NaN above LIMIT.
+    """
+    e = np.arange(2048) - 1022
+    table = np.ldexp(1.5, np.clip(e, -LIMIT, LIMIT) - bits + SIGNIFICAND - 1)
+    return (np.where(e > LIMIT, np.nan, table),)
+
+
+@cache
 def log_tables(largest: int) -> tuple[np.ndarray, np.ndarray]:
     """log(j 2^-8) from j = 2^8 to largest 2^8, and log(1 + k 2^-20), float64, multiples of 2^-LOSS_BITS."""
     with localcontext() as context:
@@ -91,7 +102,7 @@ BETA1, BETA2, EPSILON = float(np.float32(0.9)), float(np.float32(0.999)), 1e-8
 
 @cache
 def adam_corrections() -> np.ndarray:
-    """1 / (1 - beta1^t) and 1 / (1 - beta2^t) for the updates t = 1, 2, ..., float64 [n, 2]; the last row is 1, 1.
+    """1 / (1 - beta1^t) and 1 / (1 - beta2^t) for the updates t = 1, 2, ..., float64 [2, n]; the last ones are 1.
 
     Powers by repeated multiplication: pow() of the C library is not the same everywhere.
     """
@@ -100,7 +111,7 @@ def adam_corrections() -> np.ndarray:
     while not rows or rows[-1] != [1.0, 1.0]:
         powers = [powers[0] * BETA1, powers[1] * BETA2]
         rows.append([1 / (1 - power) for power in powers])
-    return np.array(rows)
+    return np.array(rows).T.copy()
 
 
 def as_float32(constant: float) -> float:

@@ -244,7 +244,8 @@ class _Adam:
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
         corrections = tf.constant(rules.adam_corrections())
         count = self.slots[layout.ADAM_COUNT]
-        correction = tf.gather(corrections, tf.minimum(tf.cast(count, tf.int64), len(corrections) - 1))
+        at = tf.minimum(tf.cast(count, tf.int64), corrections.shape[1] - 1)
+        correction = tf.gather(corrections, at, axis=1)
         count.assign_add(1.0)
         for name, gradient in gradients.items():
             weight = self.weights[name]
