@@ -3,13 +3,12 @@
 The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mnist_pytorch_optimizers import Adadelta, Adam, Optimizer, Sgd
 from mnist_pytorch_ranks import join
 from repro import layout
 from repro.config import Params
@@ -108,13 +107,8 @@ class Native:
         return functional.cross_entropy(logits, labels, reduction="sum")
 
     @staticmethod
-    def optimizer(params: Params, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """SGD with momentum, Adam or Adadelta; fused, where it can be: one call updates all weights."""
-        if params.optimizer == "adadelta":
-            return torch.optim.Adadelta(weights, lr=params.learning_rate, rho=0.95, eps=1e-7)
-        if params.optimizer == "adam":
-            return torch.optim.Adam(weights, lr=params.learning_rate, fused=True)
-        return torch.optim.SGD(weights, lr=params.learning_rate, momentum=params.momentum, fused=True)
+    def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
+        return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -133,7 +127,7 @@ class Trainer:
         self.ops = choose_ops(params, self.device)
         self.network = NETWORKS[params.model](self.ops).to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(layout.MODELS[params.model].weights, self.network.parameters(), strict=True))
-        self.optimizer = self.ops.optimizer(params, self.weights.values())
+        self.optimizer = self.ops.optimizer(params, self.weights)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -186,25 +180,13 @@ class Trainer:
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and optimizer slots, float32, in the layout of repro.layout."""
-        state = {name: to_layout(weight) for name, weight in self.weights.items()}
-        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
-            for name, weight in self.weights.items():
-                state[layout.slot(slot, name)] = to_layout(self.optimizer.state[weight][key])
-        if self.params.optimizer == "adam":
-            first = next(iter(self.weights.values()))
-            state[layout.ADAM_COUNT] = self.optimizer.state[first]["step"].cpu().numpy().copy()
-        return state
+        return {name: to_layout(tensor) for name, tensor in (self.weights | self.optimizer.slots).items()}
 
     @torch.no_grad()
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         """Takes over weights and optimizer slots that state() returned, in any framework."""
-        for name, weight in self.weights.items():
-            weight.copy_(from_layout(state[name]))
-            slots = self.optimizer.state[weight]
-            for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
-                slots[key] = torch.empty_like(weight).copy_(from_layout(state[layout.slot(slot, name)]))
-            if self.params.optimizer != "sgd":  # Adadelta counts, too, but uses it for nothing
-                slots["step"] = torch.tensor(float(state.get(layout.ADAM_COUNT, 0)), device=self.device)
+        for name, tensor in (self.weights | self.optimizer.slots).items():
+            tensor.copy_(from_layout(state[name]))
 
     def facts(self) -> dict[str, object]:
         """What this framework is and runs on here, for experiment.json."""
@@ -248,7 +230,8 @@ def set_determinism(params: Params) -> None:
     deterministic = params.numerics != "fast"
     torch.manual_seed(params.seed)
     torch.set_num_threads(params.threads)
-    torch.use_deterministic_algorithms(deterministic)
+    # As torch.use_deterministic_algorithms, but that imports PyTorch's compiler, for as long as PyTorch itself takes.
+    torch.set_deterministic_debug_mode("error" if deterministic else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False  # no operation here reads it, and filling takes time
     torch.backends.cudnn.deterministic = deterministic
     torch.backends.cudnn.benchmark = not deterministic
@@ -266,19 +249,16 @@ def choose_ops(params: Params, device: torch.device):
     return portable
 
 
-SLOT_KEYS = {"sgd": ("momentum_buffer",), "adam": ("exp_avg", "exp_avg_sq"), "adadelta": ("square_avg", "acc_delta")}
-
-
 def to_layout(tensor: Tensor) -> np.ndarray:
     """PyTorch's [out, in, height, width] and [out, in] -> the common [height, width, in, out] and [in, out]."""
-    axes = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[tensor.dim()]
-    return np.ascontiguousarray(tensor.detach().permute(axes).cpu().numpy())
+    axes = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,), 0: ()}[tensor.dim()]
+    return np.array(tensor.detach().permute(axes).cpu().numpy(), order="C")
 
 
 def from_layout(array: np.ndarray) -> Tensor:
     """The inverse of to_layout."""
-    axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}[array.ndim]
-    return torch.from_numpy(np.ascontiguousarray(array)).permute(axes)
+    axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,), 0: ()}[array.ndim]
+    return torch.from_numpy(np.asarray(array, order="C")).permute(axes)
 
 
 def from_batch(tensor: Tensor) -> np.ndarray:

@@ -62,21 +62,21 @@ class PyTorch:
 
     def update(self, optimizer, rate, momentum, weight, gradient, count, *slots):
         w = self.torch.nn.Parameter(self.tensor(weight).detach())
-        made = self.ops.optimizer(Params(optimizer=optimizer, learning_rate=rate, momentum=momentum), [w])
-        keys = ("momentum_buffer",) if optimizer == "sgd" else ("exp_avg", "exp_avg_sq")
-        made.state[w].update({key: self.tensor(slot).detach() for key, slot in zip(keys, slots, strict=True)})
-        made.state[w]["step"] = self.torch.tensor(float(count))
+        made = self.ops.optimizer(Params(optimizer=optimizer, learning_rate=rate, momentum=momentum), {"w": w})
+        names = ("momentum/w",) if optimizer == "sgd" else ("first_moment/w", "second_moment/w")
+        for name, slot in zip(names, slots, strict=True):
+            made.slots[name].copy_(self.tensor(slot).detach())
+        if optimizer == "adam":
+            made.slots["adam.count"].fill_(float(count))
         w.grad = self.tensor(gradient).detach()
         made.step()
-        return w.detach().numpy(), *(made.state[w][key].numpy() for key in keys)
+        return w.detach().numpy(), *(made.slots[name].numpy() for name in names)
 
     def network(self, images, labels, *weights):
         torch, ops, f = self.torch, self.ops, self.torch.nn.functional
         axes = {4: (3, 2, 0, 1), 2: (1, 0), 1: (0,)}
         w = [torch.nn.Parameter(self.tensor(array, axes[array.ndim]).detach()) for array in weights]
-        made = ops.optimizer(Params(learning_rate=RATE, momentum=MOMENTUM), w)
-        for one in w:
-            made.state[one]["momentum_buffer"] = torch.zeros_like(one)
+        made = ops.optimizer(Params(learning_rate=RATE, momentum=MOMENTUM), {str(i): one for i, one in enumerate(w)})
         for _ in range(STEPS):
             x = self.tensor(images, (0, 3, 1, 2)).detach()
             x = f.relu(ops.max_pool(ops.conv(x, w[0], w[1])))

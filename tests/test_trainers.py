@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, Run, run_sh
+from conftest import ROOT, Run, needs, run_sh
 
 from repro import checkpoint
 
@@ -224,3 +224,17 @@ def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> 
     assert fingerprint(run(framework, SHORT, fashion, "params.num_workers=1", workspace=tmp_path)) == fingerprint(
         run(framework, SHORT, fashion, workspace=tmp_path)
     )
+
+
+@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
+def test_pytorch_starts_without_its_compiler(workspace: Path, numerics: str) -> None:
+    """torch.optim's classes and torch.use_deterministic_algorithms import it, which takes as long as PyTorch itself."""
+    needs("pytorch")
+    code = (
+        "import sys; from repro.__main__ import main; assert main(sys.argv[1:]) == 0; "
+        "print(*sorted({'torch', 'torch._dynamo'} & set(sys.modules)))"
+    )
+    keys = (f"--workspace={workspace}", f"params.numerics={numerics}", "params.max_steps=1")
+    command = [str(ROOT / ".venv/pytorch/bin/python"), "-c", code, "pytorch", *keys]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "torch"

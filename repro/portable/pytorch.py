@@ -4,7 +4,7 @@ Images are [B, C, H, W] and kernels [O, I, h, w], as PyTorch has them; activatio
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -14,6 +14,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from mnist_pytorch_optimizers import Adam, Optimizer
+from repro import layout
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
@@ -229,52 +231,44 @@ def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # --- optimizers -----------------------------------------------------------------------------------------------------
 
 
-def optimizer(params: Params, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
     """SGD with momentum, or Adam; see reference.sgd and reference.adam."""
-    constants = {"lr": rules.as_float32(params.learning_rate), "momentum": rules.as_float32(params.momentum)}
-    return (_Adam if params.optimizer == "adam" else _Sgd)(weights, constants)
+    return {"sgd": _Sgd, "adam": _Adam}[params.optimizer](params, weights)
 
 
-class _Sgd(torch.optim.Optimizer):
-    @torch.no_grad()
-    def step(self) -> None:
-        for group in self.param_groups:
-            weights = group["params"]
-            momenta = [self.state[weight]["momentum_buffer"] for weight in weights]
-            gradient = _flat([weight.grad for weight in weights])
-            momentum = to_state(_flat(momenta).double().mul_(group["momentum"]).add_(gradient))
-            _unflatten(momentum, momenta)
-            _unflatten(to_state(_flat(weights) - group["lr"] * momentum.double()), weights)
+class _Sgd(Optimizer):
+    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
+        rate, decay = rules.as_float32(self.params.learning_rate), rules.as_float32(self.params.momentum)
+        (momenta,) = slots
+        momentum = to_state(_flat(momenta).double().mul_(decay).add_(_flat(gradients)))
+        _unflatten(momentum, momenta)
+        _unflatten(to_state(_flat(weights) - rate * momentum.double()), weights)
 
 
-class _Adam(torch.optim.Optimizer):
-    @torch.no_grad()
-    def step(self) -> None:
-        for group in self.param_groups:
-            weights = group["params"]
-            states = [self.state[weight] for weight in weights]
-            corrections = _tables(rules.adam_corrections, weights[0].device)
-            count = states[0]["step"].long().clamp(max=len(corrections[0]) - 1)
-            first_correction, second_correction = (table[count] for table in corrections)
-            firsts, seconds = ([state[key] for state in states] for key in ("exp_avg", "exp_avg_sq"))
-            g = _flat([weight.grad for weight in weights]).double()
-            first = to_state(rules.BETA1 * _flat(firsts).double() + (1 - rules.BETA1) * g)
-            square = to_state(g * g).double()
-            second = to_state(rules.BETA2 * _flat(seconds).double() + (1 - rules.BETA2) * square)
-            root = (second.double() * second_correction).sqrt()
-            step = to_state(first.double() * first_correction / (root + rules.EPSILON))
-            _unflatten(first, firsts)
-            _unflatten(second, seconds)
-            _unflatten(to_state(_flat(weights) - group["lr"] * step.double()), weights)
-            for state in states:
-                state["step"] += 1
+class _Adam(Adam):
+    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
+        rate, count = rules.as_float32(self.params.learning_rate), self.slots[layout.ADAM_COUNT]
+        corrections = _tables(rules.adam_corrections, count.device)
+        at = count.long().clamp(max=len(corrections[0]) - 1)
+        first_correction, second_correction = (table[at] for table in corrections)
+        count += 1
+        firsts, seconds = slots
+        g = _flat(gradients).double()
+        first = to_state(rules.BETA1 * _flat(firsts).double() + (1 - rules.BETA1) * g)
+        square = to_state(g * g).double()
+        second = to_state(rules.BETA2 * _flat(seconds).double() + (1 - rules.BETA2) * square)
+        root = (second.double() * second_correction).sqrt()
+        step = to_state(first.double() * first_correction / (root + rules.EPSILON))
+        _unflatten(first, firsts)
+        _unflatten(second, seconds)
+        _unflatten(to_state(_flat(weights) - rate * step.double()), weights)
 
 
-def _flat(tensors: list[Tensor]) -> Tensor:
+def _flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 
-def _unflatten(flat: Tensor, tensors: list[Tensor]) -> None:
+def _unflatten(flat: Tensor, tensors: Sequence[Tensor]) -> None:
     for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(part.view(tensor.shape))
 
