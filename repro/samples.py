@@ -86,9 +86,9 @@ class Sampler:
 
     def _run(self, framework: str, overrides: list[str]):
         """`./run.sh FRAMEWORK`: how it ended, and its experiment.json, times.json and metrics.jsonl if well."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         own, data = self.workspace / f"{config.NAME}.yaml", Path(self.config.output.data_path).resolve()
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             if own.exists():
                 shutil.copy(own, self.folder)
             done = run_sh(framework, self.folder, *self.overrides, *overrides, f"output.data_path={quoted(str(data))}")
