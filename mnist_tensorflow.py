@@ -3,6 +3,8 @@
 The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
 """
 
+from collections.abc import Iterator
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -144,6 +146,7 @@ class Trainer:
             weights = (w.value for w in self.network.trainable_weights)
             self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
+        self.in_parts = self.ops is Native and "CPU" in self.device
         self._compiled_step = tf.function(self._step, jit_compile=True)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
@@ -171,9 +174,12 @@ class Trainer:
 
     def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         self.ops.ranks = ranks
-        with tf.GradientTape() as tape:
-            loss = self.ops.mean_loss(self.network(images, keep), labels)
-        gradients = tape.gradient(loss, list(self.weights.values()))
+        found = []
+        for x, y, kept in self._parts(images, labels, keep):
+            with tf.GradientTape() as tape:
+                loss = self.ops.mean_loss(self.network(x, kept), y)
+            found.append((loss, tape.gradient(loss, list(self.weights.values()))))
+        loss, gradients = mean(found)
         if self.ops is Native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
@@ -188,16 +194,21 @@ class Trainer:
             )
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
-    @tf.function(reduce_retracing=True)
+    @tf.function
     def _inspect(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
-        self.network.ops = recorder = Recorder(self.ops)
+        forward, backward, weights = [], [], []
         try:
-            with tf.GradientTape() as tape:
-                loss = recorder.mean_loss(self.network(images, keep), labels)
+            for x, y, kept in self._parts(images, labels, keep):
+                self.network.ops = recorder = Recorder(self.ops)
+                with tf.GradientTape() as tape:
+                    loss = recorder.mean_loss(self.network(x, kept), y)
+                results, gradients = tape.gradient(loss, (recorder.seen, self.weights))
+                forward.append(recorder.seen)
+                backward.append({name: part for name, part in results.items() if part is not None})
+                weights.append(gradients)
         finally:
             self.network.ops = self.ops
-        results, gradients = tape.gradient(loss, (recorder.seen, self.weights))
-        return recorder.seen, {name: part for name, part in results.items() if part is not None}, gradients
+        return joined(forward), joined(backward, 1 / len(backward)), mean(weights)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -210,9 +221,9 @@ class Trainer:
         total = len(self.test_labels)
         return loss / total, correct, total
 
-    @tf.function(reduce_retracing=True)
+    @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        logits = self.network(images, None)
+        logits = tf.concat([self.network(x, None) for (x,) in self._parts(images)], 0)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -235,11 +246,20 @@ class Trainer:
             "device": "gpu" if gpu else "cpu",
             "device_name": details.get("device_name"),
             "multiprocessors": None,
-            "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+            "threads": tf.config.threading.get_inter_op_parallelism_threads(),
             "instruction_set": None,
             "cuda": build.get("cuda_version") if gpu else None,
             "cudnn": build.get("cudnn_version") if gpu else None,
         }
+
+    def _parts(self, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
+        """Arrays [B, ...] cut along the batch into equal parts, as many as there are threads, or fewer.
+
+        TensorFlow works on the parts side by side. Threads that share one operation wait for one another in each.
+        """
+        size, most = arrays[0].shape[0], self.params.threads if self.in_parts else 1
+        count = next(n for n in range(min(most, size), 0, -1) if size % n == 0)
+        return zip(*(tf.split(array, count) for array in arrays), strict=True)
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.device(self.device):
@@ -268,7 +288,8 @@ def set_determinism(params: Params) -> None:
     """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
     deterministic = params.numerics != "fast"
     tf.keras.utils.set_random_seed(params.seed % 2**32)
-    tf.config.threading.set_intra_op_parallelism_threads(params.threads)
+    # Where threads work on a part of the batch each, an operation has one of them; what XLA compiles shares them.
+    tf.config.threading.set_intra_op_parallelism_threads(params.threads if params.numerics == "portable" else 1)
     tf.config.threading.set_inter_op_parallelism_threads(params.threads)
     if deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -283,6 +304,22 @@ def choose_ops(params: Params):
 
     portable.self_check()
     return portable
+
+
+def mean(parts: list):
+    """The mean of equal structures of tensors.
+
+    Not by tf.add_n: TensorFlow joins it with the optimizer's sum and adds in an order that differs from run to run.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return tf.nest.map_structure(lambda *tensors: tf.reduce_mean(tf.stack(tensors), 0), *parts)
+
+
+def joined(parts: list[dict[str, tf.Tensor]], scale: float = 1.0) -> dict[str, tf.Tensor]:
+    """What was seen of each part of a batch -> of the batch: arrays side by side, times `scale`; of losses the mean."""
+    alike = {name: [part[name] for part in parts] for name in parts[0]}
+    return {name: tf.concat(seen, 0) * scale if seen[0].shape.rank else mean(seen) for name, seen in alike.items()}
 
 
 class WorkerLoader:

@@ -45,9 +45,6 @@ print(json.dumps({
 
 def switches(framework: str, numerics: str) -> dict[str, bool]:
     """In a fresh process with the environment that a run would have."""
-    python = ROOT / ".venv" / framework / "bin" / "python"
-    if not python.exists():
-        pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
     code = f"""
 import json, os
 from repro import environment
@@ -57,10 +54,18 @@ environment.apply({framework!r}, Config(params=params))
 import mnist_{framework}
 mnist_{framework}.set_determinism(params)
 {SWITCHES[framework]}"""
+    return json.loads(python(framework, code))
+
+
+def python(framework: str, code: str, *arguments: str) -> str:
+    """What this code prints under a framework's Python."""
+    interpreter = ROOT / ".venv" / framework / "bin" / "python"
+    if not interpreter.exists():
+        pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
-    command = [str(python), "-s", "-c", code]
+    command = [str(interpreter), "-s", "-c", code, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120, check=True)
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 @pytest.mark.parametrize("framework", SWITCHES)
@@ -81,6 +86,37 @@ def test_fast_switches_it_off(framework: str) -> None:
         "autotuning": True,
         "tf32": True,
     }
+
+
+REPEATED = """
+import sys
+import numpy as np
+from repro import config, environment, randomness
+from repro.config import Params
+from repro.data import Dataset
+from repro.fingerprint import fingerprint
+framework = sys.argv[1]
+params = Params(threads=4, device="cpu")
+environment.apply(framework, config.Config(params=params))
+trainer_of = __import__(f"mnist_{framework}").Trainer
+draw = np.random.default_rng(0)
+images = draw.integers(0, 256, (60_000, 28, 28)).astype(np.uint8)  # too many for the caches: threads then drift apart
+labels = draw.integers(0, 10, 60_000).astype(np.int32)
+trainer = trainer_of(params, Dataset("mnist", images, labels, images, labels, None, {}))
+batches = draw.integers(0, 60_000, (40, 32)).astype(np.int32)
+keep = draw.integers(0, 2, (40, 32, 70)).astype(np.uint8)
+found = set()
+for _ in range(10):
+    trainer.load_state(randomness.initial_state(0, "lenet", "sgd"))
+    losses = trainer.steps(batches, keep)
+    found.add(fingerprint(trainer.state() | {"losses": losses}))
+print(len(found))
+"""
+
+
+@pytest.mark.parametrize("framework", SWITCHES)
+def test_steps_give_the_same_bits_however_threads_interleave(framework: str) -> None:
+    assert python(framework, REPEATED, framework) == "1\n"
 
 
 def test_cublas_gets_its_workspace_only_where_determinism_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
