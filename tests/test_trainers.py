@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, Run, needs, run_sh
 
-from repro import checkpoint
+from repro import checkpoint, trace
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEPS = 100
@@ -137,6 +137,20 @@ def test_loss_curves_lie_on_one_another(framework: str, references) -> None:
     losses, others = references(framework).losses, references("pytorch").losses
     assert len(losses) == STEPS
     assert largest_difference(losses, others) < SAME_CURVE
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_a_step_computes_the_same_on_its_way(framework: str, run: Run, workspace: Path) -> None:
+    seen = {}
+    for one in ("pytorch", framework):
+        needs(one)
+        keys = ("params.max_steps=1", "params.trace_steps=1", "params.trace_operations=true", "params.threads=3")
+        fingerprint(run(one, *keys))
+        (folder,) = (workspace / "outputs" / one).iterdir()
+        seen[one] = trace.operations(folder, trace.read(folder), 1)
+    assert sum(name.startswith("gradient of") for name in seen["pytorch"]) == 15
+    for name, array in seen["pytorch"].items():
+        np.testing.assert_allclose(seen[framework][name], array, rtol=1e-3, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
