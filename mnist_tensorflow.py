@@ -3,14 +3,13 @@
 The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
 """
 
-from collections.abc import Iterator
-
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers
 
 from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
+from mnist_tensorflow_parts import cut, joined, mean
 from mnist_tensorflow_ranks import join
 from repro import layout
 from repro.config import Params
@@ -146,7 +145,7 @@ class Trainer:
             weights = (w.value for w in self.network.trainable_weights)
             self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
-        self.in_parts = self.ops is Native and "CPU" in self.device
+        self.parts = params.threads if self.ops is Native and "CPU" in self.device else 1
         self._compiled_step = tf.function(self._step, jit_compile=True)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
@@ -175,7 +174,7 @@ class Trainer:
     def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         self.ops.ranks = ranks
         found = []
-        for x, y, kept in self._parts(images, labels, keep):
+        for x, y, kept in cut(self.parts, images, labels, keep):
             with tf.GradientTape() as tape:
                 loss = self.ops.mean_loss(self.network(x, kept), y)
             found.append((loss, tape.gradient(loss, list(self.weights.values()))))
@@ -198,7 +197,7 @@ class Trainer:
     def _inspect(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         forward, backward, weights = [], [], []
         try:
-            for x, y, kept in self._parts(images, labels, keep):
+            for x, y, kept in cut(self.parts, images, labels, keep):
                 self.network.ops = recorder = Recorder(self.ops)
                 with tf.GradientTape() as tape:
                     loss = recorder.mean_loss(self.network(x, kept), y)
@@ -223,7 +222,7 @@ class Trainer:
 
     @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        logits = tf.concat([self.network(x, None) for (x,) in self._parts(images)], 0)
+        logits = tf.concat([self.network(x, None) for (x,) in cut(self.parts, images)], 0)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -251,15 +250,6 @@ class Trainer:
             "cuda": build.get("cuda_version") if gpu else None,
             "cudnn": build.get("cudnn_version") if gpu else None,
         }
-
-    def _parts(self, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
-        """Arrays [B, ...] cut along the batch into equal parts, as many as there are threads, or fewer.
-
-        TensorFlow works on the parts side by side. Threads that share one operation wait for one another in each.
-        """
-        size, most = arrays[0].shape[0], self.params.threads if self.in_parts else 1
-        count = next(n for n in range(min(most, size), 0, -1) if size % n == 0)
-        return zip(*(tf.split(array, count) for array in arrays), strict=True)
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.device(self.device):
@@ -304,22 +294,6 @@ def choose_ops(params: Params):
 
     portable.self_check()
     return portable
-
-
-def mean(parts: list):
-    """The mean of equal structures of tensors.
-
-    Not by tf.add_n: TensorFlow joins it with the optimizer's sum and adds in an order that differs from run to run.
-    """
-    if len(parts) == 1:
-        return parts[0]
-    return tf.nest.map_structure(lambda *tensors: tf.reduce_mean(tf.stack(tensors), 0), *parts)
-
-
-def joined(parts: list[dict[str, tf.Tensor]], scale: float = 1.0) -> dict[str, tf.Tensor]:
-    """What was seen of each part of a batch -> of the batch: arrays side by side, times `scale`; of losses the mean."""
-    alike = {name: [part[name] for part in parts] for name in parts[0]}
-    return {name: tf.concat(seen, 0) * scale if seen[0].shape.rank else mean(seen) for name, seen in alike.items()}
 
 
 class WorkerLoader:
