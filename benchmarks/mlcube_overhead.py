@@ -41,7 +41,7 @@ def main(workspace: Path, rounds: int) -> None:
     }  # fmt: skip
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as settings:
-        environment = callers_environment() | {"MLCUBE_SYSTEM_SETTINGS": f"{settings}/mlcube.yaml"}
+        environment = callers_environment(Path(settings)) | {"MLCUBE_SYSTEM_SETTINGS": f"{settings}/mlcube.yaml"}
         for number in range(rounds + 1):
             for name in list(commands)[:: 1 if number % 2 else -1]:
                 lasted = seconds(commands[name], environment)

@@ -1,10 +1,11 @@
 """The environment variables that a framework reads when it is loaded: what gets in, and what was shut out.
 
 run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is
-set here, from the configuration alone, before the framework is imported.
+set here, from the configuration alone, before the framework is imported; and where JAX keeps its compiled programs.
 """
 
 import os
+from pathlib import Path
 
 from repro.config import Config, Params
 from repro.seeds import CUBLAS_WORKSPACE, XLA_FLAGS
@@ -19,6 +20,8 @@ DECIDING = ("XLA_", "TF_", "MKL_", "ONEDNN_", "DNNL_", "OMP_", "GOMP_", "KMP_", 
 def apply(task: str, config: Config) -> None:
     """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
     flags = FLAGS[task](config.params)
+    if task == "jax":
+        flags |= _compiled()
     for name, value in config.environment.items():
         flags[name] = f"{flags[name]} {value}" if name == "XLA_FLAGS" and name in flags else value
     os.environ.update(flags)
@@ -60,6 +63,26 @@ def _jax(params: Params) -> dict[str, str]:
     if params.numerics != "fast":
         flags["XLA_FLAGS"] = XLA_FLAGS
     return flags
+
+
+def _compiled() -> dict[str, str]:
+    """Has JAX keep what XLA compiled, in the user's own cache, for the next run; nothing where that cannot be written.
+
+    A program is found again only by the same code, versions, flags and instructions of the CPU, and only if whole:
+    https://docs.jax.dev/en/latest/persistent_compilation_cache.html
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repro" / "jax"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return {}
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",  # on a GPU: which kernel was fastest, once
+    }
 
 
 FLAGS = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax}

@@ -42,7 +42,8 @@ REASONS = (
     ("sha256.data.*", "other data"),
     ("sha256.*", "other batches or initial weights"),
 )
-UNRELATED = ("sha256.final_weights", "environment.PYTHONPATH", "environment.PYTHONNOUSERSITE", "source.dirty")
+UNRELATED = ("sha256.final_weights", "environment.PYTHONPATH", "environment.PYTHONNOUSERSITE",
+             "environment.JAX_COMPILATION_CACHE_DIR", "source.dirty")  # fmt: skip
 
 
 @dataclass(frozen=True)

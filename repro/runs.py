@@ -159,7 +159,7 @@ class _Call:
         self.commands.append(self.anywhere(" ".join([*words, shlex.join(command)])))
         elsewhere = "/" if self.plan.environment else None
         return subprocess.Popen(
-            command, env=callers_environment() | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
+            command, env=callers_environment(self.workspace) | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -191,9 +191,8 @@ class _Call:
 def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
     """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end, in an environment as a user's."""
     command = [str(ROOT / "run.sh"), task, f"--workspace={workspace}", *overrides]
-    return subprocess.run(
-        command, env=callers_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    own = callers_environment(workspace)
+    return subprocess.run(command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
 def said_of(failed: subprocess.CompletedProcess[str]) -> str:
@@ -208,9 +207,10 @@ def _said(stderr: str, code: int) -> str:
     return (said or died or lines or [f"it ended with {code}"])[-1][:300]
 
 
-def callers_environment() -> dict[str, str]:
-    """This process's environment, without what run.sh has set in it."""
-    return {name: value for name, value in os.environ.items() if name not in SET_BY_RUN_SH}
+def callers_environment(workspace: Path) -> dict[str, str]:
+    """This process's environment, without what run.sh has set in it, and without programs that other runs compiled."""
+    kept = {name: value for name, value in os.environ.items() if name not in SET_BY_RUN_SH}
+    return kept | {"XDG_CACHE_HOME": str(workspace / "cache")}
 
 
 def quoted(value: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from repro.errors import ReproError
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores
+CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
 
 
 class Run(Protocol):

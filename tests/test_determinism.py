@@ -127,12 +127,23 @@ def test_cublas_gets_its_workspace_only_where_determinism_needs_it(monkeypatch: 
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
 
 
-def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "environ", {})
+def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": str(tmp_path)})
     environment.apply("jax", Config(environment={"XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "TF_X": "1"}))
     assert os.environ["XLA_FLAGS"].startswith("--xla_gpu_deterministic_ops=true")
     assert os.environ["XLA_FLAGS"].endswith(" --xla_cpu_max_isa=AVX2")
     assert os.environ["TF_X"] == "1"
+
+
+def test_without_a_cache_nothing_compiled_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "repro").touch()
+    monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": str(tmp_path)})
+    environment.apply("jax", Config())
+    assert not [name for name in os.environ if "CACHE_DIR" in name]
+    (tmp_path / "repro").unlink()
+    environment.apply("jax", Config())
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "repro" / "jax")
+    assert (tmp_path / "repro" / "jax").stat().st_mode & 0o777 == 0o700  # it holds programs, which get run
 
 
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")

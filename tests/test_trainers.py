@@ -241,6 +241,24 @@ def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("numerics", ["deterministic", "portable"])
+def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) -> None:
+    """With the bits of a program that was just compiled; one that is damaged is compiled anew."""
+    keys = (SHORT, f"params.numerics={numerics}")
+    folder = workspace / "repro" / "jax"
+    env: dict[str, str | None] = {"XDG_CACHE_HOME": str(workspace)}
+    compiled = run("jax", *keys, env=env)
+    files = {path: path.read_bytes() for path in folder.iterdir()}
+    assert {path.name.split("-")[0] for path in files} == {"jit__run", "jit__evaluate"}
+    found = run("jax", *keys, env=env)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == files
+    for path, content in files.items():
+        path.write_bytes(content[:-1])
+    anew = run("jax", *keys, env=env)
+    assert fingerprint(found) == fingerprint(anew) == fingerprint(compiled)
+    assert [done.stderr.count("truncated stream") for done in (compiled, found, anew)] == [0, 0, 2]
+
+
+@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
 def test_pytorch_starts_without_its_compiler(workspace: Path, numerics: str) -> None:
     """torch.optim's classes and torch.use_deterministic_algorithms import it, which takes as long as PyTorch itself."""
     needs("pytorch")
