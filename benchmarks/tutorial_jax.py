@@ -13,7 +13,7 @@ from flax import linen as nn
 from flax.training.train_state import TrainState
 from jax import numpy as jnp
 
-from benchmarks.tutorial import LEARNING_RATE, MOMENTUM, SEED, Tutorial, begin
+from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, Baseline, begin
 from repro.data import MEAN, STD
 
 
@@ -51,18 +51,18 @@ class Pairs:
         return self.images[index], self.labels[index]
 
 
-def loader(tutorial: Tutorial) -> grain.DataLoader:
+def loader(baseline: Baseline) -> grain.DataLoader:
     """Of all epochs, one after the other: its workers import JAX, so they are started only once."""
     flags.FLAGS.mark_as_parsed()  # Grain reads its options from the command line, or from nowhere
-    data = tutorial.dataset
+    data = baseline.dataset
     sampler = grain.IndexSampler(
-        len(data.train_labels), shuffle=True, seed=SEED, num_epochs=tutorial.epochs, shard_options=grain.NoSharding()
+        len(data.train_labels), shuffle=True, seed=SEED, num_epochs=baseline.epochs, shard_options=grain.NoSharding()
     )
     return grain.DataLoader(
         data_source=Pairs(data.train_images, data.train_labels),
         sampler=sampler,
-        operations=[Normalize(), grain.Batch(tutorial.batch_size)],
-        worker_count=tutorial.workers,
+        operations=[Normalize(), grain.Batch(baseline.batch_size)],
+        worker_count=baseline.workers,
     )
 
 
@@ -82,25 +82,25 @@ def train_step(state: TrainState, images, labels, key):
 
 
 def main() -> None:
-    tutorial = begin()
+    baseline = begin()
     key, first = jax.random.split(jax.random.key(SEED))
     net = Net()
     params = net.init(first, jnp.ones([1, 28, 28, 1]))["params"]
     state = TrainState.create(apply_fn=net.apply, params=params, tx=optax.sgd(LEARNING_RATE, MOMENTUM))
-    batches = iter(loader(tutorial))
-    for _ in range(tutorial.epochs):
+    batches = iter(loader(baseline))
+    for _ in range(baseline.epochs):
         metrics = []
-        for images, labels in tutorial.timed(batches):
+        for images, labels in baseline.timed(batches):
             key, dropout_key = jax.random.split(key)
             state, step_metrics = train_step(state, images, labels, dropout_key)
             metrics.append(step_metrics)
         jax.device_get(metrics)
     weights = [np.asarray(weight) for weight in jax.tree.leaves(state.params)]
-    tutorial.finish(jax.__version__, weights, accuracy(state, tutorial) if tutorial.whole else None)
+    baseline.finish(jax.__version__, weights, accuracy(state, baseline) if baseline.whole else None)
 
 
-def accuracy(state: TrainState, tutorial: Tutorial) -> float:
-    data = tutorial.dataset
+def accuracy(state: TrainState, baseline: Baseline) -> float:
+    data = baseline.dataset
     images = (data.test_images[..., None].astype(np.float32) / 255 - MEAN) / STD
     logits = jax.jit(state.apply_fn)({"params": state.params}, images)
     return float((np.argmax(logits, -1) == data.test_labels).mean())

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torchvision import datasets, transforms
 
-from benchmarks.tutorial import LEARNING_RATE, MOMENTUM, SEED, Tutorial, begin
+from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, Baseline, begin
 
 
 class Net(nn.Module):
@@ -34,13 +34,13 @@ def seed_worker(_: int) -> None:
     random.seed(seed)
 
 
-def loader(tutorial: Tutorial, train: bool) -> torch.utils.data.DataLoader:
+def loader(baseline: Baseline, train: bool) -> torch.utils.data.DataLoader:
     pipeline = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.1307,), (0.3081,))])
     return torch.utils.data.DataLoader(
-        datasets.MNIST(str(tutorial.dataset.folder), train=train, transform=pipeline),
-        batch_size=tutorial.batch_size if train else 64,
+        datasets.MNIST(str(baseline.dataset.folder), train=train, transform=pipeline),
+        batch_size=baseline.batch_size if train else 64,
         shuffle=train,
-        num_workers=tutorial.workers,
+        num_workers=baseline.workers,
         worker_init_fn=seed_worker,
         generator=torch.Generator().manual_seed(SEED),
     )
@@ -54,22 +54,22 @@ def accuracy(network: nn.Module, batches: torch.utils.data.DataLoader) -> float:
 
 
 def main() -> None:
-    tutorial = begin()
+    baseline = begin()
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
     network = Net()
     optimizer = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
-    train_loader = loader(tutorial, train=True)
-    for _ in range(tutorial.epochs):
+    train_loader = loader(baseline, train=True)
+    for _ in range(baseline.epochs):
         network.train()
-        for images, labels in tutorial.timed(iter(train_loader)):
+        for images, labels in baseline.timed(iter(train_loader)):
             optimizer.zero_grad()
             loss = functional.nll_loss(network(images), labels)
             loss.backward()
             optimizer.step()
     weights = [weight.detach().numpy() for weight in network.parameters()]
-    reached = accuracy(network, loader(tutorial, train=False)) if tutorial.whole else None
-    tutorial.finish(torch.__version__, weights, reached)
+    reached = accuracy(network, loader(baseline, train=False)) if baseline.whole else None
+    baseline.finish(torch.__version__, weights, reached)
 
 
 if __name__ == "__main__":

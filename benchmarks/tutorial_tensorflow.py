@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from benchmarks.tutorial import LEARNING_RATE, MOMENTUM, SEED, Tutorial, begin
+from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, Baseline, begin
 
 
 def network() -> keras.Model:
@@ -32,7 +32,7 @@ def dataset(images: np.ndarray, labels: np.ndarray) -> tf.data.Dataset:
 
 
 def main() -> None:
-    tutorial = begin()
+    baseline = begin()
     keras.utils.set_random_seed(SEED)
     tf.config.threading.set_intra_op_parallelism_threads(1)  # as the tutorial does
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -52,21 +52,21 @@ def main() -> None:
         train_loss(loss)
         train_accuracy(labels, logits)
 
-    data = tutorial.dataset
+    data = baseline.dataset
     train_data = dataset(data.train_images, data.train_labels).prefetch(tf.data.AUTOTUNE)
-    for epoch in range(1, tutorial.epochs + 1):
+    for epoch in range(1, baseline.epochs + 1):
         train_loss.reset_state()
         train_accuracy.reset_state()
-        shuffled = train_data.shuffle(len(data.train_labels), seed=SEED + epoch).batch(tutorial.batch_size)
-        for images, labels in tutorial.timed(iter(shuffled)):
+        shuffled = train_data.shuffle(len(data.train_labels), seed=SEED + epoch).batch(baseline.batch_size)
+        for images, labels in baseline.timed(iter(shuffled)):
             train_step(images, labels)
     weights = [np.asarray(weight) for weight in model.trainable_variables]
-    tutorial.finish(tf.__version__, weights, accuracy(model, tutorial) if tutorial.whole else None)
+    baseline.finish(tf.__version__, weights, accuracy(model, baseline) if baseline.whole else None)
 
 
-def accuracy(model: keras.Model, tutorial: Tutorial) -> float:
+def accuracy(model: keras.Model, baseline: Baseline) -> float:
     reached = keras.metrics.SparseCategoricalAccuracy()
-    for images, labels in dataset(tutorial.dataset.test_images, tutorial.dataset.test_labels).batch(32):
+    for images, labels in dataset(baseline.dataset.test_images, baseline.dataset.test_labels).batch(32):
         reached(labels, model(images, training=False))
     return float(reached.result())
 

@@ -22,7 +22,7 @@ LISTS = {
     "verify": ("questions", "frameworks", "numerics"),
     "benchmark": ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples"),
 }
-VALUES = {"benchmark": ("tutorial", "target", "epochs", "rounds", "minutes", "against")}
+VALUES = {"benchmark": ("tutorial", "tuned", "target", "epochs", "rounds", "minutes", "against")}
 
 
 def main(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ import psutil
 from rich.progress import Progress, TaskID
 
 from repro import experiment, floor, speed, speed_tables
-from repro.cells import REPEAT_BITS, TUTORIAL, Cell, cells, in_round
+from repro.cells import BASELINES, REPEAT_BITS, Cell, cells, in_round
 from repro.config import TRAIN_SAMPLES, Config
 from repro.console import progress
 from repro.energy import Monitor
@@ -138,7 +138,7 @@ class Benchmark:
     def _to_target(self) -> None:
         """How long each framework takes to the target, in its first cell that repeats its bits, for n_epochs."""
         for framework in dict.fromkeys(cell.framework for cell in self.cells):
-            own = [cell for cell in self.cells if cell.framework == framework and cell.numerics != TUTORIAL]
+            own = [cell for cell in self.cells if cell.framework == framework and cell.numerics not in BASELINES]
             cell = next((cell for cell in own if cell.numerics in REPEAT_BITS), own[0])
             found = self.sampler.to_target(cell)
             self.targets[framework] = asdict(cell) | found

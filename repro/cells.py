@@ -7,8 +7,9 @@ from itertools import product
 from repro import layout
 from repro.config import TRAIN_SAMPLES, Config
 
-TUTORIAL = "tutorial"  # stands where a cell's numerics would
-TUTORIAL_STEPS = 150  # of each of its two epochs, which are cut short there
+# The loops that the trainers are compared with, which stand where a cell's numerics would; and the steps after which
+# each of their two epochs is cut short.
+BASELINES = {"tutorial": 150, "tuned": 900}
 REPEAT_BITS = ("deterministic", "portable")  # numerics in which all samples must end with one fingerprint
 GPU_EPOCHS = 10  # a GPU is timed over so many times as much, because it takes as much less time
 
@@ -42,17 +43,17 @@ def cells(config: Config, devices: list[str]) -> list[Cell]:
             images = int(wanted.epochs * samples) * (GPU_EPOCHS if device == "gpu" else 1)
             steps = steps_for(config.params.model, batch_size, samples, images)
             found.append(Cell(framework, numerics, device, batch_size, threads, samples, steps))
-        if has_tutorial(config, device, threads, samples):
-            steps = 2 * min(TUTORIAL_STEPS, math.ceil(samples / batch_size))
-            found.append(Cell(framework, TUTORIAL, device, batch_size, threads, samples, steps))
+        for baseline in baselines(config, device, threads, samples):
+            steps = 2 * min(BASELINES[baseline], math.ceil(samples / batch_size))
+            found.append(Cell(framework, baseline, device, batch_size, threads, samples, steps))
     return found
 
 
-def has_tutorial(config: Config, device: str, threads: int, samples: int) -> bool:
-    """Whether the tutorial's loop belongs beside these: it knows one network, one data set, and of threads nothing."""
+def baselines(config: Config, device: str, threads: int, samples: int) -> list[str]:
+    """Those that belong beside these: they know one network and one data set, and the tutorial's nothing of threads."""
     same = (config.params.model, config.params.optimizer, config.data.dataset) == ("lenet", "sgd", "mnist")
     first = (device, threads, samples) == ("cpu", config.benchmark.threads[0], TRAIN_SAMPLES)
-    return config.benchmark.tutorial and same and first
+    return [name for name in BASELINES if same and first and getattr(config.benchmark, name)]
 
 
 def steps_for(model: str, batch_size: int, samples: int, images: int) -> int:

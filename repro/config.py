@@ -123,6 +123,7 @@ class Benchmark:
     threads: list[int] = field(default_factory=lambda: [II("params.threads")])
     train_samples: list[int] = field(default_factory=lambda: [II("data.train_samples")])
     tutorial: bool = True
+    tuned: bool = False
     target: float | None = 0.98
     epochs: float = 0.5
     rounds: int = 10

@@ -1,4 +1,4 @@
-"""Takes one sample of a benchmark: a fresh process of `./run.sh`, or of the tutorial's loop, that times itself."""
+"""Takes one sample of a benchmark: a fresh process of `./run.sh`, or of a baseline's loop, that times itself."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from repro import config, environment, times
-from repro.cells import TUTORIAL, TUTORIAL_STEPS, Cell
+from repro.cells import BASELINES, Cell
 from repro.config import Config
 from repro.energy import Monitor
 from repro.experiment import ROOT
@@ -34,7 +34,7 @@ class Sampler:
         """One sample, as benchmark.json holds it: its status, and what it measured where that is `done`."""
         started = time.monotonic()
         with monitor():
-            found = self._tutorial(cell) if cell.numerics == TUTORIAL else self._trainer(cell)
+            found = self._baseline(cell) if cell.numerics in BASELINES else self._trainer(cell)
         begin, end = found.pop("window", (0.0, 0.0))
         joules = monitor.between(started + begin, started + end)
         if found["status"] == DONE:
@@ -53,6 +53,7 @@ class Sampler:
         steady = times.steady(measured["calls"])
         per_image = sum(call["seconds"] for call in steady) / sum(call["images"] for call in steady)
         first, moments = measured["calls"][0], measured["moments"]
+        wanted = record["config"]["environment"]
         compiling = sum(
             call["seconds"] - call["images"] * per_image for call in measured["calls"] if call not in steady
         )
@@ -67,7 +68,7 @@ class Sampler:
             "peak_memory": measured["peak_memory"],
             "fingerprint": record["sha256"]["final_weights"],
             "version": record["framework"]["version"],
-            "compile_cache": {name: value for name, value in record["environment"].items() if "CACHE" in name},
+            "compile_cache": {name: value for name, value in wanted.items() if "CACHE" in name},
             "window": (steady[0]["end"] - steady[0]["seconds"], steady[-1]["end"]),
         }  # fmt: skip
 
@@ -101,19 +102,18 @@ class Sampler:
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _tutorial(self, cell: Cell) -> dict[str, Any]:
+    def _baseline(self, cell: Cell) -> dict[str, Any]:
         data = Path(self.config.output.data_path).resolve()
         done = self._python(
-            cell.framework, cell.threads, "-m", f"benchmarks.tutorial_{cell.framework}", str(data),
-            f"--batch-size={cell.batch_size}", f"--steps={TUTORIAL_STEPS}",
+            cell.framework, cell.threads, "-m", f"benchmarks.{cell.numerics}_{cell.framework}", str(data),
+            f"--batch-size={cell.batch_size}", f"--steps={BASELINES[cell.numerics]}", f"--threads={cell.threads}",
         )  # fmt: skip
         if done.returncode:
             return {"status": FAILED, "error": said_of(done)}
         measured = json.loads(done.stdout.splitlines()[-1])
         keys = ("seconds_per_epoch", "first_epoch", "peak_memory", "fingerprint", "version", "window")
-        return {"status": DONE, "startup": None, "first_step": measured["moments"]["stepped"], "compile_cache": {}} | {
-            key: measured[key] for key in keys
-        }
+        own = {"startup": None, "first_step": measured["moments"].get("stepped"), "compile_cache": {}}
+        return {"status": DONE} | own | {key: measured[key] for key in keys}
 
     def bare_import(self, framework: str) -> float | None:
         """Seconds that the framework's own `import` takes in a fresh process; None where it fails."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from repro import floor, intervals, sealed
-from repro.cells import REPEAT_BITS, TUTORIAL
+from repro.cells import REPEAT_BITS
 from repro.sealed import INTEGER, NONE, NUMBER, SHA256, TEXT, UTC, Kind
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ ROW = CELL | {
     "fingerprints": [SHA256], "agree": (NONE, bool), "to_target": (NONE, {"seconds": NUMBER, "measured": bool}),
 }  # fmt: skip
 RATIO = {
-    "kind": {"determinism", "portability", "tutorial"}, "framework": str, "device": str, "batch_size": int,
+    "kind": {"determinism", "portability", "tutorial", "tuned"}, "framework": str, "device": str, "batch_size": int,
     "threads": int, "train_samples": int, "n": int, "median": float, "interval": PAIR,
 }  # fmt: skip
 BENCHMARK = {
@@ -43,12 +43,14 @@ BENCHMARK = {
 RATIOS = {
     "determinism": ("deterministic", "fast"),
     "portability": ("portable", "deterministic"),
-    "tutorial": (TUTORIAL, "deterministic"),
+    "tutorial": ("tutorial", "deterministic"),
+    "tuned": ("tuned", "deterministic"),
 }
 TITLES = {
     "determinism": "Price of determinism: deterministic / fast",
     "portability": "Price of portability: portable / deterministic",
     "tutorial": "Tutorial's loop / deterministic",
+    "tuned": "Loop tuned by hand / deterministic",
 }
 
 
@@ -132,7 +134,7 @@ def _to_target(row: Json, content: Json) -> Json | None:
     measured run needed, at this row's speed. `seconds` is None where the run did not get there.
     """
     run = content["targets"].get(row["framework"])
-    same = run and run["status"] == "done" and row["numerics"] != TUTORIAL and row["startup"]
+    same = run and run["status"] == "done" and row["startup"]
     if not same or any(run[key] != row[key] for key in ("batch_size", "device", "threads", "train_samples")):
         return None
     reached = [epoch for epoch in run["epochs"] if epoch["test_accuracy"] >= content["settings"]["target"]]

@@ -1,17 +1,19 @@
-"""What the three re-creations of the tutorial's loop share: their options, how they are timed, what they print.
+"""What the loops that the trainers are compared with share: their options, how they are timed, what they print.
 
     .venv/pytorch/bin/python -m benchmarks.tutorial_pytorch workspace/data --batch-size=32
+    .venv/pytorch/bin/python -m benchmarks.tuned_pytorch workspace/data --batch-size=32
 
-trains whole epochs; the last line is JSON. Network, optimizer and data are those of mnist_*.py, so that the work is the
-same; the loop around them is the tutorial's.
+train whole epochs; the last line is JSON. Network, optimizer and data are those of mnist_*.py, so that the work is the
+same; the loop around them is the tutorial's, or one that was tuned by hand for nothing but speed.
 """
 
 import argparse
 import itertools
 import json
 import math
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,8 +28,8 @@ LEARNING_RATE, MOMENTUM, SEED = 0.01, 0.5, 0
 
 
 @dataclass
-class Tutorial:
-    """One run of the loop: its options and its stopwatch."""
+class Baseline:
+    """One run of a loop: its options and its stopwatch."""
 
     dataset: Dataset
     batch_size: int
@@ -35,6 +37,7 @@ class Tutorial:
     steps: int
     """Of an epoch; fewer than it has where it is cut short, to save time."""
     workers: int
+    threads: int
     times: Times = field(default_factory=Times)
     lasted: list[float] = field(default_factory=list)
     """Seconds of each epoch; of those that were cut short, what it would take at the speed after the first step."""
@@ -54,6 +57,17 @@ class Tutorial:
         self.window = (age() - rest, age())
         whole = math.ceil(len(self.dataset.train_labels) / self.batch_size)
         self.lasted.append(first + rest * (whole - 1) / (self.steps - 1))
+
+    def call(self, train: Callable[[np.ndarray], None]) -> None:
+        """Times train(batches), int32 [S, B], which trains on a whole epoch and waits for its end, for each epoch."""
+        steps = min(self.steps, len(self.dataset.train_labels) // self.batch_size)
+        for epoch in range(1, self.epochs + 1):
+            order = np.random.default_rng(SEED + epoch).permutation(len(self.dataset.train_labels)).astype(np.int32)
+            batches = order[: steps * self.batch_size].reshape(steps, self.batch_size)
+            started = age()
+            train(batches)
+            self.window = (started, age())
+            self.lasted.append((age() - started) * len(self.dataset.train_labels) / batches.size)
 
     def finish(self, version: str, weights: list[np.ndarray], accuracy: float | None) -> None:
         """Prints what was measured; the fingerprint is of the weights in the framework's own order and layout."""
@@ -81,13 +95,14 @@ class Tutorial:
         return self.steps * self.batch_size >= len(self.dataset.train_labels)
 
 
-def begin() -> Tutorial:
+def begin() -> Baseline:
     """Reads the options and the data. The framework has been imported by now."""
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path, help="the folder that holds MNIST/raw")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=2, help="at least 2: the first one is not counted")
-    parser.add_argument("--workers", type=int, default=4, help="of the loader; TensorFlow's has none")
+    parser.add_argument("--workers", type=int, default=4, help="of the tutorial's loader; TensorFlow's has none")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of tuned loops; JAX reads PJRT_NPROC")
     parser.add_argument("--steps", type=int, default=60_000, help="cut each epoch short after so many")
     given = parser.parse_args()
     if given.batch_size < 1 or given.epochs < 2 or given.steps < 2:
@@ -96,4 +111,6 @@ def begin() -> Tutorial:
     times.reached("imported")
     dataset = data.load(config.Data(), given.data)
     most = math.ceil(len(dataset.train_labels) / given.batch_size)
-    return Tutorial(dataset, given.batch_size, given.epochs, min(given.steps, most), given.workers, times)
+    return Baseline(
+        dataset, given.batch_size, given.epochs, min(given.steps, most), given.workers, given.threads, times
+    )  # fmt: skip
