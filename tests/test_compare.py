@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro import checkpoint, compare, layout, randomness
+from repro import checkpoint, compare, environment, layout, randomness
 from repro.checkpoint import Checkpoint, Record
 from repro.errors import ReproError, UsageError
 from repro.facts import causes
@@ -222,6 +222,10 @@ class TestCauses:
 
     def test_none(self) -> None:
         assert causes({"framework": {"threads": 2}}, {"framework": {"threads": 2}}) == []
+
+    def test_where_programs_are_kept_explains_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert causes({"environment": environment._compiled()}, {"environment": {}}) == []
 
 
 class TestUlps:
