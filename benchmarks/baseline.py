@@ -35,17 +35,17 @@ class Baseline:
     batch_size: int
     epochs: int
     steps: int
-    """Of an epoch; fewer than it has where it is cut short, to save time."""
+    """Of an epoch, at most; fewer than it has where it is cut short, to save time."""
     workers: int
     threads: int
     times: Times = field(default_factory=Times)
     lasted: list[float] = field(default_factory=list)
-    """Seconds of each epoch; of those that were cut short, what it would take at the speed after the first step."""
+    """Seconds of each epoch; of those that were cut short, what a whole one would take."""
     window: tuple[float, float] = (0.0, 0.0)
-    """When the last epoch began and ended, in seconds since the process was started, its first step apart."""
+    """When the last epoch began and ended, in seconds since the process was started."""
 
     def timed(self, batches: Iterator) -> Iterator:
-        """The batches of an epoch, timed from where the first one is asked for."""
+        """The batches of an epoch, timed from where the first is asked for; steps left out count as all but it."""
         started = time.perf_counter()
         first = 0.0
         for step, batch in enumerate(itertools.islice(batches, self.steps)):
@@ -59,7 +59,7 @@ class Baseline:
         self.lasted.append(first + rest * (whole - 1) / (self.steps - 1))
 
     def call(self, train: Callable[[np.ndarray], None]) -> None:
-        """Times train(batches), int32 [S, B], which trains on a whole epoch and waits for its end, for each epoch."""
+        """Times train(batches), int32 [S, B], which trains on an epoch's whole batches and waits, for each epoch."""
         steps = min(self.steps, len(self.dataset.train_labels) // self.batch_size)
         for epoch in range(1, self.epochs + 1):
             order = np.random.default_rng(SEED + epoch).permutation(len(self.dataset.train_labels)).astype(np.int32)

@@ -158,8 +158,9 @@ class _Call:
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         self.commands.append(self.anywhere(" ".join([*words, shlex.join(command)])))
         elsewhere = "/" if self.plan.environment else None
+        callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
         return subprocess.Popen(
-            command, env=callers_environment(self.workspace) | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
+            command, env=callers | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -191,7 +192,7 @@ class _Call:
 def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
     """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end, in an environment as a user's."""
     command = [str(ROOT / "run.sh"), task, f"--workspace={workspace}", *overrides]
-    own = callers_environment(workspace)
+    own = callers_environment(workspace / "cache")
     return subprocess.run(command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
@@ -207,10 +208,13 @@ def _said(stderr: str, code: int) -> str:
     return (said or died or lines or [f"it ended with {code}"])[-1][:300]
 
 
-def callers_environment(workspace: Path) -> dict[str, str]:
-    """This process's environment, without what run.sh has set in it, and without programs that other runs compiled."""
+def callers_environment(cache: Path) -> dict[str, str]:
+    """This process's environment, without what run.sh has set in it, and with a cache of its own.
+
+    An empty one holds no program that another run compiled.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in SET_BY_RUN_SH}
-    return kept | {"XDG_CACHE_HOME": str(workspace / "cache")}
+    return kept | {"XDG_CACHE_HOME": str(cache)}
 
 
 def quoted(value: str) -> str:
