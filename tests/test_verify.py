@@ -68,6 +68,9 @@ def test_answers(run: Run, workspace: Path) -> None:
     )
     assert all(found[name]["kept"] is True for name in (*same, *differ))
     assert found["seed"]["difference"]["step"] == 0  # the initial weights are another seed's
+    (results,) = workspace.glob("verify/*/results.json")
+    for cache in ("DIR/cache1/", "DIR/cache2/"):  # the process that goes on after a kill compiles anew, too
+        assert f'"JAX_COMPILATION_CACHE_DIR": "{cache}repro/jax"' in results.read_text()
     if not Path("/proc/driver/nvidia").exists():
         assert (found["restart_gpu"]["answer"], found["restart_gpu"]["kept"]) == ("not asked", None)
         assert found["restart_gpu"]["reason"] == "no NVIDIA GPU"
