@@ -16,6 +16,9 @@ from repro.speed_tables import measured
 Json = dict[str, Any]
 
 SLOWER, FASTER, EQUAL, INCOMPARABLE = "slower", "faster", "no difference beyond the noise", "incomparable"
+DRIFT = (
+    "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"
+)
 STYLES = {SLOWER: "bold red", FASTER: "green", EQUAL: "default", INCOMPARABLE: "dim"}
 MACHINE = ("cpu", "gpu", "platform")
 SETTINGS = ("model", "optimizer", "dataset")
@@ -29,7 +32,7 @@ class Verdict:
     verdict: str
     ratio: Json | None
     why: str
-    """Why it is incomparable; else whether the bits are those of before, where that can be told."""
+    """Why it is incomparable; else whether the bits are those of before, where that can be told, and the code."""
 
 
 def compare(old: Json, new: Json) -> list[Verdict]:
@@ -44,7 +47,10 @@ def compare(old: Json, new: Json) -> list[Verdict]:
             found.append(Verdict(cell, INCOMPARABLE, None, why))
             continue
         ratio = intervals.ratio_of_medians(times[1][cell], times[0][cell])
-        found.append(Verdict(cell, _verdict(ratio), ratio, _bits(ours[cell], theirs[cell])))
+        verdict, said = _verdict(ratio), [_bits(ours[cell], theirs[cell])]
+        if verdict != EQUAL and _same_code(old, new):
+            said.append("the same commit: the machine or its settings changed")
+        found.append(Verdict(cell, verdict, ratio, ", ".join(filter(None, said))))
     return found
 
 
@@ -69,6 +75,11 @@ def _other_ground(old: Json, new: Json) -> str | None:
             if old[part].get(key) != new[part].get(key):
                 return f"another {part}: {key} {_brief(old[part].get(key))} and {_brief(new[part].get(key))}"
     return None
+
+
+def _same_code(old: Json, new: Json) -> bool:
+    sources = [content["source"] for content in (old, new)]
+    return sources[0]["commit"] == sources[1]["commit"] is not None and not any(one["dirty"] for one in sources)
 
 
 def _obstacle(old: Json | None, new: Json | None) -> str | None:
@@ -109,3 +120,5 @@ def show(verdicts: list[Verdict], console: Console) -> None:
     console.print(table)
     counts = [f"{sum(one.verdict == verdict for one in verdicts)} {verdict}" for verdict in STYLES]
     console.print(Text(", ".join(counts)))
+    if any(one.verdict in (SLOWER, FASTER) for one in verdicts):
+        console.print(Text(DRIFT, "dim"))

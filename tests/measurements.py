@@ -22,6 +22,7 @@ def benchmark(
     slower: dict[str, float] | None = None,
     model: str = "Imaginary 9000",
     fingerprints: dict[tuple[str, int], str] | None = None,
+    commit: str = "abc",
 ) -> Json:
     """What `benchmark` found.
 
@@ -49,7 +50,7 @@ def benchmark(
     return speed.concluded({
         "created": "2026-11-21T15:00:00+00:00", "seconds": 512.5, "interrupted": False, "others_busy": 0.05,
         "machine": {"cpu": cpu, "gpu": [], "platform": "Linux-6.1.0-x86_64-with-glibc2.36", "name": None},
-        "source": {"commit": "abc", "dirty": False},
+        "source": {"commit": commit, "dirty": False},
         "settings": {"model": "lenet", "optimizer": "sgd", "dataset": "mnist", "target": 0.98, "epochs": 0.5,
                      "overrides": []},
         "energy": {"cpu": "not measured: this machine shows no RAPL counters in /sys/class/powercap"},

@@ -159,13 +159,20 @@ def verdicts(old: Json, new: Json) -> dict[str, against.Verdict]:
 
 def test_slower_faster_and_within_the_noise():
     fast, portable = "jax/fast/cpu/32/2/60000", "jax/portable/cpu/32/2/60000"
-    found = verdicts(benchmark(), benchmark(slower={CELL: 1.2, fast: 0.8, portable: 1.01}))
+    found = verdicts(benchmark(), benchmark(slower={CELL: 1.2, fast: 0.8, portable: 1.01}, commit="def"))
     assert (found[CELL].verdict, found[fast].verdict) == (against.SLOWER, against.FASTER)
     assert (found[portable].verdict, found["pytorch/fast/cpu/32/2/60000"].verdict) == (against.EQUAL, against.EQUAL)
     ratio = found[CELL].ratio
     assert ratio is not None and ratio["median"] == pytest.approx(1.2)
     assert ratio["interval"][0] > 1
     assert found[CELL].why == "the same bits"
+
+
+def test_of_the_same_code_the_machine_is_slower():
+    found = verdicts(benchmark(), benchmark(slower={CELL: 1.2}))
+    assert found[CELL].verdict == against.SLOWER
+    assert found[CELL].why == "the same bits, the same commit: the machine or its settings changed"
+    assert found["jax/portable/cpu/32/2/60000"].why == "the same bits"
 
 
 def test_other_bits_are_said_beside_a_better_time():
@@ -189,11 +196,15 @@ def test_what_cannot_be_compared():
 
 def test_the_verdicts_in_the_terminal():
     console = Console(file=io.StringIO(), width=150)
-    against.show(against.compare(benchmark(), benchmark(slower={CELL: 1.2})), console)
+    against.show(against.compare(benchmark(), benchmark(slower={CELL: 1.2}, commit="def")), console)
     assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().splitlines()
-    assert lines[-1] == "1 slower, 0 faster, 11 no difference beyond the noise, 0 incomparable"
-    assert CELL in lines[-3] and "1.20 [" in lines[-3] and "slower" in lines[-3]
+    *_, slowest, _, counts, advice = console.file.getvalue().splitlines()
+    assert CELL in slowest and "1.20 [" in slowest and "slower" in slowest
+    assert counts == "1 slower, 0 faster, 11 no difference beyond the noise, 0 incomparable"
+    assert advice == against.DRIFT
+    console = Console(file=io.StringIO(), width=150)
+    against.show(against.compare(benchmark(), benchmark()), console)
+    assert isinstance(console.file, io.StringIO) and against.DRIFT not in console.file.getvalue()
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
