@@ -16,6 +16,7 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from mnist_jax_layers import Layer, Optax, conv
+from mnist_jax_parts import joined, mean, part_of
 from mnist_jax_ranks import join, run
 from repro import layout
 from repro.config import Params
@@ -161,10 +162,11 @@ class Trainer:
     def _step(self, ranks, weights, slots, images, labels, keep):
         self.ops.ranks = ranks
 
-        def mean_loss(weights):
+        def mean_loss(weights, images, labels, keep):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
-        loss, gradients = jax.value_and_grad(mean_loss)(weights)
+        find = mean(jax.value_and_grad(mean_loss), *self._parts(images))
+        loss, gradients = find(weights, images, labels, keep)
         if self.ops is Native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         return *self.optimizer.update(weights, slots, gradients), loss
@@ -173,29 +175,27 @@ class Trainer:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
         found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
-        forward, backward, gradients = ({name: np.array(result) for name, result in part.items()} for part in found)
-        return in_order(
-            {name: from_batch(result) for name, result in forward.items()},
-            {name: from_batch(result) for name, result in backward.items()},
-            gradients,
-        )
+        return in_order(*({name: np.array(result) for name, result in part.items()} for part in found))
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
-        def mean_loss(weights, taps):
+        def mean_loss(weights, taps, images, labels, keep):
             recorder = Recorder(self.ops, taps)
             network = NETWORKS[self.params.model](recorder)
             logits = network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
             return recorder.mean_loss(logits, labels), recorder.seen
 
-        _, shapes = jax.eval_shape(partial(mean_loss, taps=None), weights)
-        taps = jax.tree.map(lambda result: jnp.zeros(result.shape, result.dtype), shapes)
-        (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps)
-        return seen, results, gradients
+        def look(weights, *part):
+            _, shapes = jax.eval_shape(mean_loss, weights, None, *part)
+            taps = jax.tree.map(lambda result: jnp.zeros(result.shape, result.dtype), shapes)
+            (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
+            return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
+
+        return joined(look, *self._parts(images))(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
-        loss, correct, size = 0.0, 0, min(self.params.batch_size_test, CACHED)
+        loss, correct, size = 0.0, 0, part_of(self.params.batch_size_test)
         for start in range(0, len(self.test_labels), size):
             part = slice(start, start + size)
             part_loss, part_correct = self._evaluate(self.weights, self.test_images[part], self.test_labels[part])
@@ -248,6 +248,11 @@ class Trainer:
     def _logits(self, weights: dict[str, Array], images: Array, keep: Array | None) -> Array:
         return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
 
+    def _parts(self, images: Array) -> tuple[int, int]:
+        """The size of a batch and of the parts that a step cuts it into."""
+        cut = self.ops is Native and self.device.platform == "cpu"
+        return len(images), part_of(len(images)) if cut else len(images)
+
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:
         return jax.device_put(images, self.device), jax.device_put(labels, self.device)
 
@@ -290,11 +295,10 @@ def choose_ops(params: Params):
     return portable
 
 
-CACHED = 100  # images at a time: the patches of more do not fit a CPU's caches, and take more than twice as long
 SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu"), "adadelta": ("e_g", "e_x")}
 
 
-def from_batch(array: np.ndarray) -> np.ndarray:
+def from_batch(array: Array) -> Array:
     """Results of an operation, for images [C, H, W, B] -> the common [B, H, W, C]."""
     return array.transpose(3, 1, 2, 0) if array.ndim == 4 else array
 

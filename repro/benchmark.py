@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 FAILURE, BROKEN = 1, 3  # exit codes
 SECONDS_A_SAMPLE = 9.0  # on 2 cores, most of them to start; corrected by what the samples really take
+SECONDS_A_TUNED_ONE = 15.0
 IMPORTS = 3  # rounds in which the frameworks' bare imports are timed, too
 
 
@@ -89,7 +90,7 @@ class Benchmark:
         wanted = self.config.benchmark
         self.others_busy = psutil.cpu_percent(interval=1) / 100 * (psutil.cpu_count() or 1)
         budget = 60 * wanted.minutes
-        expected = len(self.cells) * SECONDS_A_SAMPLE
+        expected = self._expected(self.cells)
         log.info(
             "combinations: %d, up to %d samples each; a round takes about %.0f s, all of it about %.1f min",
             len(self.cells), wanted.rounds, expected, max(min(budget, wanted.rounds * expected), expected) / 60,
@@ -129,11 +130,15 @@ class Benchmark:
 
     def _left(self, number: int, to_come: list[Cell]) -> str:
         """The expected time to the end, in words, before these cells of a round."""
-        a_round = sum(self.took.get(cell.name, SECONDS_A_SAMPLE) for cell in self.cells)
-        rest = sum(self.took.get(cell.name, SECONDS_A_SAMPLE) for cell in to_come)
+        rest = self._expected(to_come)
         budget = 60 * self.config.benchmark.minutes - self._elapsed()
-        left = min(rest + (self.config.benchmark.rounds - number - 1) * a_round, budget)
+        left = min(rest + (self.config.benchmark.rounds - number - 1) * self._expected(self.cells), budget)
         return f"about {max(left, rest if number == 0 else 0):.0f} s left"
+
+    def _expected(self, to_come: list[Cell]) -> float:
+        """Seconds for a sample of each of these cells: what its last one took, or a guess."""
+        guesses = {"tuned": SECONDS_A_TUNED_ONE}
+        return sum(self.took.get(cell.name, guesses.get(cell.numerics, SECONDS_A_SAMPLE)) for cell in to_come)
 
     def _to_target(self) -> None:
         """How long each framework takes to the target, in its first cell that repeats its bits, for n_epochs."""

@@ -18,6 +18,7 @@ STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
            "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
+CUT_BY_JAX = "params.batch_size_train=384"  # into three parts
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 
 each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -139,12 +140,17 @@ def test_loss_curves_lie_on_one_another(framework: str, references) -> None:
     assert largest_difference(losses, others) < SAME_CURVE
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
-def test_a_step_computes_the_same_on_its_way(framework: str, run: Run, workspace: Path) -> None:
+def test_steps_in_parts_follow_the_same_curve(references) -> None:
+    keys = (CUT_BY_JAX, "params.max_steps=20")
+    assert largest_difference(references("jax", *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
+
+
+@pytest.mark.parametrize(("framework", "keys"), [("tensorflow", ()), ("jax", ()), ("jax", (CUT_BY_JAX,))])
+def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ...], run: Run, workspace: Path) -> None:
+    keys += ("params.trace_steps=1", "params.trace_operations=true", "params.threads=3", "params.max_steps=1")
     seen = {}
     for one in ("pytorch", framework):
         needs(one)
-        keys = ("params.max_steps=1", "params.trace_steps=1", "params.trace_operations=true", "params.threads=3")
         fingerprint(run(one, *keys))
         (folder,) = (workspace / "outputs" / one).iterdir()
         seen[one] = trace.operations(folder, trace.read(folder), 1)

@@ -1,0 +1,45 @@
+"""A batch in parts, for mnist_jax.py: one after another, so that the patches of a part fit a CPU's caches.
+
+Functions here are of weights, images [B, ...], labels [B] and kept units [B, ...], of all of a batch or of a part.
+"""
+
+from collections.abc import Callable
+
+import jax
+import optax
+from optax.microbatching import AccumulationType
+
+MEAN, CONCAT = AccumulationType.MEAN, AccumulationType.CONCAT
+
+
+def part_of(size: int) -> int:
+    """How many of so many images to work on at a time: 64 to 128, where that divides them, or else all."""
+    return max((part for part in range(64, 129) if size % part == 0), default=size)
+
+
+def mean(function: Callable, size: int, part: int) -> Callable:
+    """function's mean over the parts of a batch of this size."""
+    return _in_parts(function, size, part, MEAN)
+
+
+def joined(look: Callable, size: int, part: int) -> Callable:
+    """The same for what `look` finds: results by name, the loss's gradients with respect to them and to the weights.
+
+    Results of a part have its images along their first axis, and are joined along it; of losses it is the mean.
+    """
+
+    def look_at_part(*operands):
+        seen, backward, gradients = look(*operands)
+        share = part / size  # of the part's own mean loss in that of the batch
+        return seen, {name: array * share if array.ndim else array for name, array in backward.items()}, gradients
+
+    def look_at_all(*operands):
+        seen, _, _ = jax.eval_shape(look, *operands)
+        kinds = {name: CONCAT if array.ndim else MEAN for name, array in seen.items()}
+        return _in_parts(look_at_part, size, part, (kinds, kinds, MEAN))(*operands)
+
+    return look_at_all
+
+
+def _in_parts(function: Callable, size: int, part: int, kinds) -> Callable:
+    return optax.microbatch(function, (1, 2, 3), part if part < size else None, kinds)
