@@ -221,7 +221,7 @@ class Trainer:
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         """Takes over weights and optimizer slots that state() returned, in any framework."""
         self.weights = {name: jax.device_put(state[name], self.device) for name in self.model.weights}
-        slots = self.optimizer.init(self.weights)
+        slots = jax.eval_shape(self.optimizer.init, self.weights)  # their places alone
         for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
             loaded = {name: jax.device_put(state[layout.slot(slot, name)], self.device) for name in self.model.weights}
             slots = optax.tree_utils.tree_set(slots, **{key: loaded})

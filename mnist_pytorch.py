@@ -204,7 +204,7 @@ class Trainer:
         }
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-        return torch.from_numpy(images.copy()).to(self.device), torch.from_numpy(labels).long().to(self.device)
+        return torch.from_numpy(images).to(self.device), torch.from_numpy(labels).long().to(self.device)
 
     def _source(self, batches: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
         """Images, labels and the batches as indices into them: the resident data set, or what the workers loaded."""

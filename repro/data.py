@@ -72,10 +72,10 @@ def load(config: Data, folder: Path) -> Dataset:
     for name, expected in checksums.items():
         path = folder / FOLDERS[config.dataset] / name
         try:
-            content = path.read_bytes()
+            content = np.fromfile(path, np.uint8)
         except OSError as error:
             raise ReproError(f"data: cannot read {path} ({error.strerror}); run the task `download` first") from None
-        found = hashlib.sha256(content).hexdigest()
+        found = hashlib.sha256(content.data).hexdigest()
         if found != expected:
             raise ReproError(
                 f"data: {path} ({len(content)} bytes) has SHA-256 {found[:16]}..., expected {expected[:16]}...; "
@@ -193,8 +193,8 @@ def _gunzip(content: bytes) -> bytes:
         raise ReproError(f"not a whole gzip file: {error}") from None
 
 
-def _idx(content: bytes) -> np.ndarray:
+def _idx(content: np.ndarray) -> np.ndarray:
     """The uint8 array in an IDX file: a magic number whose last byte is the rank, big-endian sizes, then the values."""
-    rank = content[3]
+    rank = int(content[3])
     shape = np.frombuffer(content, ">u4", count=rank, offset=4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * rank).reshape(shape)
