@@ -1,6 +1,6 @@
 """A batch in parts, for mnist_jax.py: one after another, so that the patches of a part fit a CPU's caches.
 
-Functions here are of weights, images [B, ...], labels [B] and kept units [B, ...], of all of a batch or of a part.
+Functions are of weights, images [B, 28, 28], labels [B] and keep [B, units], where B is that of a batch or of a part.
 """
 
 from collections.abc import Callable
