@@ -58,7 +58,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}  # safetensors ignores strides
     checkpoint.record.fingerprint = _seal(arrays, checkpoint.record)
     path = folder / f"{_name(checkpoint.record)}.safetensors"
-    record = json.dumps(asdict(checkpoint.record), sort_keys=True)
+    record = json.dumps(asdict(checkpoint.record))
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, to_bytes(arrays, metadata={KEY: record}))
     write_atomically(path.with_suffix(".json"), json.dumps(json.loads(record), indent=2).encode() + b"\n")

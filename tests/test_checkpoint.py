@@ -30,7 +30,7 @@ def make(step: int = 13, run: str = "2026-01-01", state: dict[str, np.ndarray] |
     """A checkpoint at a step of a run with 10 steps an epoch."""
     arrays = state or {"w": np.array([[1.5, -0.0], [np.nan, 1e-45]], np.float32), "count": np.array(step, np.float32)}
     losses = np.linspace(2.3, 0.1, step % 10).astype(np.float32)
-    metrics = [{"epoch": epoch, "train_loss": 0.1 + epoch / 3} for epoch in range(step // 10)]
+    metrics = [{"epoch": epoch, "train_loss": 0.1 + epoch / 3, "accuracy": 0.9} for epoch in range(step // 10)]
     return Checkpoint(
         arrays, losses, Record("pytorch", run, step, 10, {"params.seed": 0, "device": "cpu"}, metrics, 0.1)
     )
@@ -58,6 +58,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path):
     read = checkpoint.load(checkpoint.save(tmp_path, written))
     assert bits(read) == bits(written)
     assert read.losses.dtype == np.float32
+    assert json.dumps(read.record.metrics) == json.dumps(written.record.metrics)  # its lines, to the letter
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
