@@ -15,7 +15,8 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from mnist_jax_layers import Layer, Optax, conv
+from mnist_jax_layers import Layer, conv
+from mnist_jax_optimizers import Optax, named, placed
 from mnist_jax_parts import joined, mean, part_of
 from mnist_jax_ranks import join, run
 from repro import layout
@@ -106,14 +107,7 @@ class Native:
     def total_loss(logits: Array, labels: Array) -> Array:
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
 
-    @staticmethod
-    def optimizer(params: Params) -> Optax:
-        """SGD with momentum, Adam or Adadelta."""
-        if params.optimizer == "adadelta":
-            return Optax(optax.adadelta(params.learning_rate, rho=0.95, eps=1e-7))
-        if params.optimizer == "adam":
-            return Optax(optax.adam(params.learning_rate))
-        return Optax(optax.sgd(params.learning_rate, params.momentum))
+    optimizer = Optax
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -130,7 +124,6 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         self.ops = choose_ops(params)
-        self.model = layout.MODELS[params.model]
         self.network = NETWORKS[params.model](self.ops)
         self.weights: dict[str, Array] = {}  # load_state() fills these two
         self.slots: optax.OptState = ()
@@ -165,7 +158,7 @@ class Trainer:
         def mean_loss(weights, images, labels, keep):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
-        find = mean(jax.value_and_grad(mean_loss), *self._parts(images))
+        find = mean(jax.value_and_grad(mean_loss), self._part(len(images)))
         loss, gradients = find(weights, images, labels, keep)
         if self.ops is Native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
@@ -191,7 +184,7 @@ class Trainer:
             (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
             return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
 
-        return joined(look, *self._parts(images))(weights, images, labels, keep)
+        return joined(look, self._part(len(images)))(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -210,25 +203,13 @@ class Trainer:
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and optimizer slots, float32, in the layout of repro.layout."""
-        state = dict(self.weights)
-        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
-            for name, array in optax.tree_utils.tree_get(self.slots, key).items():
-                state[layout.slot(slot, name)] = array
-        if self.params.optimizer == "adam":
-            state[layout.ADAM_COUNT] = optax.tree_utils.tree_get(self.slots, "count").astype(jnp.float32)
-        return {name: np.array(array) for name, array in state.items()}
+        weights = {name: np.array(array) for name, array in self.weights.items()}
+        return weights | named(self.params.optimizer, self.slots)
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         """Takes over weights and optimizer slots that state() returned, in any framework."""
-        self.weights = {name: jax.device_put(state[name], self.device) for name in self.model.weights}
-        slots = jax.eval_shape(self.optimizer.init, self.weights)  # their places alone
-        for slot, key in zip(layout.SLOTS[self.params.optimizer], SLOT_KEYS[self.params.optimizer], strict=True):
-            loaded = {name: jax.device_put(state[layout.slot(slot, name)], self.device) for name in self.model.weights}
-            slots = optax.tree_utils.tree_set(slots, **{key: loaded})
-        if self.params.optimizer == "adam":
-            count = jax.device_put(np.int32(state[layout.ADAM_COUNT]), self.device)
-            slots = optax.tree_utils.tree_set(slots, count=count)
-        self.slots = slots
+        slots = placed(self.params.optimizer, self.optimizer.init, state)
+        self.weights, self.slots = jax.device_put((layout.weights_of(state), slots), self.device)
 
     def facts(self) -> dict[str, object]:
         """What this framework is and runs on here, for experiment.json."""
@@ -248,10 +229,10 @@ class Trainer:
     def _logits(self, weights: dict[str, Array], images: Array, keep: Array | None) -> Array:
         return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
 
-    def _parts(self, images: Array) -> tuple[int, int]:
-        """The size of a batch and of the parts that a step cuts it into."""
-        cut = self.ops is Native and self.device.platform == "cpu"
-        return len(images), part_of(len(images)) if cut else len(images)
+    def _part(self, size: int) -> int | None:
+        """How many images of a batch of this size to work on at a time; None: all, as GPUs and portable numerics do."""
+        part = part_of(size)
+        return part if part < size and self.ops is Native and self.device.platform == "cpu" else None
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:
         return jax.device_put(images, self.device), jax.device_put(labels, self.device)
@@ -293,9 +274,6 @@ def choose_ops(params: Params):
 
     portable.self_check()
     return portable
-
-
-SLOT_KEYS = {"sgd": ("trace",), "adam": ("mu", "nu"), "adadelta": ("e_g", "e_x")}
 
 
 def from_batch(array: Array) -> Array:

@@ -1,10 +1,9 @@
-"""The layers of mnist_jax.py, fast in a loop on the CPU, rounding and choosing as the twins do; and Optax' optimizers.
+"""The layers of mnist_jax.py, fast in a loop on the CPU, rounding and choosing as the twins do.
 
 The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
 """
 
 import jax
-import optax
 from flax import linen as nn
 from jax import Array, lax
 from jax import numpy as jnp
@@ -58,14 +57,3 @@ def _product_gradients(residuals: tuple[Array, Array], gradient: Array) -> tuple
 
 
 convolve_as_product.defvjp(_product, _product_gradients)
-
-
-class Optax:
-    """One of Optax' optimizers."""
-
-    def __init__(self, transformation: optax.GradientTransformation) -> None:
-        self.init, self.transform = transformation
-
-    def update(self, weights, slots, gradients):
-        updates, slots = self.transform(gradients, slots, weights)
-        return optax.apply_updates(weights, updates), slots

@@ -17,29 +17,29 @@ def part_of(size: int) -> int:
     return max((part for part in range(64, 129) if size % part == 0), default=size)
 
 
-def mean(function: Callable, size: int, part: int) -> Callable:
-    """function's mean over the parts of a batch of this size."""
-    return _in_parts(function, size, part, MEAN)
+def mean(function: Callable, part: int | None) -> Callable:
+    """function's mean over parts of this size; None: of the whole batch."""
+    return _in_parts(function, part, MEAN)
 
 
-def joined(look: Callable, size: int, part: int) -> Callable:
+def joined(look: Callable, part: int | None) -> Callable:
     """The same for what `look` finds: results by name, the loss's gradients with respect to them and to the weights.
 
     Results of a part have its images along their first axis, and are joined along it; of losses it is the mean.
     """
 
-    def look_at_part(*operands):
-        seen, backward, gradients = look(*operands)
-        share = part / size  # of the part's own mean loss in that of the batch
-        return seen, {name: array * share if array.ndim else array for name, array in backward.items()}, gradients
+    def look_at_all(weights, images, *others):
+        def look_at_part(*operands):
+            seen, backward, gradients = look(*operands)
+            share = (part or len(images)) / len(images)  # of the part's own mean loss in that of the batch
+            return seen, {name: array * share if array.ndim else array for name, array in backward.items()}, gradients
 
-    def look_at_all(*operands):
-        seen, _, _ = jax.eval_shape(look, *operands)
+        seen, _, _ = jax.eval_shape(look, weights, images, *others)
         kinds = {name: CONCAT if array.ndim else MEAN for name, array in seen.items()}
-        return _in_parts(look_at_part, size, part, (kinds, kinds, MEAN))(*operands)
+        return _in_parts(look_at_part, part, (kinds, kinds, MEAN))(weights, images, *others)
 
     return look_at_all
 
 
-def _in_parts(function: Callable, size: int, part: int, kinds) -> Callable:
-    return optax.microbatch(function, (1, 2, 3), part if part < size else None, kinds)
+def _in_parts(function: Callable, part: int | None, kinds) -> Callable:
+    return optax.microbatch(function, (1, 2, 3), part, kinds)
