@@ -231,13 +231,13 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
 
 
 def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset: data.Dataset, folder: Path) -> str:
+    gc.disable()  # what an import makes stays; to look for garbage among it takes up to a fifth of its time
     from repro.console import libraries_write_to
     from repro.training import Run
 
     times = Times()
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
         times.reached("begun")
-        gc.disable()  # what an import makes stays; to look for garbage among it takes up to a fifth of its time
         framework = importlib.import_module(f"mnist_{task}")
         gc.freeze()  # nor is it looked through later
         gc.enable()
@@ -251,14 +251,14 @@ def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset
 
 def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[Path], str]) -> str:
     """Calls train(folder) inside a Hydra job, which keeps its own record in that folder."""
-    import hydra
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
     from hydra.core.hydra_config import HydraConfig
 
     from repro.console import log_to_console
 
     outcome: list[str | BaseException] = []
 
-    @hydra.main(config_path=str(config.folder(workspace)), config_name=config.NAME, version_base="1.3")
     def job(_) -> None:
         log_to_console()
         folder = Path(HydraConfig.get().runtime.output_dir)
@@ -268,9 +268,11 @@ def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[
         except BaseException as error:  # carried past Hydra, which would print it its own way
             outcome.append(error)
 
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # what fails before the job, in Hydra itself, comes as it is
-    sys.argv = [sys.argv[0], f"hydra.job.name={task}", *overrides]
-    job()
+    # `hydra.main` would compose the configuration once more, to learn that this is no sweep.
+    with initialize_config_dir(str(config.folder(workspace)), job_name=task, version_base="1.3"):
+        hydra = GlobalHydra.instance().hydra
+        assert hydra
+        hydra.run(config.NAME, job, [*overrides, "hydra.mode=RUN"])
     (result,) = outcome
     if isinstance(result, BaseException):
         raise result
