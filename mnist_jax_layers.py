@@ -43,8 +43,9 @@ def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
     height, width, inputs, outputs = kernel.shape
     rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
     # Column by column: oneDNN, under the twins, adds in this order, and equal rounding means equal maxima in the pools.
-    shifted = [x[:, i : i + rows, j : j + columns] for j in range(width) for i in range(height)]
-    patches = jnp.concatenate(shifted).reshape(height * width * inputs, -1)
+    # Of more than eight pieces at once, XLA would make each, and then copy it to its place.
+    joined = [jnp.concatenate([x[:, i : i + rows, j : j + columns] for i in range(height)]) for j in range(width)]
+    patches = jnp.stack(joined).reshape(height * width * inputs, -1)
     y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
     return y.reshape(outputs, rows, columns, -1), (kernel, patches)
 

@@ -103,16 +103,23 @@ def correlate_with(x: Array, gradient: Array) -> Array:
 
 
 def spread(gradient: Array, kernel: Array) -> Array:
-    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact."""
+    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact.
+
+    Row by row of the kernel: what one product gives is still in the caches when it is added.
+    """
     height, width, inputs, outputs = kernel.shape
     _, rows, columns, batch = gradient.shape
-    parts = kernel.reshape(-1, outputs) @ gradient.reshape(outputs, -1)
-    parts = parts.reshape(height, width, inputs, rows, columns, batch)
-    total = jnp.zeros((inputs, rows + height - 1, columns + width - 1, batch), gradient.dtype)
+    lines = []
     for i in range(height):
-        for j in range(width):
-            total = total.at[:, i : i + rows, j : j + columns].add(parts[i, j])
-    return total
+        parts = kernel[i].reshape(-1, outputs) @ gradient.reshape(outputs, -1)
+        parts = parts.reshape(width, inputs, rows, columns, batch)
+        lines.append(sum(_between(parts[j], 2, j, width - 1 - j) for j in range(width)))  # [I, R, W, B]
+    return sum(_between(line, 1, i, height - 1 - i) for i, line in enumerate(lines))
+
+
+def _between(x: Array, axis: int, before: int, after: int) -> Array:
+    """x between so many zeros along an axis."""
+    return jnp.pad(x, [(before, after) if axis == each else (0, 0) for each in range(x.ndim)])
 
 
 def patches(x: Array, rows: int, columns: int) -> Array:
@@ -136,15 +143,33 @@ def _weights(kernel: Array, bias: Array, terms: int) -> tuple[Array, Array]:
     return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
 
 
+PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
+
+
+@jax.custom_vjp
 def max_pool(x: Array) -> Array:
     """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
+    return _max_pool(x)[0]
+
+
+def _max_pool(x: Array) -> tuple[Array, Array]:
     channels, height, width, batch = x.shape
     x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
-    return _first_max(_first_max(x[:, :, 0, :, 0], x[:, :, 0, :, 1]), _first_max(x[:, :, 1, :, 0], x[:, :, 1, :, 1]))
+    a, b, c, d = (x[:, :, i, :, j] for i in range(2) for j in range(2))
+    upper, lower = jnp.where(a >= b, a, b), jnp.where(c >= d, c, d)
+    first = jnp.where(upper >= lower, jnp.where(a >= b, A, B), jnp.where(c >= d, C, D))
+    return jnp.where(upper >= lower, upper, lower), first
 
 
-def _first_max(a: Array, b: Array) -> Array:
-    return jnp.where(a >= b, a, b)
+def _max_pool_gradient(first: Array, gradient: Array) -> tuple[Array]:
+    # Joined, not added up: XLA writes each of the four straight to its place.
+    a, b, c, d = (jnp.where(first == place, gradient, 0) for place in PLACES)
+    x = jnp.stack([jnp.stack([a, b], 3), jnp.stack([c, d], 3)], 2)
+    channels, height, _, width, _, batch = x.shape
+    return (x.reshape(channels, 2 * height, 2 * width, batch),)
+
+
+max_pool.defvjp(_max_pool, _max_pool_gradient)
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
