@@ -86,6 +86,12 @@ def test_a_restart_gives_the_same_bits(framework: str, references, run: Run, wor
     assert metrics(workspace, framework) == reference.metrics
 
 
+def test_a_trainers_task_is_one_run(run: Run, workspace: Path) -> None:
+    """Several are the task `sweep`'s, whatever Hydra is told."""
+    fingerprint(run("pytorch", "params.max_steps=2", "hydra.mode=MULTIRUN"))
+    assert len(metrics(workspace, "pytorch")) == 1
+
+
 @each_framework
 def test_another_seed_gives_other_bits(framework: str, references, run: Run) -> None:
     assert fingerprint(run(framework, SHORT, "params.seed=1")) != references(framework).fingerprint
