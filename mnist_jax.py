@@ -184,7 +184,8 @@ class Trainer:
             (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
             return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
 
-        return joined(look, self._part(len(images)))(weights, images, labels, keep)
+        _, ranks = self.ranks.share(len(images))
+        return joined(look, self._part(len(images), ranks.size))(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -229,9 +230,9 @@ class Trainer:
     def _logits(self, weights: dict[str, Array], images: Array, keep: Array | None) -> Array:
         return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
 
-    def _part(self, size: int) -> int | None:
-        """How many images of a batch of this size to work on at a time; None: all, as GPUs and portable numerics do."""
-        part = part_of(size)
+    def _part(self, size: int, shares: int = 1) -> int | None:
+        """How many of so many images to work on at a time; None: all, as GPUs and portable numerics do."""
+        part = part_of(size // shares)
         return part if part < size and self.ops is Native and self.device.platform == "cpu" else None
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:

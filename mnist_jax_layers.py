@@ -46,7 +46,9 @@ def _product(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
     # Of more than eight pieces at once, XLA would make each, and then copy it to its place.
     joined = [jnp.concatenate([x[:, i : i + rows, j : j + columns] for i in range(height)]) for j in range(width)]
     patches = jnp.stack(joined).reshape(height * width * inputs, -1)
-    y = kernel.swapaxes(0, 1).reshape(-1, outputs).T @ patches
+    matrix = kernel.swapaxes(0, 1).reshape(-1, outputs)
+    matrix = jnp.pad(matrix, ((0, 0), (0, -outputs % 4)))  # XLA finds four rows of y at once, and others one by one
+    y = (matrix.T @ patches)[:outputs]
     return y.reshape(outputs, rows, columns, -1), (kernel, patches)
 
 

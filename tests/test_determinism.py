@@ -103,8 +103,8 @@ draw = np.random.default_rng(0)
 images = draw.integers(0, 256, (60_000, 28, 28)).astype(np.uint8)  # too many for the caches: threads then drift apart
 labels = draw.integers(0, 10, 60_000).astype(np.int32)
 trainer = trainer_of(params, Dataset("mnist", images, labels, images, labels, None, {}))
-batches = draw.integers(0, 60_000, (40, 32)).astype(np.int32)
-keep = draw.integers(0, 2, (40, 32, 70)).astype(np.uint8)
+batches = draw.integers(0, 60_000, (40, 64)).astype(np.int32)
+keep = draw.integers(0, 2, (40, 64, 70)).astype(np.uint8)
 found = set()
 for _ in range(10):
     trainer.load_state(randomness.initial_state(0, "lenet", "sgd"))
@@ -117,6 +117,19 @@ print(len(found))
 @pytest.mark.parametrize("framework", SWITCHES)
 def test_steps_give_the_same_bits_however_threads_interleave(framework: str) -> None:
     assert python(framework, REPEATED, framework) == "1\n"
+
+
+SHARED = """
+import os
+from repro import config, environment
+environment.apply("jax", config.Config(params=config.Params(threads=4, device="cpu")))
+from mnist_jax_ranks import OneProcess
+print([OneProcess().share(size)[1].size for size in (1, 16, 31, 32, 34, 48, 60, 64, 66, 4096)])
+"""
+
+
+def test_threads_of_jax_share_batches_that_they_divide_into_parts_worth_it() -> None:
+    assert python("jax", SHARED) == "[1, 1, 1, 2, 2, 3, 3, 4, 3, 4]\n"
 
 
 def test_cublas_gets_its_workspace_only_where_determinism_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
