@@ -189,7 +189,7 @@ class Trainer:
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
-        loss, correct, size = 0.0, 0, part_of(self.params.batch_size_test)
+        loss, correct, size = 0.0, 0, part_of(self.params.batch_size_test, 64)
         for start in range(0, len(self.test_labels), size):
             part = slice(start, start + size)
             part_loss, part_correct = self._evaluate(self.weights, self.test_images[part], self.test_labels[part])

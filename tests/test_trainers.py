@@ -18,7 +18,7 @@ STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
            "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
-CUT_BY_JAX = "params.batch_size_train=384"  # into three parts
+CUT_BY_JAX = "params.batch_size_train=384"  # by each thread, into parts of its own
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 
 each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
