@@ -25,8 +25,10 @@ SECONDS = 20  # without a sign of life from a rank, until the others give up
 
 
 def join(place: Place | None, params: Params) -> Alone:
-    """Meets the other ranks, where there are any. To be called before JAX looks for devices."""
+    """Meets the other ranks, or makes each thread a device. To be called before JAX looks for devices."""
     if place is None:
+        if jax.config.jax_num_cpu_devices != params.threads:  # JAX refuses any change once it has looked
+            jax.config.update("jax_num_cpu_devices", params.threads)
         return OneProcess()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     if place.hosts == (LOOPBACK,):  # JAX would look up the machine's name, unknown in a container without a network

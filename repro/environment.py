@@ -57,8 +57,7 @@ def _tensorflow(params: Params) -> dict[str, str]:
 
 def _jax(params: Params) -> dict[str, str]:
     waiting = 1 if params.ranks > 1 else 0  # in an exchange with other ranks, a thread does nothing else
-    devices = params.threads if params.ranks == 1 else 1  # a thread's own, to work on its part of a batch
-    flags = _threads(params) | {"PJRT_NPROC": str(params.threads + waiting), "JAX_NUM_CPU_DEVICES": str(devices)}
+    flags = _threads(params) | {"PJRT_NPROC": str(params.threads + waiting)}
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
     if params.numerics != "fast":

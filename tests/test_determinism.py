@@ -120,11 +120,10 @@ def test_steps_give_the_same_bits_however_threads_interleave(framework: str) -> 
 
 
 SHARED = """
-import os
-from repro import config, environment
-environment.apply("jax", config.Config(params=config.Params(threads=4, device="cpu")))
-from mnist_jax_ranks import OneProcess
-print([OneProcess().share(size)[1].size for size in (1, 16, 31, 32, 34, 48, 60, 64, 66, 4096)])
+from mnist_jax_ranks import join
+from repro.config import Params
+process = join(None, Params(threads=4, device="cpu"))
+print([process.share(size)[1].size for size in (1, 16, 31, 32, 34, 48, 60, 64, 66, 4096)])
 """
 
 

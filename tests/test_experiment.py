@@ -160,12 +160,6 @@ def test_threads_are_as_many_as_asked_for(task: str, monkeypatch):
     assert (found["OMP_NUM_THREADS"], found["MKL_NUM_THREADS"]) == ("3", "3")
 
 
-@pytest.mark.parametrize(("ranks", "threads", "devices"), [(1, "3", "3"), (2, "4", "1")])
-def test_each_thread_of_jax_is_a_device_where_no_rank_is(ranks: int, threads: str, devices: str, monkeypatch):
-    found = applied(monkeypatch, "jax", {}, threads=3, ranks=ranks)
-    assert (found["PJRT_NPROC"], found["JAX_NUM_CPU_DEVICES"]) == (threads, devices)
-
-
 @pytest.mark.parametrize(("numerics", "present"), [("deterministic", True), ("fast", False)])
 def test_deterministic_sets_the_frameworks_variables(numerics: str, present: bool, monkeypatch):
     assert ("CUBLAS_WORKSPACE_CONFIG" in applied(monkeypatch, "pytorch", {}, numerics=numerics)) is present
