@@ -184,7 +184,7 @@ class Trainer:
             (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
             return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
 
-        _, ranks = self.ranks.share(len(images))
+        _, ranks = self.ranks.share(len(images))  # one after another here, in the parts of those who share a step
         return joined(look, self._part(len(images), ranks.size))(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
