@@ -166,9 +166,16 @@ class Trainer:
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
-        images, labels, batches = self._source(batch[None])
-        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
-        return in_order(*({name: np.array(result) for name, result in part.items()} for part in found))
+        _, ranks = self.ranks.share(len(batch))
+        order = np.arange(len(batch)).reshape(ranks.size, -1).T.ravel()  # microbatch takes every n-th: so, one's share
+        images, labels, batches = self._source(batch[None, order])
+        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits[order])
+        forward, backward, weights = ({name: np.array(result) for name, result in part.items()} for part in found)
+        for results in (forward, backward):
+            for array in results.values():
+                if array.ndim:
+                    array[order] = array.copy()
+        return in_order(forward, backward, weights)
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):

@@ -165,6 +165,16 @@ def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ..
         np.testing.assert_allclose(seen[framework][name], array, rtol=1e-3, atol=1e-6, err_msg=name)
 
 
+def test_what_jax_finds_on_the_way_is_what_its_threads_found(run: Run, workspace: Path) -> None:
+    fingerprint(run("jax", "params.max_steps=1", "params.trace_steps=1", "params.trace_operations=true"))
+    (folder,) = (workspace / "outputs" / "jax").iterdir()
+    recorded = trace.read(folder)
+    seen, state = trace.operations(folder, recorded, 1), checkpoint.load(recorded.states[1]).state
+    for name, array in state.items():
+        if name.startswith("momentum/"):  # the first step's is its gradient
+            assert (seen[f"gradient of {name.removeprefix('momentum/')}"] == array).all(), name
+
+
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_adam_follows_the_same_curve(framework: str, references, run: Run, workspace: Path) -> None:
     references(framework)
