@@ -77,9 +77,7 @@ def _side(kernel: Array, rows: int, columns: int) -> int:
 def _placed(kernel: Array, side: int) -> Array:
     """[h, w, I, O] -> [w + side - 1, h + side - 1, I, side, side, O]: between zeros, for each result of a square."""
     kernel, last = kernel.swapaxes(0, 1), side - 1
-    places = [
-        jnp.pad(kernel, ((j, last - j), (i, last - i), (0, 0), (0, 0))) for i in range(side) for j in range(side)
-    ]
+    places = [jnp.pad(kernel, ((j, last - j), (i, last - i), (0, 0), (0, 0))) for i in range(side) for j in range(side)]
     return jnp.stack(places, 3).reshape(*places[0].shape[:3], side, side, -1)
 
 
