@@ -24,7 +24,7 @@ from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
 from repro.portable.jax import max_pool  # a choice and no arithmetic: every numerics can share it
-from repro.ranks import Place
+from repro.ranks import ALONE, Place
 from repro.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -179,6 +179,8 @@ class Trainer:
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
+        self.ops.ranks = ALONE
+
         def mean_loss(weights, taps, images, labels, keep):
             recorder = Recorder(self.ops, taps)
             network = NETWORKS[self.params.model](recorder)
@@ -191,8 +193,10 @@ class Trainer:
             (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
             return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
 
-        _, ranks = self.ranks.share(len(images))  # one after another here, in the parts of those who share a step
-        return joined(look, self._part(len(images), ranks.size))(weights, images, labels, keep)
+        _, ranks = self.ranks.share(len(images))  # who work side by side in a step; here, one after another
+        share = len(images) // ranks.size
+        find = joined(look, self._part(share))
+        return (joined(find, share) if self.ops is Native else find)(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -237,9 +241,9 @@ class Trainer:
     def _logits(self, weights: dict[str, Array], images: Array, keep: Array | None) -> Array:
         return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
 
-    def _part(self, size: int, shares: int = 1) -> int | None:
+    def _part(self, size: int) -> int | None:
         """How many of so many images to work on at a time; None: all, as GPUs and portable numerics do."""
-        part = part_of(size // shares)
+        part = part_of(size)
         return part if part < size and self.ops is Native and self.device.platform == "cpu" else None
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:

@@ -165,14 +165,22 @@ def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ..
         np.testing.assert_allclose(seen[framework][name], array, rtol=1e-3, atol=1e-6, err_msg=name)
 
 
-def test_what_jax_finds_on_the_way_is_what_its_threads_found(run: Run, workspace: Path) -> None:
-    fingerprint(run("jax", "params.max_steps=1", "params.trace_steps=1", "params.trace_operations=true"))
+@pytest.mark.parametrize("batch_size", [32, 128])
+def test_what_jax_finds_on_the_way_is_what_its_threads_found(run: Run, workspace: Path, batch_size: int) -> None:
+    keys = (f"params.batch_size_train={batch_size}", "params.max_steps=1")
+    fingerprint(run("jax", *keys, "params.trace_steps=1", "params.trace_operations=true"))
     (folder,) = (workspace / "outputs" / "jax").iterdir()
     recorded = trace.read(folder)
     seen, state = trace.operations(folder, recorded, 1), checkpoint.load(recorded.states[1]).state
     for name, array in state.items():
         if name.startswith("momentum/"):  # the first step's is its gradient
             assert (seen[f"gradient of {name.removeprefix('momentum/')}"] == array).all(), name
+
+
+def test_looking_into_a_last_batch_that_threads_do_not_share(run: Run) -> None:
+    keys = ("params.numerics=portable", "params.batch_size_train=48", "data.train_samples=112", "params.n_epochs=1")
+    traced = run("jax", *keys, "params.trace_steps=1", "params.trace_operations=true", "params.resume=never")
+    assert fingerprint(traced) == fingerprint(run("jax", *keys, "params.resume=never"))
 
 
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
