@@ -4,6 +4,7 @@ The twins are mnist_pytorch_ranks.py and mnist_tensorflow_ranks.py.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 
 import jax
@@ -66,15 +67,18 @@ class Sharing(Alone):
         return [piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)]
 
 
+@dataclass(frozen=True)
 class Threads(Sharing):
     """Threads of one process, each a device of JAX' own on the CPU.
 
     They wait for one another once a step. Threads that share an operation wait for one another in each.
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.mesh = Mesh(np.array(jax.local_devices(backend="cpu")[:size]), (AXIS,))
+    size: int
+
+    @property
+    def mesh(self) -> Mesh:
+        return Mesh(np.array(jax.local_devices(backend="cpu")[: self.size]), (AXIS,))
 
 
 class OneProcess(Alone):
@@ -84,13 +88,7 @@ class OneProcess(Alone):
         """The whole batch, and the threads that share it: as many as cut it into equal parts, none too small."""
         there = len(jax.devices()) if jax.default_backend() == "cpu" else 1
         count = max(n for n in range(1, there + 1) if n == 1 or (batch % n == 0 and batch // n >= LEAST))
-        return slice(None), _threads(count)
-
-
-@cache
-def _threads(count: int) -> Alone:
-    """The same object for the same count, as compiled functions are found by it."""
-    return Threads(count) if count > 1 else ALONE
+        return slice(None), Threads(count) if count > 1 else ALONE
 
 
 class Ranks(Sharing, Base):
