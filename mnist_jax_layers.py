@@ -7,7 +7,7 @@ import jax
 from flax import linen as nn
 from jax import Array, lax
 
-from repro.portable.jax import correlate, correlate_with, spread  # in the type that they are given
+from repro.portable.jax_convolution import correlate, correlate_with, spread
 
 
 class Layer(nn.Module):
