@@ -3,11 +3,14 @@
 The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
 """
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mnist_pytorch_graph import Graphed
 from mnist_pytorch_optimizers import Adadelta, Adam, Optimizer, Sgd
 from mnist_pytorch_ranks import join
 from repro import layout
@@ -128,6 +131,8 @@ class Trainer:
         self.network = NETWORKS[params.model](self.ops).to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(layout.MODELS[params.model].weights, self.network.parameters(), strict=True))
         self.optimizer = self.ops.optimizer(params, self.weights)
+        alone = self.device.type == "cuda" and place is None
+        self.graphed = Graphed(partial(self._step, self.ranks)) if alone else None
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -136,7 +141,8 @@ class Trainer:
         images, labels, batches = self._source(batches[:, mine])
         indices = torch.from_numpy(batches).to(self.device)
         keep = torch.from_numpy(dropout_bits[:, mine]).to(self.device)
-        losses = [self._step(ranks, images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
+        step = self.graphed or partial(self._step, ranks)
+        losses = [step(images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
         return torch.stack(losses).float().cpu().numpy()
 
     def _step(self, ranks: Alone, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:

@@ -158,6 +158,78 @@ def test_without_a_cache_nothing_compiled_is_kept(monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "repro" / "jax").stat().st_mode & 0o777 == 0o700  # it holds programs, which get run
 
 
+OPTIMIZERS = [
+    *((numerics, name) for numerics in ("deterministic", "portable") for name in ("sgd", "adam")),
+    ("deterministic", "adadelta"),
+]
+
+TRAINER_ON = """
+import sys
+import numpy as np
+import torch
+import mnist_pytorch
+from repro import config, environment, randomness
+from repro.config import Params
+from repro.data import Dataset
+from repro.fingerprint import fingerprint
+device, numerics, optimizer = sys.argv[1:]
+params = Params(numerics=numerics, optimizer=optimizer)
+environment.apply("pytorch", config.Config(params=params))
+mnist_pytorch.choose_device = lambda wanted: torch.device(device)
+draw = np.random.default_rng(0)
+images, labels = draw.integers(0, 256, (512, 28, 28)).astype(np.uint8), draw.integers(0, 10, 512).astype(np.int32)
+batches = draw.integers(0, 512, (30, 32)).astype(np.int32)
+keep = draw.integers(0, 2, (30, 32, 70)).astype(np.uint8)
+def trainer():
+    return mnist_pytorch.Trainer(params, Dataset("mnist", images, labels, images, labels, None, {}))
+"""
+
+# PyTorch's device without numbers can give none back, and no operation mixes its tensors with the host's.
+ASKS_NOTHING = f"""{TRAINER_ON}
+from torch.utils._python_dispatch import TorchDispatchMode
+from repro.portable import pytorch as portable
+portable.self_check = lambda device: None
+torch.library.register_fake("aten::_fused_sgd_")(lambda *given, **named: None)
+class Devices(TorchDispatchMode):
+    def __torch_dispatch__(self, operation, types, given=(), named=None):
+        result = operation(*given, **(named or {{}}))
+        for tensor in torch.utils._pytree.tree_leaves((given, named, result)):
+            if isinstance(tensor, torch.Tensor) and tensor.device.type != device:
+                print("on the host:", operation)
+        return result
+part = trainer()
+inputs = [torch.from_numpy(array).to(device) for array in (images[:32], labels[:32].astype(np.int64), keep[0])]
+part._step(part.ranks, *inputs)
+with Devices():
+    print(part._step(part.ranks, *inputs).device)
+"""
+
+
+@pytest.mark.parametrize(("numerics", "optimizer"), OPTIMIZERS)
+def test_a_step_of_pytorch_can_be_recorded(numerics: str, optimizer: str) -> None:
+    """From its second time on, it reads nothing back from the device and copies nothing there."""
+    assert python("pytorch", ASKS_NOTHING, "meta", numerics, optimizer) == "meta\n"
+
+
+REPLAYED = f"""{TRAINER_ON}
+found = []
+for replays in (True, False):
+    part = trainer()
+    if not replays:
+        part.graphed = None
+    part.load_state(randomness.initial_state(0, "lenet", optimizer))
+    losses = [part.steps(batches[:, :size], keep[:, :size]) for size in (32, 20, 32)]
+    found.append(fingerprint(part.state() | {{"losses": np.concatenate(losses)}}))
+    print(len(part.graphed.graphs) if replays else found[0] == found[1])
+"""
+
+
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")
+@pytest.mark.parametrize(("numerics", "optimizer"), OPTIMIZERS)
+def test_replays_of_a_cuda_graph_give_the_bits_of_eager_steps(numerics: str, optimizer: str) -> None:
+    assert python("pytorch", REPLAYED, "cuda", numerics, optimizer) == "2\nTrue\n"
+
+
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")
 @pytest.mark.parametrize("framework", SWITCHES)
 def test_restart_and_resume_on_the_gpu(framework: str, run: Run, workspace: Path) -> None:

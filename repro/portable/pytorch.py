@@ -250,7 +250,7 @@ class _Adam(Adam):
         rate, count = rules.as_float32(self.params.learning_rate), self.slots[layout.ADAM_COUNT]
         corrections = _tables(rules.adam_corrections, count.device)
         at = count.long().clamp(max=len(corrections[0]) - 1)
-        first_correction, second_correction = (table[at] for table in corrections)
+        first_correction, second_correction = (table.take(at) for table in corrections)  # indexing would read `at` back
         count += 1
         firsts, seconds = slots
         g = _flat(gradients).double()
