@@ -17,7 +17,7 @@ from jax import numpy as jnp
 
 from mnist_jax_layers import Layer, conv
 from mnist_jax_optimizers import Optax, named, placed
-from mnist_jax_parts import joined, mean, part_of
+from mnist_jax_parts import joined, mean, part_of, shared
 from mnist_jax_ranks import join, run
 from repro import layout
 from repro.config import Params
@@ -166,16 +166,9 @@ class Trainer:
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
-        _, ranks = self.ranks.share(len(batch))
-        order = np.arange(len(batch)).reshape(ranks.size, -1).T.ravel()  # microbatch takes every n-th: so, one's share
-        images, labels, batches = self._source(batch[None, order])
-        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits[order])
-        forward, backward, weights = ({name: np.array(result) for name, result in part.items()} for part in found)
-        for results in (forward, backward):
-            for array in results.values():
-                if array.ndim:
-                    array[order] = array.copy()
-        return in_order(forward, backward, weights)
+        images, labels, batches = self._source(batch[None])
+        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
+        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
@@ -194,9 +187,9 @@ class Trainer:
             return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
 
         _, ranks = self.ranks.share(len(images))  # who work side by side in a step; here, one after another
-        share = len(images) // ranks.size
-        find = joined(look, self._part(share))
-        return (joined(find, share) if self.ops is Native else find)(weights, images, labels, keep)
+        count = ranks.size if self.ops is Native else 1
+        find = shared(joined(look, self._part(len(images) // count)), count)
+        return find(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import jax
 import optax
+from jax import Array
 from optax.microbatching import AccumulationType
 
 MEAN, CONCAT = AccumulationType.MEAN, AccumulationType.CONCAT
@@ -39,6 +40,22 @@ def joined(look: Callable, part: int | None) -> Callable:
         return _in_parts(look_at_part, part, (kinds, kinds, MEAN))(weights, images, *others)
 
     return look_at_all
+
+
+def shared(look: Callable, count: int) -> Callable:
+    """The same for `count` shares of a batch, each of neighboring images, as threads have them, one after another."""
+
+    def look_at_all(weights, *arrays):
+        share = len(arrays[0]) // count
+        *found, gradients = joined(look, share)(weights, *(_across(array, count) for array in arrays))
+        return *jax.tree.map(lambda array: _across(array, share) if array.ndim else array, found), gradients
+
+    return look_at_all
+
+
+def _across(array: Array, count: int) -> Array:
+    """[B, ...] -> [B, ...]: the first images of `count` shares, then all second ones; a part takes every n-th."""
+    return array.reshape(count, -1, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 
 def _in_parts(function: Callable, part: int | None, kinds) -> Callable:
