@@ -3,11 +3,14 @@
 The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
 """
 
+from types import ModuleType
+
 import jax
 from flax import linen as nn
 from jax import Array, lax
 
-from repro.portable.jax_convolution import correlate, correlate_with, spread
+import mnist_jax_filtering as filtering
+from repro.portable import jax_convolution as definition
 
 
 class Layer(nn.Module):
@@ -34,14 +37,24 @@ def convolve(x: Array, kernel: Array) -> Array:
 
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
-    """The same as one matrix product: inside a loop, XLA's own convolution is many times slower on the CPU.
+    """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU.
 
     Both ways there are the same patches, which XLA makes once.
     """
-    return correlate(x, kernel)
+    return _way(x, kernel).correlate(x, kernel)
 
 
-convolve_as_product.defvjp(
-    lambda x, kernel: (correlate(x, kernel), (x, kernel)),
-    lambda operands, gradient: (spread(gradient, operands[1]), correlate_with(operands[0], gradient)),
-)
+def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
+    return convolve_as_product(x, kernel), (x, kernel)
+
+
+def _backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
+    way = _way(*operands)
+    return way.spread(gradient, operands[1]), way.correlate_with(operands[0], gradient)
+
+
+convolve_as_product.defvjp(_forward, _backward)
+
+
+def _way(x: Array, kernel: Array) -> ModuleType:
+    return filtering if filtering.fits(x, kernel) else definition

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from repro import config, data
+from repro import config, data, environment
 from repro.errors import ReproError
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +39,17 @@ def run_sh(
     return subprocess.run(
         command, env=changed, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
     )
+
+
+def python(framework: str, code: str, *arguments: str) -> str:
+    """What this code prints under a framework's Python."""
+    interpreter = ROOT / ".venv" / framework / "bin" / "python"
+    if not interpreter.exists():
+        pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+    command = [str(interpreter), "-s", "-c", code, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
 
 
 @pytest.fixture(scope="session")

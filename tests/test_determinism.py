@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import Run, python
 
 from repro import environment
 from repro.config import Config, Params
@@ -55,17 +54,6 @@ import mnist_{framework}
 mnist_{framework}.set_determinism(params)
 {SWITCHES[framework]}"""
     return json.loads(python(framework, code))
-
-
-def python(framework: str, code: str, *arguments: str) -> str:
-    """What this code prints under a framework's Python."""
-    interpreter = ROOT / ".venv" / framework / "bin" / "python"
-    if not interpreter.exists():
-        pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
-    command = [str(interpreter), "-s", "-c", code, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
 
 
 @pytest.mark.parametrize("framework", SWITCHES)
