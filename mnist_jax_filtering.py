@@ -1,10 +1,12 @@
-"""Convolution in JAX with fewer multiplications, and its two gradients; repro/portable/jax_convolution.py has the same.
+"""The two gradients of a convolution in JAX, with fewer multiplications than in repro/portable/jax_convolution.py.
 
 Minimal filtering (S. Winograd, Arithmetic Complexity of Computations, 1980; for networks A. Lavin and S. Gray, Fast
-Algorithms for Convolutional Neural Networks, 2016) along the columns of an image: four neighboring results of a kernel
-five wide, 20 multiplications, are read off 8 products, of kernel and image each taken to 8 points. Sums are of other
-terms than the definition's and round otherwise, with errors about five times as large; so portable numerics, whose sums
-must be exact, do without.
+Algorithms for Convolutional Neural Networks, 2016) along the columns of an image: what a kernel five wide does for four
+neighboring results, 20 multiplications, is read off 8 products, of kernel, image and gradient each taken to 8 points.
+
+Sums are of other terms than the definition's and round otherwise, with errors about five times as large. So portable
+numerics, whose sums must be exact, do without, and so does the way forward: there, equal patches must give equal
+results, or pools would choose other maxima than the twins'.
 """
 
 from typing import NamedTuple
@@ -19,27 +21,13 @@ POINTS = (0, 1, -1, 2, -2, 1 / 2, -1 / 2)  # small, so that their powers are; th
 
 
 def fits(x: Array, kernel: Array) -> bool:
-    """Whether these functions can convolve x with the kernel, and are worth their rounding.
-
-    With one channel, products are too small to be fast. Kernels three wide save less, and in ConvNet their rounding
-    soon turns units on that are off in the twins.
-    """
+    """Whether these functions can do it for x and the kernel, and faster: with one channel, products are too small."""
     width = kernel.shape[1]
-    return len(x) > 1 and 3 < width <= len(POINTS) - TILE + 2 and (x.shape[2] - width + 1) % TILE == 0
-
-
-def correlate(x: Array, kernel: Array) -> Array:
-    """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]."""
-    height, width, _, outputs = kernel.shape
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    products = _batched(_of_kernel(kernel), 1, _of_image(x, rows, columns), 1)
-    y = _matrices(width).result.T @ products.reshape(len(products), -1)
-    y = y.reshape(TILE, outputs, rows, columns // TILE, -1).transpose(1, 2, 3, 0, 4)
-    return y.reshape(outputs, rows, columns, -1)
+    return len(x) > 1 and width <= len(POINTS) - TILE + 2 and (x.shape[2] - width + 1) % TILE == 0
 
 
 def correlate_with(x: Array, gradient: Array) -> Array:
-    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
+    """The gradient with respect to the kernel, [h, w, I, O], of that with respect to the result [O, R, C, B]."""
     outputs, rows, columns, _ = gradient.shape
     height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
     products = _batched(_of_image(x, rows, columns), 2, _of_gradient(gradient, width), 2)
@@ -48,7 +36,7 @@ def correlate_with(x: Array, gradient: Array) -> Array:
 
 
 def spread(gradient: Array, kernel: Array) -> Array:
-    """The gradient of correlate with respect to x. What overlaps is added."""
+    """The gradient with respect to x, [I, H, W, B]. What overlaps is added."""
     height, width, inputs, _ = kernel.shape
     _, rows, columns, batch = gradient.shape
     line, count = columns // TILE * batch, width + TILE - 1

@@ -3,8 +3,6 @@
 The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
 """
 
-from types import ModuleType
-
 import jax
 from flax import linen as nn
 from jax import Array, lax
@@ -37,11 +35,8 @@ def convolve(x: Array, kernel: Array) -> Array:
 
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
-    """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU.
-
-    Both ways there are the same patches, which XLA makes once.
-    """
-    return _way(x, kernel).correlate(x, kernel)
+    """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU."""
+    return definition.correlate(x, kernel)
 
 
 def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -49,12 +44,9 @@ def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def _backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
-    way = _way(*operands)
-    return way.spread(gradient, operands[1]), way.correlate_with(operands[0], gradient)
+    x, kernel = operands
+    way = filtering if filtering.fits(x, kernel) else definition
+    return way.spread(gradient, kernel), way.correlate_with(x, gradient)
 
 
 convolve_as_product.defvjp(_forward, _backward)
-
-
-def _way(x: Array, kernel: Array) -> ModuleType:
-    return filtering if filtering.fits(x, kernel) else definition
