@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def test_one_planted_bit_is_found(framework: str, run: Run, workspace: Path) -> 
     assert found.returncode == 3, found.stderr
     assert f"differs: first seen after step {STEP}, in epoch 1 (equal after step {STEP - 1})" in found.stdout
     assert "tensor  conv2.kernel: 1 of 5000 elements, up to 1 ulp" in found.stdout
-    assert f"other bits from step {STEP + 1}" in found.stdout or "loss" not in found.stdout
+    moved = re.search(r"other bits from step (\d+)", found.stdout)  # at once or later: one bit may round away in a loss
+    assert int(moved[1]) > STEP if moved else "loss" not in found.stdout
     assert "no recorded fact differs" in found.stdout
     assert compare(a, a).returncode == 0
 
