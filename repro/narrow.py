@@ -4,8 +4,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from repro import trace
 from repro.compare import Difference, RunFolder, read, relative
 from repro.errors import ReproError
@@ -20,11 +18,12 @@ class Begin:
 
     step: int
     operation: str
-    relative: float
-    """The L2 norm of the difference over that of the first."""
+    relative: float | None
+    """The L2 norm of the difference over that of the first; None where the reruns do not hold both."""
 
     def __str__(self) -> str:
-        return f"in step {self.step}, with {self.operation}: relative difference {self.relative:.1e}"
+        size = "" if self.relative is None else f": relative difference {self.relative:.1e}"
+        return f"in step {self.step}, with {self.operation}{size}"
 
 
 def narrow(a: RunFolder, b: RunFolder, found: Difference) -> Begin:
@@ -86,9 +85,9 @@ def _first(a: RunFolder, b: RunFolder, found: Difference) -> Begin:
         ours, theirs = (trace.operations(run.path, run.trace, step) for run in (a, b))
         for name, array in ours.items():
             if name not in theirs or fingerprint({"": array}) != fingerprint({"": theirs[name]}):
-                size = relative(array, theirs[name]) if name in theirs and array.shape == theirs[name].shape else np.nan
-                return Begin(step, name, float(size))
+                both = name in theirs and array.shape == theirs[name].shape
+                return Begin(step, name, relative(array, theirs[name]) if both else None)
         if a.trace.tensors[step] != b.trace.tensors[step]:
             other = next(n for n, f in a.trace.tensors[step].items() if b.trace.tensors[step].get(n) != f)
-            return Begin(step, f"the update of {other}, after equal gradients", np.nan)
+            return Begin(step, f"the update of {other}, after equal gradients", None)
     raise ReproError(f"compare: the reruns are equal up to step {found.step}: looking into the steps changes them")

@@ -13,6 +13,7 @@ from repro.checkpoint import Checkpoint, Record
 from repro.errors import ReproError, UsageError
 from repro.facts import causes
 from repro.fingerprint import fingerprint
+from repro.narrow import Begin
 from repro.trace import Trace
 
 STEPS, EVERY = 8, 2
@@ -251,3 +252,8 @@ def test_told(folder: Folder) -> None:
     assert "conv2.bias: 1 of 20 elements, up to 1 ulp" in text
     assert "framework.version: 1 and 2 (kernels change between versions)" in text
     assert "same: every fingerprint that both wrote down is equal (5 steps, the last 8)" in compare.told(a, a, None)
+
+
+def test_where_it_begins_in_words() -> None:
+    assert str(Begin(3, "conv1", 2e-8)) == "in step 3, with conv1: relative difference 2.0e-08"
+    assert str(Begin(3, "the update of conv1.bias", None)) == "in step 3, with the update of conv1.bias"
