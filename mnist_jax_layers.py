@@ -3,6 +3,8 @@
 The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
 """
 
+from types import ModuleType
+
 import jax
 from flax import linen as nn
 from jax import Array, lax
@@ -36,7 +38,7 @@ def convolve(x: Array, kernel: Array) -> Array:
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
     """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU."""
-    return definition.correlate(x, kernel)
+    return _way(x, kernel).correlate(x, kernel)
 
 
 def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -45,8 +47,12 @@ def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
 
 def _backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
     x, kernel = operands
-    way = filtering if filtering.fits(x, kernel) else definition
+    way = _way(x, kernel)
     return way.spread(gradient, kernel), way.correlate_with(x, gradient)
+
+
+def _way(x: Array, kernel: Array) -> ModuleType:
+    return filtering if filtering.fits(x, kernel) else definition
 
 
 convolve_as_product.defvjp(_forward, _backward)
