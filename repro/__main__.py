@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig
+
 from repro import config, data, environment, launch, ranks
 from repro.errors import ReproError, UsageError
 from repro.launch import RESUME, leave_error
@@ -64,7 +66,7 @@ def run(arguments: list[str]) -> int:
         return 0
     if task == "sweep":
         return sweep(workspace, overrides)
-    checked = config.compose_config(workspace, overrides)
+    checked, composed = config.compose_job(task, workspace, overrides)
     if task == "verify":
         return verify(workspace, overrides, checked)
     if task == "benchmark":
@@ -72,7 +74,7 @@ def run(arguments: list[str]) -> int:
     if task == "download":
         download(checked)
     else:
-        return train(task, workspace, overrides, checked)
+        return train(task, workspace, overrides, checked, composed)
     return 0
 
 
@@ -203,7 +205,7 @@ def download(checked: config.Config) -> None:
     data.download(checked.data, Path(checked.output.data_path))
 
 
-def train(task: str, workspace: Path, overrides: list[str], checked: config.Config) -> int:
+def train(task: str, workspace: Path, overrides: list[str], checked: config.Config, composed: DictConfig) -> int:
     """Trains, alone, as one rank of several, or by starting these; prints the fingerprint last."""
     place, own = ranks.place(), [task, f"--workspace={workspace}", *overrides]
     if place is not None and not launch.started():
@@ -214,7 +216,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
     if place is not None:
         launch.join_launcher()
         overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
-        checked = config.compose_config(workspace, overrides)
+        checked, composed = config.compose_job(task, workspace, overrides)
         ranks.check_port(place)
         if checked.params.device != "cpu":
             from repro.runs import gpus
@@ -225,7 +227,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
         logging.disable()
         _train(task, checked, place, dataset, Path(os.devnull))
     else:
-        result = in_hydra(task, workspace, overrides, partial(_train, task, checked, place, dataset))
+        result = in_hydra(composed, partial(_train, task, checked, place, dataset))
         print(f"fingerprint {result}", flush=True)
     return 0
 
@@ -249,11 +251,12 @@ def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset
     return result
 
 
-def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[Path], str]) -> str:
-    """Calls train(folder) inside a Hydra job, which keeps its own record in that folder."""
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
+def in_hydra(composed: DictConfig, train: Callable[[Path], str]) -> str:
+    """Calls train(folder) inside a Hydra job of what was composed; it keeps its own record in that folder."""
+    from hydra._internal.callbacks import Callbacks
     from hydra.core.hydra_config import HydraConfig
+    from hydra.core.utils import run_job
+    from hydra.types import HydraContext
 
     from repro.console import log_to_console
 
@@ -268,11 +271,12 @@ def in_hydra(task: str, workspace: Path, overrides: list[str], train: Callable[[
         except BaseException as error:  # carried past Hydra, which would print it its own way
             outcome.append(error)
 
-    # `hydra.main` would compose the configuration once more, to learn that this is no sweep.
-    with initialize_config_dir(str(config.folder(workspace)), job_name=task, version_base="1.3"):
-        hydra = GlobalHydra.instance().hydra
-        assert hydra
-        hydra.run(config.NAME, job, [*overrides, "hydra.mode=RUN"])
+    # As hydra.main() ends, which would compose the configuration twice more: what was checked is what runs.
+    callbacks = Callbacks(composed)
+    context = HydraContext(config_loader=None, callbacks=callbacks)  # type: ignore[arg-type]  # a job composes nothing
+    callbacks.on_run_start(config=composed, config_name=config.NAME)
+    done = run_job(job, composed, "hydra.run.dir", None, context)
+    callbacks.on_run_end(config=composed, config_name=config.NAME, job_return=done)
     (result,) = outcome
     if isinstance(result, BaseException):
         raise result

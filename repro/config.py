@@ -175,12 +175,19 @@ def folder(workspace: Path) -> Path:
 
 def compose_config(workspace: Path, overrides: list[str]) -> Config:
     """Reads `train.yaml`, applies the overrides and checks the result. UsageError in one line if anything is wrong."""
+    return compose_job("app", workspace, overrides)[0]
+
+
+def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Config, DictConfig]:
+    """The same, and all that Hydra composed for a job of this name, Hydra's own part included."""
     for override in overrides:
         _check_key(override)
     source = folder(workspace).absolute()
     try:
-        with initialize_config_dir(config_dir=str(source), version_base="1.3"):
-            return check(compose(NAME, overrides))
+        with initialize_config_dir(config_dir=str(source), job_name=name, version_base="1.3"):
+            composed = compose(NAME, [*overrides, "hydra.mode=RUN"], return_hydra_config=True)
+        own = [str(key) for key in composed if key != "hydra"]
+        return check(OmegaConf.masked_copy(composed, own)), composed
     except OverrideParseException as error:
         raise UsageError(
             f"configuration: {error.override}: {_one_line(error)}; put a value with special characters in quotes of "
