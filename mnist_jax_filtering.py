@@ -31,6 +31,10 @@ class _Filter(NamedTuple):
     kernel: np.ndarray  # [N, w]
     image: np.ndarray  # [N, T + w - 1]
 
+    @property
+    def tile(self) -> int:
+        return self.result.shape[1]
+
 
 def fits(x: Array, kernel: Array) -> bool:
     """Whether these functions can do it for x and the kernel, and faster: with one channel, products are too small."""
@@ -45,7 +49,7 @@ def correlate(x: Array, kernel: Array) -> Array:
     pair = _pairs(width)
     products = _batched(_of_kernel(pair, kernel), 1, _of_image(pair, x, rows, columns), 1)
     y = pair.result.T @ products.reshape(len(products), -1)
-    y = y.reshape(2, outputs, rows, columns // 2, -1).transpose(1, 2, 3, 0, 4)
+    y = y.reshape(pair.tile, outputs, rows, columns // pair.tile, -1).transpose(1, 2, 3, 0, 4)
     return y.reshape(outputs, rows, columns, -1)
 
 
@@ -111,27 +115,26 @@ def _pairs(width: int) -> _Filter:
     return _Filter(*(np.concatenate(matrices).astype(np.float32) for matrices in zip(*parts, strict=True)))
 
 
-def _of_image(part: _Filter, x: Array, rows: int, columns: int) -> Array:
+def _of_image(form: _Filter, x: Array, rows: int, columns: int) -> Array:
     """[C, H, W, B] -> [N, h * C, rows * tiles * B]: what a kernel's rows meet in each tile of results, by product."""
-    tile = part.result.shape[1]
     # Column by column: of strided slices, which are fewer, XLA would compute x, a pooling, anew for each.
-    met = [jnp.stack([x[:, :, i + j] for j in range(0, columns, tile)], 2) for i in range(part.image.shape[1])]
-    values = (part.image @ jnp.stack(met).reshape(len(met), -1)).reshape(-1, *met[0].shape)
+    met = [jnp.stack([x[:, :, i + j] for j in range(0, columns, form.tile)], 2) for i in range(form.image.shape[1])]
+    values = (form.image @ jnp.stack(met).reshape(len(met), -1)).reshape(-1, *met[0].shape)
     height = x.shape[1] - rows + 1
     joined = jnp.concatenate([values[:, :, i : i + rows] for i in range(height)], 1)
     return joined.reshape(len(values), height * len(x), -1)
 
 
-def _of_kernel(part: _Filter, kernel: Array) -> Array:
+def _of_kernel(form: _Filter, kernel: Array) -> Array:
     """[h, w, I, O] -> [N, h * I, O]: its rows, by product."""
-    values = part.kernel @ kernel.swapaxes(0, 1).reshape(kernel.shape[1], -1)
+    values = form.kernel @ kernel.swapaxes(0, 1).reshape(kernel.shape[1], -1)
     return values.reshape(len(values), -1, kernel.shape[-1])
 
 
-def _of_gradient(part: _Filter, gradient: Array) -> Array:
+def _of_gradient(form: _Filter, gradient: Array) -> Array:
     """[O, R, C, B] -> [N, O, R * tiles * B]: its tiles, by product."""
-    met = jnp.stack([gradient[:, :, i::TILE] for i in range(TILE)])
-    return (part.result @ met.reshape(TILE, -1)).reshape(len(part.result), len(gradient), -1)
+    met = jnp.stack([gradient[:, :, i :: form.tile] for i in range(form.tile)])
+    return (form.result @ met.reshape(form.tile, -1)).reshape(len(form.result), len(gradient), -1)
 
 
 def _batched(a: Array, axis: int, b: Array, other: int) -> Array:
