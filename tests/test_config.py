@@ -1,13 +1,9 @@
 """repro.config: every key's type and range, misspelt keys, broken YAML, and which train.yaml counts."""
 
-import os
-import subprocess
-import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
-import yaml
 
 from repro import config, layout
 from repro.errors import UsageError
@@ -313,37 +309,3 @@ def test_a_learning_rate_that_portable_numerics_cannot_hold(rate: str):
     said = refusal("params.numerics=portable", f"params.learning_rate={rate}")
     assert f"params.learning_rate={float(rate)} is no float32 of a size that counts" in said
     compose(f"params.learning_rate={rate}")
-
-
-# --- a job ----------------------------------------------------------------------------------------------------------
-
-HEARD = """
-from hydra.experimental.callback import Callback
-
-
-class Heard(Callback):
-    def __getattribute__(self, name):
-        return lambda **_: print(name)
-"""
-JOB = """
-import sys
-from pathlib import Path
-from repro import __main__, config
-
-checked, composed = config.compose_job("jax", Path("nowhere"), sys.argv[1:])
-print(__main__.in_hydra(composed, lambda folder: str(folder)))
-"""
-
-
-def test_a_job_keeps_what_was_checked_and_is_heard_of(tmp_path: Path):
-    (tmp_path / "heard.py").write_text(HEARD)
-    given = ["params.seed=7", "+hydra.callbacks.one._target_=heard.Heard"]
-    env = os.environ | {"PYTHONPATH": f"{REPOSITORY}:{tmp_path}"}
-    done = subprocess.run([sys.executable, "-c", JOB, *given], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    *heard, folder = done.stdout.splitlines()
-    assert heard == ["on_run_start", "on_job_start", "on_job_end", "on_run_end"]
-    assert Path(folder).parent == tmp_path / "outputs" / "jax"
-    kept = yaml.safe_load((Path(folder) / ".hydra" / "config.yaml").read_text())
-    assert (kept["params"]["seed"], "hydra" in kept) == (7, False)
-    assert yaml.safe_load((Path(folder) / ".hydra" / "overrides.yaml").read_text()) == ["params.seed=7"]
