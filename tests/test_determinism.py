@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 from pathlib import Path
 
@@ -133,6 +134,20 @@ def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch, tm
     assert os.environ["XLA_FLAGS"].startswith("--xla_gpu_deterministic_ops=true")
     assert os.environ["XLA_FLAGS"].endswith(" --xla_cpu_max_isa=AVX2")
     assert os.environ["TF_X"] == "1"
+
+
+CONVOLVED = """
+from repro import environment
+from repro.config import Config
+environment.apply("tensorflow", Config(environment={"ONEDNN_VERBOSE": "1"}))
+import tensorflow as tf
+tf.nn.conv2d(tf.ones((1, 8, 8, 1)), tf.ones((3, 3, 1, 4)), 1, "VALID")
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="not an x86-64 CPU")
+def test_tensorflow_convolves_with_onednn_where_it_would_not_by_itself() -> None:
+    assert ",exec,cpu,convolution," in python("tensorflow", CONVOLVED)
 
 
 def test_without_a_cache_nothing_compiled_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
