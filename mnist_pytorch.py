@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mnist_pytorch_graph import Graphed
+from mnist_pytorch_layers import conv
 from mnist_pytorch_optimizers import Adadelta, Adam, Optimizer, Sgd
 from mnist_pytorch_ranks import join
 from repro import layout
@@ -90,7 +91,7 @@ NETWORKS: dict[str, type[nn.Module]] = {"lenet": LeNet, "convnet": ConvNet}
 class Native:
     """PyTorch's own arithmetic, float32."""
 
-    conv = staticmethod(functional.conv2d)
+    conv = staticmethod(conv)
     dense = staticmethod(functional.linear)
 
     @staticmethod
