@@ -137,17 +137,21 @@ def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch, tm
 
 
 CONVOLVED = """
+import sys
 from repro import environment
 from repro.config import Config
-environment.apply("tensorflow", Config(environment={"ONEDNN_VERBOSE": "1"}))
+wanted = dict(word.split("=") for word in sys.argv[1:])
+environment.apply("tensorflow", Config(environment={"ONEDNN_VERBOSE": "1"} | wanted))
 import tensorflow as tf
 tf.nn.conv2d(tf.ones((1, 8, 8, 1)), tf.ones((3, 3, 1, 4)), 1, "VALID")
 """
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="not an x86-64 CPU")
-def test_tensorflow_convolves_with_onednn_where_it_would_not_by_itself() -> None:
-    assert ",exec,cpu,convolution," in python("tensorflow", CONVOLVED)
+def test_tensorflow_convolves_with_onednn_unless_told_otherwise() -> None:
+    convolved = ",exec,cpu,convolution,"
+    assert convolved in python("tensorflow", CONVOLVED)
+    assert convolved not in python("tensorflow", CONVOLVED, "TF_ENABLE_ONEDNN_OPTS=0")
 
 
 def test_without_a_cache_nothing_compiled_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
