@@ -17,7 +17,7 @@ from jax import numpy as jnp
 
 from mnist_jax_layers import Layer, conv
 from mnist_jax_optimizers import Optax, named, placed
-from mnist_jax_parts import joined, mean, part_of, shared
+from mnist_jax_parts import joined, mean, shared
 from mnist_jax_ranks import join, run
 from repro import layout
 from repro.config import Params
@@ -193,7 +193,7 @@ class Trainer:
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
-        loss, correct, size = 0.0, 0, part_of(self.params.batch_size_test, 64)
+        loss, correct, size = 0.0, 0, layout.part_of(self.params.batch_size_test, 64)
         for start in range(0, len(self.test_labels), size):
             part = slice(start, start + size)
             part_loss, part_correct = self._evaluate(self.weights, self.test_images[part], self.test_labels[part])
@@ -236,7 +236,7 @@ class Trainer:
 
     def _part(self, size: int) -> int | None:
         """How many of so many images to work on at a time; None: all, as GPUs and portable numerics do."""
-        part = part_of(size)
+        part = layout.part_of(size)
         return part if part < size and self.ops is Native and self.device.platform == "cpu" else None
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[Array, Array]:

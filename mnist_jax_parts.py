@@ -13,11 +13,6 @@ from optax.microbatching import AccumulationType
 MEAN, CONCAT = AccumulationType.MEAN, AccumulationType.CONCAT
 
 
-def part_of(size: int, least: int = 16) -> int:
-    """How many of so many images to work on at a time: `least` to twice that, where it divides them, or else all."""
-    return max((part for part in range(least, 2 * least) if size % part == 0), default=size)
-
-
 def mean(function: Callable, part: int | None) -> Callable:
     """function's mean over parts of this size; None: of the whole batch."""
     return _in_parts(function, part, MEAN)

@@ -15,13 +15,13 @@ from jax._src.lib import _jax  # there is no public way to say where gloo listen
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from repro import layout
 from repro.config import Params
 from repro.ranks import ALONE, LOOPBACK, Alone, Place
 from repro.ranks import Ranks as Base
 
 AXIS = "ranks"
 WHOLE, DIVIDED = PartitionSpec(), PartitionSpec(None, AXIS)
-LEAST = 16  # images for a thread: with fewer, the exchange takes the time that sharing saves
 SECONDS = 20  # without a sign of life from a rank, until the others give up
 
 
@@ -87,7 +87,7 @@ class OneProcess(Alone):
     def share(self, batch: int) -> tuple[slice, Alone]:
         """The whole batch, and the threads that share it: as many as cut it into equal parts, none too small."""
         there = len(jax.devices()) if jax.default_backend() == "cpu" else 1
-        count = max(n for n in range(1, there + 1) if n == 1 or (batch % n == 0 and batch // n >= LEAST))
+        count = layout.shares_of(batch, there)
         return slice(None), Threads(count) if count > 1 else ALONE
 
 

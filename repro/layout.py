@@ -94,3 +94,19 @@ BYTES_PER_CALL = 2**27  # of dropout bits; a whole epoch's may not fit in memory
 def steps_per_call(model: str, batch_size: int) -> int:
     """How many steps a trainer makes in one call, at most; it changes no bit."""
     return max(1, min(STEPS_PER_CALL, BYTES_PER_CALL // (batch_size * MODELS[model].units)))
+
+
+LEAST = 16  # images for a thread: with fewer, waiting for the others takes the time that sharing saves
+
+
+def shares_of(size: int, threads: int) -> int:
+    """How many threads share so many images: as many as cut them into equal shares, none too small."""
+    return max(n for n in range(1, threads + 1) if n == 1 or (size % n == 0 and size // n >= LEAST))
+
+
+def part_of(size: int, least: int = LEAST) -> int:
+    """How many of so many images to work on at a time: `least` to twice that, where it divides them, or else all.
+
+    XLA makes patches of them in memory: of so few, these fit the caches of a CPU's core.
+    """
+    return max((part for part in range(least, 2 * least) if size % part == 0), default=size)
