@@ -8,13 +8,15 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from mnist_tensorflow_layers import conv
 from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
-from mnist_tensorflow_parts import cut, joined, mean
+from mnist_tensorflow_parts import cut, in_turn, joined, mean, mean_in_turn
 from mnist_tensorflow_ranks import join
 from repro import layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
 from repro.errors import UsageError
+from repro.portable.tensorflow import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.ranks import Alone, Place
 from repro.recorder import Recorder, in_order
 
@@ -126,6 +128,13 @@ class Native:
         return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
 
 
+class NativeOnCpu(Native):
+    """The same, for XLA."""
+
+    conv = staticmethod(conv)
+    max_pool = staticmethod(max_pool)
+
+
 # --- the trainer --------------------------------------------------------------------------------------------------
 
 
@@ -140,13 +149,18 @@ class Trainer:
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
         with tf.device(self.device):
-            self.ops = choose_ops(params)
+            self.ops = choose_ops(params, self.device)
             self.network = NETWORKS[params.model](self.ops)
+            self.network.built = True  # each of its layers is
             weights = (w.value for w in self.network.trainable_weights)
             self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
-        self.parts = params.threads if self.ops is Native and "CPU" in self.device else 1
+        self.native = params.numerics != "portable"
+        self.shared = self.ops is NativeOnCpu  # by threads: each has a share of a batch, and XLA compiles what it does
         self._compiled_step = tf.function(self._step, jit_compile=True)
+        self._compiled_share = tf.function(self._share, jit_compile=True)
+        self._found_on_the_way = tf.function(self._look, jit_compile=self.shared)
+        self._logits_of = tf.function(self._logits, jit_compile=self.shared)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -162,9 +176,8 @@ class Trainer:
         self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
     ) -> tf.Tensor:
         batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
-        # XLA joins the many small operations of a portable step. Native convolutions are faster without it, and an
-        # exchange between ranks it does not know.
-        step = self._step if self.ops is Native or ranks.size > 1 else self._compiled_step
+        # XLA joins the many small operations of a portable step, but knows no exchange between ranks.
+        step = self._step if self.native or ranks.size > 1 else self._compiled_step
         losses = tf.TensorArray(tf.float32, tf.shape(batches)[0])
         for i in tf.range(tf.shape(batches)[0]):
             loss = step(ranks, tf.gather(images, batches[i]), tf.gather(labels, batches[i]), keep[i])
@@ -173,41 +186,49 @@ class Trainer:
 
     def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         self.ops.ranks = ranks
-        found = []
-        for x, y, kept in cut(self.parts, images, labels, keep):
-            with tf.GradientTape() as tape:
-                loss = self.ops.mean_loss(self.network(x, kept), y)
-            found.append((loss, tape.gradient(loss, list(self.weights.values()))))
-        loss, gradients = mean(found)
-        if self.ops is Native:  # portable operations have taken their sums over the ranks
+        weights = self._weights()
+        if self.shared:
+            shares = cut(layout.shares_of(len(images), self.params.threads), images, labels, keep)
+            loss, gradients = mean([self._compiled_share(weights, *share) for share in shares])
+        else:
+            loss, gradients = self._find(weights, images, labels, keep)
+        if self.native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
 
+    def _share(self, weights, images, labels, keep):
+        return in_turn(self._find, layout.part_of(len(images)))(weights, images, labels, keep)
+
+    def _find(self, weights, images, labels, keep):
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            loss = self.ops.mean_loss(self._logits(weights, images, keep), labels)
+        return loss, tape.gradient(loss, weights)
+
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
+        weights = self._weights()
         with tf.device(self.device):
-            found = self._inspect(
-                tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
-            )
+            arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
+            shares = [[self._found_on_the_way(weights, *part) for part in share] for share in self._parts(*arrays)]
+        forward, backward, _ = zip(*(found for share in shares for found in share), strict=True)
+        gradients = mean([mean_in_turn([gradients for _, _, gradients in share]) for share in shares])
+        found = joined(forward), joined(backward, 1 / len(backward)), dict(zip(self.weights, gradients, strict=True))
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
-    @tf.function
-    def _inspect(self, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
-        forward, backward, weights = [], [], []
+    def _look(self, weights, images, labels, keep):
+        recorder = Recorder(self.ops)
+        self.network.ops = recorder
         try:
-            for x, y, kept in cut(self.parts, images, labels, keep):
-                self.network.ops = recorder = Recorder(self.ops)
-                with tf.GradientTape() as tape:
-                    loss = recorder.mean_loss(self.network(x, kept), y)
-                results, gradients = tape.gradient(loss, (recorder.seen, self.weights))
-                forward.append(recorder.seen)
-                backward.append({name: part for name, part in results.items() if part is not None})
-                weights.append(gradients)
+            with tf.GradientTape() as tape:
+                tape.watch(weights)
+                loss = recorder.mean_loss(self._logits(weights, images, keep), labels)
         finally:
             self.network.ops = self.ops
-        return joined(forward), joined(backward, 1 / len(backward)), mean(weights)
+        results, gradients = tape.gradient(loss, (recorder.seen, weights))
+        return recorder.seen, {name: part for name, part in results.items() if part is not None}, gradients
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -222,7 +243,8 @@ class Trainer:
 
     @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        logits = tf.concat([self.network(x, None) for (x,) in cut(self.parts, images)], 0)
+        parts = len(images) // layout.part_of(len(images), 64) if self.shared else 1
+        logits = tf.concat([self._logits_of(self._weights(), x, None) for (x,) in cut(parts, images)], 0)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -251,6 +273,21 @@ class Trainer:
             "cudnn": build.get("cudnn_version") if gpu else None,
         }
 
+    def _weights(self) -> list[tf.Tensor]:
+        # Read here: what XLA compiled locks the variables that it reads itself, and shares would wait for one another.
+        return [tf.identity(weight) for weight in self.weights.values()]
+
+    def _logits(self, weights: list[tf.Tensor], images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
+        return self.network.stateless_call(weights, [], images, keep)[0]
+
+    def _parts(self, *arrays: tf.Tensor) -> list[list[tuple[tf.Tensor, ...]]]:
+        """A batch as it is worked on: the parts, one after another, of shares, side by side."""
+        if not self.shared:
+            return [[arrays]]
+        count = layout.shares_of(len(arrays[0]), self.params.threads)
+        size = len(arrays[0]) // count
+        return [list(cut(size // layout.part_of(size), *share)) for share in cut(count, *arrays)]
+
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.device(self.device):
             return tf.constant(images), tf.constant(labels)
@@ -278,18 +315,17 @@ def set_determinism(params: Params) -> None:
     """Deterministic: an operation without a deterministic version is an error. Fast: whatever is fastest."""
     deterministic = params.numerics != "fast"
     tf.keras.utils.set_random_seed(params.seed % 2**32)
-    # Where threads work on a part of the batch each, an operation has one of them; what XLA compiles shares them.
-    tf.config.threading.set_intra_op_parallelism_threads(params.threads if params.numerics == "portable" else 1)
+    tf.config.threading.set_intra_op_parallelism_threads(params.threads)
     tf.config.threading.set_inter_op_parallelism_threads(params.threads)
     if deterministic:
         tf.config.experimental.enable_op_determinism()
     tf.config.experimental.enable_tensor_float_32_execution(not deterministic)
 
 
-def choose_ops(params: Params):
-    """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
+def choose_ops(params: Params, device: str):
+    """The arithmetic for `params.numerics`; portable numerics are checked only where they are used."""
     if params.numerics != "portable":
-        return Native
+        return NativeOnCpu if "CPU" in device else Native
     from repro.portable import tensorflow as portable
 
     portable.self_check()

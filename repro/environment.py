@@ -53,8 +53,9 @@ def _pytorch(params: Params) -> dict[str, str]:
 
 
 def _tensorflow(params: Params) -> dict[str, str]:
-    # TensorFlow takes oneDNN unasked on newer CPUs only. Where there is AVX2, but no AVX-512, it halves a step's time.
-    # On other architectures nothing was measured, and TensorFlow decides.
+    # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and all of a
+    # benchmark's other loops, oneDNN does faster: in half the time where there is AVX2, but no AVX-512. On other
+    # architectures nothing was measured, and TensorFlow decides.
     onednn = {"TF_ENABLE_ONEDNN_OPTS": "1"} if platform.machine() == "x86_64" else {}
     return _threads(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"} | onednn
 

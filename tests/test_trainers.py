@@ -18,7 +18,7 @@ STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
            "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
-CUT_BY_JAX = "params.batch_size_train=384"  # by each thread, into parts of its own
+CUT = "params.batch_size_train=384"  # by each thread of JAX' and TensorFlow's, into parts of its own
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 # Sooner or later two neighbors in a pool are an ulp apart, and the other one is the larger in another framework: on a
 # CPU without AVX-512 in step 23, which then moved the losses by half a percent within 100 steps.
@@ -150,12 +150,14 @@ def test_loss_curves_lie_on_one_another(framework: str, references) -> None:
     assert largest_difference(losses, others) < NEAR_CURVE
 
 
-def test_steps_in_parts_follow_the_same_curve(references) -> None:
-    keys = (CUT_BY_JAX, "params.max_steps=20")
-    assert largest_difference(references("jax", *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_steps_in_parts_follow_the_same_curve(framework: str, references) -> None:
+    keys = (CUT, "params.max_steps=20")
+    assert largest_difference(references(framework, *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
 
 
-@pytest.mark.parametrize(("framework", "keys"), [("tensorflow", ()), ("jax", ()), ("jax", (CUT_BY_JAX,))])
+@pytest.mark.parametrize("keys", [(), (CUT,)])
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ...], run: Run, workspace: Path) -> None:
     keys += ("params.trace_steps=1", "params.trace_operations=true", "params.threads=3", "params.max_steps=1")
     seen = {}
@@ -170,15 +172,23 @@ def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ..
 
 
 @pytest.mark.parametrize("batch_size", [32, 128])
-def test_what_jax_finds_on_the_way_is_what_its_threads_found(run: Run, workspace: Path, batch_size: int) -> None:
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_what_is_found_on_the_way_is_what_threads_found(
+    framework: str, run: Run, workspace: Path, batch_size: int
+) -> None:
     keys = (f"params.batch_size_train={batch_size}", "params.max_steps=1")
-    fingerprint(run("jax", *keys, "params.trace_steps=1", "params.trace_operations=true"))
-    (folder,) = (workspace / "outputs" / "jax").iterdir()
+    fingerprint(run(framework, *keys, "params.trace_steps=1", "params.trace_operations=true"))
+    (folder,) = (workspace / "outputs" / framework).iterdir()
     recorded = trace.read(folder)
     seen, state = trace.operations(folder, recorded, 1), checkpoint.load(recorded.states[1]).state
     for name, array in state.items():
         if name.startswith("momentum/"):  # the first step's is its gradient
-            assert (seen[f"gradient of {name.removeprefix('momentum/')}"] == array).all(), name
+            found = seen[f"gradient of {name.removeprefix('momentum/')}"]
+            if (framework, name) == ("tensorflow", "momentum/conv1.bias"):
+                # XLA adds it up in another order where what it adds is asked for, too.
+                np.testing.assert_allclose(found, array, rtol=1e-5, atol=1e-8)
+            else:
+                assert (found == array).all(), name
 
 
 def test_looking_into_a_last_batch_that_threads_do_not_share(run: Run) -> None:

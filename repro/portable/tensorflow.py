@@ -5,12 +5,14 @@ Within the layers the batch comes last, [C, H, W, B], so that loops run over who
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
 
+import numpy as np
 import tensorflow as tf
 
 from repro import layout
 from repro.config import Params
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.portable.tensorflow_convolution import correlate, correlate_with, spread
 from repro.ranks import ALONE
 
 ranks = ALONE
@@ -87,44 +89,6 @@ def _conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
     return correlate(rounded, weights) + ones * biases[:, None, None, None], gradients
 
 
-def correlate(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""
-    height, width, _, outputs = kernel.shape
-    rows, columns = x.shape[1] - height + 1, x.shape[2] - width + 1
-    product = tf.matmul(tf.reshape(kernel, (-1, outputs)), patches(x, rows, columns), transpose_a=True)
-    return tf.reshape(product, (outputs, rows, columns, -1))
-
-
-def correlate_with(x: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
-    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
-    outputs, rows, columns, _ = gradient.shape
-    product = tf.matmul(patches(x, rows, columns), tf.reshape(gradient, (outputs, -1)), transpose_b=True)
-    return tf.reshape(product, (x.shape[1] - rows + 1, x.shape[2] - columns + 1, -1, outputs))
-
-
-def spread(gradient: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """The gradient of correlate with respect to x. What overlaps is added; these sums, too, are exact."""
-    height, width, inputs, outputs = kernel.shape
-    _, rows, columns, batch = gradient.shape
-    parts = tf.reshape(kernel, (-1, outputs)) @ tf.reshape(gradient, (outputs, -1))
-    parts = tf.reshape(parts, (height, width, inputs, rows, columns, batch))
-    parts = tf.add_n([_between(parts[:, j], 3, j, width - 1 - j) for j in range(width)])  # [h, I, R, W, B]
-    return tf.add_n([_between(parts[i], 1, i, height - 1 - i) for i in range(height)])
-
-
-def _between(x: tf.Tensor, axis: int, before: int, after: int) -> tf.Tensor:
-    """x between so many zeros along an axis."""
-    return tf.pad(x, [(before, after) if axis == each else (0, 0) for each in range(len(x.shape))])
-
-
-def patches(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
-    """[C, H, W, B] -> [h * w * C, rows * columns * B], in the order of a kernel: where each of its elements meets x."""
-    height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
-    across = tf.stack([x[:, :, j : j + columns] for j in range(width)])
-    both = tf.stack([across[:, :, i : i + rows] for i in range(height)])
-    return tf.reshape(both, (height * width * x.shape[0], -1))
-
-
 def _inputs(x: tf.Tensor, e: tf.Tensor, terms: int) -> tuple[tf.Tensor, tf.Tensor]:
     e = tf.maximum(e, 1)
     bits = operand_bits(terms)
@@ -138,6 +102,9 @@ def _weights(kernel: tf.Tensor, bias: tf.Tensor, terms: int) -> tuple[tf.Tensor,
     return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
 
 
+PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
+
+
 def max_pool(x: tf.Tensor) -> tf.Tensor:
     """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
     return tf.transpose(_max_pool(tf.transpose(x, BATCH_LAST)), BATCH_LAST)
@@ -146,22 +113,20 @@ def max_pool(x: tf.Tensor) -> tf.Tensor:
 @tf.custom_gradient
 def _max_pool(x: tf.Tensor):
     channels, height, width, _ = x.shape
-    left, right = tf.unstack(tf.reshape(x, (channels, height // 2, 2, width // 2, 2, -1)), axis=4)
-    in_left = left >= right
-    top, bottom = tf.unstack(tf.where(in_left, left, right), axis=2)
-    in_top = top >= bottom
+    x = tf.reshape(x, (channels, height // 2, 2, width // 2, 2, -1))
+    a, b, c, d = (x[:, :, i, :, j] for i in range(2) for j in range(2))
+    left, right = a >= b, c >= d
+    upper, lower = tf.where(left, a, b), tf.where(right, c, d)
+    above = upper >= lower
+    first = tf.where(above, tf.where(left, A, B), tf.where(right, C, D))
 
     def gradients(gradient: tf.Tensor) -> tf.Tensor:
-        rows = _to_either(in_top, gradient, 2)
-        return tf.reshape(_to_either(in_left, rows, 4), (channels, height, width, -1))
+        # Piece by piece, and then to its place: the first convolution takes back the transposition.
+        pieces = tf.stack([tf.where(first == place, gradient, tf.zeros_like(gradient)) for place in PLACES])
+        x = tf.transpose(tf.reshape(pieces, (2, 2, *gradient.shape)), (2, 3, 0, 4, 1, 5))
+        return tf.reshape(x, (channels, height, width, -1))
 
-    return tf.where(in_top, top, bottom), gradients
-
-
-def _to_either(first: tf.Tensor, x: tf.Tensor, axis: int) -> tf.Tensor:
-    """x in the first place of two along a new axis, or in the second, and 0 in the other."""
-    zero = tf.constant(0.0, x.dtype)
-    return tf.stack((tf.where(first, x, zero), tf.where(first, zero, x)), axis)
+    return tf.where(above, upper, lower), gradients
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
