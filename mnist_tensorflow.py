@@ -274,7 +274,7 @@ class Trainer:
         }
 
     def _weights(self) -> list[tf.Tensor]:
-        # Read here: what XLA compiled locks the variables that it reads itself, and shares would wait for one another.
+        # Read once a step: what works on a share, or looks into it, is then a function of weights, as in JAX.
         return [tf.identity(weight) for weight in self.weights.values()]
 
     def _logits(self, weights: list[tf.Tensor], images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
