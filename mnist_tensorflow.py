@@ -10,7 +10,7 @@ from keras import layers
 
 from mnist_tensorflow_layers import conv
 from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
-from mnist_tensorflow_parts import cut, in_turn, joined, mean, mean_in_turn
+from mnist_tensorflow_parts import in_parts, joined, shared
 from mnist_tensorflow_ranks import join
 from repro import layout
 from repro.config import Params
@@ -156,11 +156,10 @@ class Trainer:
             self.weights = dict(zip(layout.MODELS[params.model].weights, weights, strict=True))
             self.optimizer = self.ops.optimizer(params, self.weights)
         self.native = params.numerics != "portable"
-        self.shared = self.ops is NativeOnCpu  # by threads: each has a share of a batch, and XLA compiles what it does
+        threads = params.threads if self.ops is NativeOnCpu else None
+        self._found, self._looked_into = shared(self._find, threads), joined(self._look, threads)
+        self._logits_of = in_parts(self._logits, threads)
         self._compiled_step = tf.function(self._step, jit_compile=True)
-        self._compiled_share = tf.function(self._share, jit_compile=True)
-        self._found_on_the_way = tf.function(self._look, jit_compile=self.shared)
-        self._logits_of = tf.function(self._logits, jit_compile=self.shared)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -186,19 +185,11 @@ class Trainer:
 
     def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         self.ops.ranks = ranks
-        weights = self._weights()
-        if self.shared:
-            shares = cut(layout.shares_of(len(images), self.params.threads), images, labels, keep)
-            loss, gradients = mean([self._compiled_share(weights, *share) for share in shares])
-        else:
-            loss, gradients = self._find(weights, images, labels, keep)
+        loss, gradients = self._found(self._weights(), images, labels, keep)
         if self.native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
-
-    def _share(self, weights, images, labels, keep):
-        return in_turn(self._find, layout.part_of(len(images)))(weights, images, labels, keep)
 
     def _find(self, weights, images, labels, keep):
         with tf.GradientTape() as tape:
@@ -209,13 +200,10 @@ class Trainer:
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
-        weights = self._weights()
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
-            shares = [[self._found_on_the_way(weights, *part) for part in share] for share in self._parts(*arrays)]
-        forward, backward, _ = zip(*(found for share in shares for found in share), strict=True)
-        gradients = mean([mean_in_turn([gradients for _, _, gradients in share]) for share in shares])
-        found = joined(forward), joined(backward, 1 / len(backward)), dict(zip(self.weights, gradients, strict=True))
+            *found, gradients = self._looked_into(self._weights(), *arrays)
+        found.append(dict(zip(self.weights, gradients, strict=True)))
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
     def _look(self, weights, images, labels, keep):
@@ -243,8 +231,7 @@ class Trainer:
 
     @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        parts = len(images) // layout.part_of(len(images), 64) if self.shared else 1
-        logits = tf.concat([self._logits_of(self._weights(), x, None) for (x,) in cut(parts, images)], 0)
+        logits = self._logits_of(self._weights(), images)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -279,14 +266,6 @@ class Trainer:
 
     def _logits(self, weights: list[tf.Tensor], images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
         return self.network.stateless_call(weights, [], images, keep)[0]
-
-    def _parts(self, *arrays: tf.Tensor) -> list[list[tuple[tf.Tensor, ...]]]:
-        """A batch as it is worked on: the parts, one after another, of shares, side by side."""
-        if not self.shared:
-            return [[arrays]]
-        count = layout.shares_of(len(arrays[0]), self.params.threads)
-        size = len(arrays[0]) // count
-        return [list(cut(size // layout.part_of(size), *share)) for share in cut(count, *arrays)]
 
     def _resident(self, images: np.ndarray, labels: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.device(self.device):
