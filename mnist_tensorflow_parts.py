@@ -21,7 +21,7 @@ def shared(find: Callable, threads: int | None) -> Callable:
 
     @tf.function(jit_compile=True)
     def find_in_share(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        count = _parts_in(arrays[0])
+        count = _parts_in(threads, arrays[0])
         if count == 1:
             return find(weights, *arrays)
         parts = [tf.reshape(array, (count, -1, *array.shape[1:])) for array in arrays]
@@ -48,8 +48,8 @@ def joined(look: Callable, threads: int | None) -> Callable:
 
     def look_at_all(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[dict, dict, list[tf.Tensor]]:
         found, gradients = [], []
-        for share in [arrays] if threads is None else _shares(threads, *arrays):
-            parts = _cut(1 if threads is None else _parts_in(share[0]), *share)
+        for share in _shares(threads, *arrays):
+            parts = _cut(_parts_in(threads, share[0]), *share)
             found.append([look_at_part(weights, *part) for part in parts])
             gradients.append(tf.nest.map_structure(_mean_in_turn, *(back for _, _, back in found[-1])))
         forward, backward, _ = zip(*(part for share in found for part in share), strict=True)
@@ -63,18 +63,18 @@ def in_parts(logits: Callable, threads: int | None) -> Callable:
     logits_of_part = tf.function(logits, jit_compile=threads is not None)
 
     def logits_of_all(weights: list[tf.Tensor], images: tf.Tensor) -> tf.Tensor:
-        count = 1 if threads is None else _parts_in(images, 64)
-        return tf.concat([logits_of_part(weights, part, None) for (part,) in _cut(count, images)], 0)
+        parts = _cut(_parts_in(threads, images, 64), images)
+        return tf.concat([logits_of_part(weights, part, None) for (part,) in parts], 0)
 
     return logits_of_all
 
 
-def _shares(threads: int, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
-    return _cut(layout.shares_of(len(arrays[0]), threads), *arrays)
+def _shares(threads: int | None, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
+    return _cut(layout.shares_of(len(arrays[0]), threads) if threads else 1, *arrays)
 
 
-def _parts_in(share: tf.Tensor, least: int = layout.LEAST) -> int:
-    return len(share) // layout.part_of(len(share), least)
+def _parts_in(threads: int | None, share: tf.Tensor, least: int = layout.LEAST) -> int:
+    return len(share) // layout.part_of(len(share), least) if threads else 1
 
 
 def _cut(count: int, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
