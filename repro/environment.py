@@ -17,6 +17,10 @@ SHUT_OUT = "REPRO_SHUT_OUT_"
 DECIDING = ("XLA_", "TF_", "MKL_", "ONEDNN_", "DNNL_", "OMP_", "GOMP_", "KMP_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_",
             "CUDA_", "JAX_", "TORCH_", "PYTORCH_", "ATEN_", "OPENBLAS_", "KERAS_", "PJRT_", "PYTHON")  # fmt: skip
 
+# Else XLA may leave out a conversion to float32 and back, as more exact. The portable operations round in ways that it
+# keeps; this is for what a framework, or an operation to come, converts on its own.
+KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
+
 
 def apply(task: str, config: Config) -> None:
     """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
@@ -47,26 +51,38 @@ def _threads(params: Params) -> dict[str, str]:
     return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": turns}
 
 
+def _native_precision(params: Params) -> dict[str, str]:
+    # From CUDA 13.0 Update 2 on, cuBLAS may compute float64 by int8, and float32 by bfloat16, where it takes less time.
+    names = ("CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION")
+    return dict.fromkeys(names, "0") if params.numerics != "fast" else {}
+
+
 def _pytorch(params: Params) -> dict[str, str]:
     deterministic = {"CUBLAS_WORKSPACE_CONFIG": CUBLAS_WORKSPACE} if params.numerics != "fast" else {}
-    return _threads(params) | deterministic
+    return _threads(params) | _native_precision(params) | deterministic
 
 
 def _tensorflow(params: Params) -> dict[str, str]:
+    flags = _threads(params) | _native_precision(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    flags["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # takes what it needs of a GPU's memory, not all that is free
     # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and all of a
     # benchmark's other loops, oneDNN does faster: in half the time where there is AVX2, but no AVX-512. On other
     # architectures nothing was measured, and TensorFlow decides.
-    onednn = {"TF_ENABLE_ONEDNN_OPTS": "1"} if platform.machine() == "x86_64" else {}
-    return _threads(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"} | onednn
+    if platform.machine() == "x86_64":
+        flags["TF_ENABLE_ONEDNN_OPTS"] = "1"
+    if params.numerics == "portable":
+        flags["XLA_FLAGS"] = KEEP_ROUNDINGS
+    return flags
 
 
 def _jax(params: Params) -> dict[str, str]:
     waiting = 1 if params.ranks > 1 else 0  # in an exchange with other ranks, a thread does nothing else
-    flags = _threads(params) | {"PJRT_NPROC": str(params.threads + waiting)}
+    flags = _threads(params) | _native_precision(params) | {"PJRT_NPROC": str(params.threads + waiting)}
+    flags["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # as in TensorFlow; JAX would take three quarters of all
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
     if params.numerics != "fast":
-        flags["XLA_FLAGS"] = XLA_FLAGS
+        flags["XLA_FLAGS"] = f"{XLA_FLAGS} {KEEP_ROUNDINGS}" if params.numerics == "portable" else XLA_FLAGS
     return flags
 
 

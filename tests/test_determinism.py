@@ -136,6 +136,24 @@ def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch, tm
     assert os.environ["TF_X"] == "1"
 
 
+def test_xla_is_told_to_keep_conversions_where_bits_must_be_equal_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for task in ("jax", "tensorflow"):
+        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": "/nowhere"})
+        environment.apply(task, Config(params=Params(numerics="portable")))
+        assert "--xla_allow_excess_precision=false" in os.environ["XLA_FLAGS"]
+        assert os.environ["CUBLAS_EMULATE_DOUBLE_PRECISION"] == "0"
+
+
+def test_jax_and_tensorflow_take_no_more_of_a_gpu_than_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    for task, name, value in (
+        ("jax", "XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
+        ("tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH", "true"),
+    ):
+        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": "/nowhere"})
+        environment.apply(task, Config())
+        assert os.environ[name] == value
+
+
 CONVOLVED = """
 import sys
 from repro import environment

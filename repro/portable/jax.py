@@ -11,7 +11,7 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.config import Params
-from repro.portable import rules
+from repro.portable import checks, rules
 from repro.portable.jax_convolution import correlate, correlate_with, spread
 from repro.portable.rules import operand_bits
 from repro.ranks import ALONE
@@ -44,7 +44,12 @@ def power_of_two(e: Array) -> Array:
 
 def to_state(x: Array) -> Array:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    return jnp.where(jnp.abs(x) < rules.TINY, 0.0, x).astype(jnp.float32)
+    # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but not this rounding.
+    rounded = lax.reduce_precision(jnp.where(jnp.abs(x) < rules.TINY, 0.0, x), FLOAT32.nexp, FLOAT32.nmant)
+    return rounded.astype(jnp.float32)
+
+
+FLOAT32 = jnp.finfo(jnp.float32)
 
 
 # --- layers ---------------------------------------------------------------------------------------------------------
@@ -241,14 +246,36 @@ def _double(x: Array) -> Array:
 
 
 def self_check() -> None:
-    """ReproError if this library's matrix product is not exact on integers, on this device."""
-    images, kernel, *expected = rules.check_case()
+    """ReproError if this library, compiled, computes anything of checks.py with other bits, on this device."""
+    images, kernel, *_ = checks.products()
     x, k = images.transpose(BATCH_LAST).astype(np.float64), kernel.astype(np.float64)
-    y, dk, dx = jax.jit(_products)(x, k)  # compiled at once, as a step is: one by one, they take four times as long
-    for found, exact in zip((y.transpose(BATCH_LAST), dk, dx.transpose(BATCH_LAST)), expected, strict=True):
-        rules.check("JAX's matrix product", np.asarray(found), exact)
+    # Compiled at once, as a step is: one by one, they take four times as long.
+    (y, dk, dx), found = jax.jit(lambda *given: (_products(*given[:2]), _operations(given[2])))(x, k, checks.inputs())
+    found_products = (np.asarray(y.transpose(BATCH_LAST)), np.asarray(dk), np.asarray(dx.transpose(BATCH_LAST)))
+    checks.check_products("JAX's matrix product", *found_products)
+    checks.check_operations("JAX", found)
 
 
 def _products(x: Array, kernel: Array) -> tuple[Array, Array, Array]:
     y = correlate(x, kernel)
     return y, correlate_with(x, jnp.sign(y)), spread(jnp.sign(y), kernel)
+
+
+def _operations(given: dict[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
+    (rounding,), (maximum,), (grid,), (logits, labels) = (
+        given[name] for name in ("rounding", "maximum", "grid", "loss")
+    )
+    loss, pull = jax.vjp(lambda logits: softmax_cross_entropy(logits, labels), logits)
+    weight, momentum, gradient = ({"w": array} for array in given["sgd"])
+    sgd, slots = _Sgd(checks.SGD).update(weight, optax.TraceState(momentum), gradient)
+    weight, first, second, gradient = ({"w": array} for array in given["adam"])
+    moments = optax.ScaleByAdamState(jnp.int32(checks.ADAM_COUNT), first, second)
+    adam, moments = _Adam(checks.ADAM).update(weight, moments, gradient)
+    return {
+        "rounding": (_double(to_state(rounding * checks.FACTOR)) * checks.FACTOR,),
+        "maximum": (_double(to_state(maximum * checks.FACTOR)).max(1),),
+        "grid": (round_to_grid(grid, exponent(grid, (1,)), rules.BITS),),
+        "loss": (loss, *pull(jnp.ones_like(loss))),
+        "sgd": (sgd["w"], slots.trace["w"]),
+        "adam": (adam["w"], moments.mu["w"], moments.nu["w"]),
+    }

@@ -1,4 +1,4 @@
-"""What all implementations of portable numerics share: bit budgets, tables of exp and log, constants, the self-check.
+"""What all implementations of portable numerics share: bit budgets, tables of exp and log, constants.
 
 The rules, and the proofs that they hold, are in docs/portable.md.
 """
@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from repro.errors import ReproError, UsageError
+from repro.errors import UsageError
 
 SIGNIFICAND = 53
 """Bits of a float64: an integer up to 2^53 is exact."""
@@ -131,38 +131,3 @@ def rounded(learning_rate: float, momentum: float) -> dict[str, float]:
                 f"it must lie between {TINY:.2g} and 3.4e+38"
             )
     return counted
-
-
-# --- self-check -----------------------------------------------------------------------------------------------------
-
-
-@cache
-def check_case() -> tuple[np.ndarray, ...]:
-    """Integers to convolve, and what must come out, computed in int64.
-
-    Images [4, 12, 12, 10] and a kernel [5, 5, 10, 20] of integers of up to 17 bits, their valid convolution y, and the
-    gradients with respect to kernel and images where the gradient with respect to y is sign(y).
-    """
-    size = 4 * 12 * 12 * 10
-    words = np.random.Philox(key=[0, 0]).random_raw(size + 5 * 5 * 10 * 20)
-    integers = (words >> np.uint64(46)).astype(np.int64) - 2**17
-    images, kernel = integers[:size].reshape(4, 12, 12, 10), integers[size:].reshape(5, 5, 10, 20)
-    shifts = [(i, j, images[:, i : i + 8, j : j + 8]) for i in range(5) for j in range(5)]
-    y = np.sum([part @ kernel[i, j] for i, j, part in shifts], axis=0)
-    sign = np.sign(y)
-    kernel_gradient = np.zeros_like(kernel)
-    images_gradient = np.zeros_like(images)
-    for i, j, part in shifts:
-        kernel_gradient[i, j] = part.reshape(-1, 10).T @ sign.reshape(-1, 20)
-        images_gradient[:, i : i + 8, j : j + 8] += sign @ kernel[i, j].T
-    return images, kernel, y, kernel_gradient, images_gradient
-
-
-def check(name: str, found: np.ndarray, expected: np.ndarray) -> None:
-    """ReproError if a library's result differs from the exact one."""
-    if not np.array_equal(found, expected):
-        worst = np.abs(found - expected).max()
-        raise ReproError(
-            f"portable numerics: {name} is not exact on this device: off by up to {worst:g} on integers; "
-            "use another device (params.device) or version, or params.numerics=deterministic"
-        )

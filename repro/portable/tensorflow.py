@@ -5,12 +5,14 @@ Within the layers the batch comes last, [C, H, W, B], so that loops run over who
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
 
+from functools import partial
+
 import numpy as np
 import tensorflow as tf
 
 from repro import layout
 from repro.config import Params
-from repro.portable import rules
+from repro.portable import checks, rules
 from repro.portable.rules import operand_bits
 from repro.portable.tensorflow_convolution import correlate, correlate_with, spread
 from repro.ranks import ALONE
@@ -41,7 +43,15 @@ def power_of_two(e: tf.Tensor) -> tf.Tensor:
 
 def to_state(x: tf.Tensor) -> tf.Tensor:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    return tf.cast(tf.where(tf.abs(x) < rules.TINY, tf.constant(0.0, tf.float64), x), tf.float32)
+    # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but no operation on bits.
+    # TensorFlow has JAX' reduce_precision, too, but in compiled code alone.
+    bits = tf.bitcast(tf.where(tf.abs(x) < rules.TINY, tf.constant(0.0, tf.float64), x), tf.int64)
+    last = tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, tf.constant(DROPPED, tf.int64)), 1)
+    rounded = tf.bitwise.bitwise_and(bits + (2 ** (DROPPED - 1) - 1) + last, -(2**DROPPED))  # half to even
+    return tf.cast(tf.bitcast(rounded, tf.float64), tf.float32)
+
+
+DROPPED = rules.SIGNIFICAND - 24  # bits of a float64 that a float32 has no place for
 
 
 # --- layers ---------------------------------------------------------------------------------------------------------
@@ -232,17 +242,53 @@ def _double(x: tf.Tensor) -> tf.Tensor:
 
 
 def self_check() -> None:
-    """ReproError if this library's matrix product, compiled or not, is not exact on integers, on this device."""
-    images, kernel, *expected = rules.check_case()
+    """ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device."""
+    images, kernel, *_ = checks.products()
     x, k = tf.constant(images.transpose(BATCH_LAST), tf.float64), tf.constant(kernel, tf.float64)
+    given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
     for compiled in (False, True):
-        name = "XLA's matrix product in TensorFlow" if compiled else "TensorFlow's matrix product"
+        name = "XLA in TensorFlow" if compiled else "TensorFlow"
         y, dk, dx = tf.function(_products, jit_compile=compiled)(x, k)
-        found = (tf.transpose(y, BATCH_LAST), dk, tf.transpose(dx, BATCH_LAST))
-        for result, exact in zip(found, expected, strict=True):
-            rules.check(name, result.numpy(), exact)
+        found_products = (tf.transpose(y, BATCH_LAST).numpy(), dk.numpy(), tf.transpose(dx, BATCH_LAST).numpy())
+        checks.check_products(f"the matrix product of {name}", *found_products)
+        operations = partial(_operations, *_optimizers(given))
+        checks.check_operations(name, tf.function(operations, jit_compile=compiled)(given))
 
 
 def _products(x: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     y = correlate(x, kernel)
     return y, correlate_with(x, tf.sign(y)), spread(tf.sign(y), kernel)
+
+
+def _optimizers(given: dict[str, tuple[tf.Tensor, ...]]) -> "tuple[_Sgd, _Adam]":
+    """Each with one weight, before the step that is checked."""
+    weight, *slots, _ = given["sgd"]
+    sgd = _Sgd(checks.SGD, {"w": tf.Variable(weight)})
+    for variable, value in zip(sgd.slots.values(), slots, strict=True):
+        variable.assign(value)
+    weight, *slots, _ = given["adam"]
+    adam = _Adam(checks.ADAM, {"w": tf.Variable(weight)})
+    for variable, value in zip(adam.slots.values(), [*slots, float(checks.ADAM_COUNT)], strict=True):
+        variable.assign(value)
+    return sgd, adam
+
+
+def _operations(
+    sgd: "_Sgd", adam: "_Adam", given: dict[str, tuple[tf.Tensor, ...]]
+) -> dict[str, tuple[tf.Tensor, ...]]:
+    (rounding,), (maximum,), (grid,), (logits, labels) = (
+        given[name] for name in ("rounding", "maximum", "grid", "loss")
+    )
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = softmax_cross_entropy(logits, labels)
+    for name, optimizer in (("sgd", sgd), ("adam", adam)):
+        optimizer.update({"w": given[name][-1]})
+    return {
+        "rounding": (_double(to_state(rounding * checks.FACTOR)) * checks.FACTOR,),
+        "maximum": (tf.reduce_max(_double(to_state(maximum * checks.FACTOR)), 1),),
+        "grid": (round_to_grid(grid, exponent(grid, (1,)), rules.BITS),),
+        "loss": (loss, tape.gradient(loss, logits)),
+        "sgd": tuple(map(tf.identity, [sgd.weights["w"], *sgd.slots.values()])),
+        "adam": tuple(map(tf.identity, [adam.weights["w"], *list(adam.slots.values())[:2]])),
+    }
