@@ -5,6 +5,7 @@ The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same nam
 
 import os
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -19,10 +20,9 @@ from mnist_jax_layers import Layer, conv
 from mnist_jax_optimizers import Optax, named, placed
 from mnist_jax_parts import joined, mean, shared
 from mnist_jax_ranks import join, run
-from repro import layout
+from repro import gpu, layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
-from repro.errors import UsageError
 from repro.portable.jax import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.ranks import ALONE, Place
 from repro.recorder import Recorder, in_order
@@ -259,9 +259,9 @@ def choose_device(wanted: str) -> jax.Device:
         there = jax.local_devices(backend="gpu") if wanted != "cpu" else []
     except RuntimeError:
         there = []
-    if wanted == "gpu" and not there:
-        raise UsageError("params.device=gpu: JAX finds no GPU on this machine; use auto or cpu")
-    return there[0] if there else jax.local_devices(backend="cpu")[0]
+    cuda = next((version for version in ("13", "12") if find_spec(f"jax_cuda{version}_plugin")), None)
+    used = gpu.choose(wanted, bool(there), "JAX", cuda)
+    return there[0] if used else jax.local_devices(backend="cpu")[0]
 
 
 def set_determinism(params: Params) -> None:

@@ -14,10 +14,9 @@ from mnist_pytorch_graph import Graphed
 from mnist_pytorch_layers import conv
 from mnist_pytorch_optimizers import Adadelta, Adam, Optimizer, Sgd
 from mnist_pytorch_ranks import join
-from repro import layout
+from repro import gpu, layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
-from repro.errors import UsageError
 from repro.ranks import Alone, Place
 from repro.recorder import Recorder, in_order
 
@@ -226,10 +225,8 @@ class Trainer:
 
 def choose_device(wanted: str) -> torch.device:
     """The device for `params.device`. UsageError for a GPU that is not there."""
-    there = torch.cuda.is_available()
-    if wanted == "gpu" and not there:
-        raise UsageError("params.device=gpu: PyTorch finds no GPU on this machine; use auto or cpu")
-    return torch.device("cuda" if there and wanted != "cpu" else "cpu")
+    used = gpu.choose(wanted, torch.cuda.is_available(), "PyTorch", torch.version.cuda)
+    return torch.device("cuda" if used else "cpu")
 
 
 def set_determinism(params: Params) -> None:

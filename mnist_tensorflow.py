@@ -12,10 +12,9 @@ from mnist_tensorflow_layers import conv
 from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
 from mnist_tensorflow_parts import in_parts, joined, shared
 from mnist_tensorflow_ranks import join
-from repro import layout
+from repro import gpu, layout
 from repro.config import Params
 from repro.data import MEAN, STD, Dataset
-from repro.errors import UsageError
 from repro.portable.tensorflow import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.ranks import Alone, Place
 from repro.recorder import Recorder, in_order
@@ -284,10 +283,8 @@ class Trainer:
 
 def choose_device(wanted: str) -> str:
     """The device for `params.device`. UsageError for a GPU that is not there."""
-    there = bool(tf.config.list_physical_devices("GPU"))
-    if wanted == "gpu" and not there:
-        raise UsageError("params.device=gpu: TensorFlow finds no GPU on this machine; use auto or cpu")
-    return "/GPU:0" if there and wanted != "cpu" else "/CPU:0"
+    there, cuda = tf.config.list_physical_devices("GPU"), tf.sysconfig.get_build_info().get("cuda_version")
+    return "/GPU:0" if gpu.choose(wanted, bool(there), "TensorFlow", cuda) else "/CPU:0"
 
 
 def set_determinism(params: Params) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from repro import config, data, environment, launch, ranks
+from repro import config, data, environment, gpu, launch, ranks
 from repro.errors import ReproError, UsageError
 from repro.launch import RESUME, leave_error
 from repro.times import Times
@@ -219,9 +219,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
         checked, composed = config.compose_job(task, workspace, overrides)
         ranks.check_port(place)
         if checked.params.device != "cpu":
-            from repro.runs import gpus
-
-            os.environ.update(ranks.own_gpu(place, gpus()))
+            os.environ.update(ranks.own_gpu(place, gpu.count()))
     environment.apply(task, checked)
     if place is not None and place.rank > 0:  # only one rank writes
         logging.disable()
@@ -244,9 +242,11 @@ def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset
         gc.freeze()  # nor is it looked through later
         gc.enable()
         times.reached("imported")
-        trainer = framework.Trainer(checked.params, dataset, place)
+        with gpu.errors_explained(RESUME):
+            trainer = framework.Trainer(checked.params, dataset, place)
         times.reached("built")
-    result = Run(task, checked, trainer, dataset, folder, times).train()
+    with gpu.errors_explained(RESUME):
+        result = Run(task, checked, trainer, dataset, folder, times).train()
     trainer.ranks.leave()
     return result
 

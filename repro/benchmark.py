@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 from rich.progress import Progress, TaskID
 
-from repro import experiment, floor, speed, speed_tables
+from repro import experiment, floor, gpu, speed, speed_tables
 from repro.cells import BASELINES, REPEAT_BITS, Cell, cells, in_round
 from repro.config import TRAIN_SAMPLES, Config
 from repro.console import progress
@@ -21,7 +21,7 @@ from repro.energy import Monitor
 from repro.errors import UsageError
 from repro.files import write_atomically
 from repro.questions import Plan
-from repro.runs import DONE, FAILED, Runner, gpus
+from repro.runs import DONE, FAILED, Runner
 from repro.samples import Sampler
 
 log = logging.getLogger(__name__)
@@ -81,9 +81,9 @@ class Benchmark:
 
     def _devices(self) -> list[str]:
         wanted = self.config.benchmark.devices
-        if "gpu" in wanted and not gpus():
+        if "gpu" in wanted and not gpu.count():
             raise UsageError("benchmark: devices=gpu: there is no NVIDIA GPU on this machine; use cpu or all")
-        return ["cpu", *(["gpu"] if gpus() else [])] if wanted == ["all"] else [d for d in wanted if d != "all"]
+        return ["cpu", *(["gpu"] if gpu.count() else [])] if wanted == ["all"] else [d for d in wanted if d != "all"]
 
     def _measure(self, bar: Progress) -> None:
         """Rounds, as many as there is time for; after the first one, each framework's run as configured."""

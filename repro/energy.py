@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from repro import gpu
+
 POWERCAP = Path("/sys/class/powercap")
 INTERVAL = 0.1  # seconds between two readings
 
@@ -15,7 +17,7 @@ class Monitor:
 
     def __init__(self, device: str, powercap: Path = POWERCAP) -> None:
         self.joules: Callable[[], float] | None = None
-        self.memory: Callable[[], int] | None = _gpu_memory if device == "gpu" else None
+        self.memory: Callable[[], int] | None = (lambda: gpu.memory()[0]) if device == "gpu" else None
         self.readings: list[tuple[float, float]] = []
         """Time of time.monotonic(), and joules since some moment in the past."""
         self.peak: int | None = None
@@ -24,7 +26,7 @@ class Monitor:
         if device == "cpu" and not packages:
             self.source = f"not measured: this machine shows no RAPL counters in {powercap}"
             return
-        counter, self.source = (_nvml, "NVML") if device == "gpu" else (lambda: _rapl(packages), "RAPL")
+        counter, self.source = (gpu.joules, "NVML") if device == "gpu" else (lambda: _rapl(packages), "RAPL")
         try:
             counter()
         except Exception as error:  # of NVML, or of the file
@@ -78,19 +80,3 @@ class Monitor:
 def _rapl(counters: list[Path]) -> float:
     """Joules of all CPU packages together, with all that runs on them."""
     return sum(int(counter.read_text()) for counter in counters) / 1e6
-
-
-def _nvml() -> float:
-    """Joules of the first GPU, with all that runs on it."""
-    import pynvml
-
-    pynvml.nvmlInit()
-    return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0))) / 1000
-
-
-def _gpu_memory() -> int:
-    """Bytes of the first GPU's memory that are in use, by whomever."""
-    import pynvml
-
-    pynvml.nvmlInit()
-    return int(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used)

@@ -16,7 +16,7 @@ import psutil
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 from threadpoolctl import threadpool_info
 
-from repro import environment, randomness
+from repro import environment, gpu, randomness
 from repro.config import Config
 from repro.data import Dataset
 from repro.files import write_atomically
@@ -75,7 +75,7 @@ def common(record: dict[str, Any]) -> dict[str, object]:
 
 def machine() -> dict[str, Any]:
     """This machine's CPU and GPUs."""
-    return {"cpu": _cpu(), "gpu": _gpu()}
+    return {"cpu": _cpu(), "gpu": gpu.described()}
 
 
 def write(folder: Path, content: dict[str, object]) -> None:
@@ -118,28 +118,6 @@ def _cpu() -> dict[str, object]:
         "logical": psutil.cpu_count(),
         "usable": len(os.sched_getaffinity(0)),
     }
-
-
-def _gpu() -> list[dict[str, object]]:
-    """Every NVIDIA GPU that the driver shows; empty where there is no driver."""
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    driver = pynvml.nvmlSystemGetDriverVersion()
-    found = []
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        try:
-            mig = bool(pynvml.nvmlDeviceGetMigMode(handle)[0])
-        except pynvml.NVMLError:
-            mig = False
-        memory = pynvml.nvmlDeviceGetMemoryInfo(handle).total
-        found.append({"model": pynvml.nvmlDeviceGetName(handle), "driver": driver, "mig": mig, "memory": memory})
-    pynvml.nvmlShutdown()
-    return found
 
 
 def _container() -> dict[str, str | None] | None:

@@ -1,6 +1,5 @@
 """Carries out one run of a question: fresh processes of `./run.sh`, on the host, emulated, or in a container engine."""
 
-import contextlib
 import json
 import os
 import platform
@@ -16,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from repro import config, trace
+from repro import config, gpu, trace
 from repro.config import Config
 from repro.experiment import ROOT
 from repro.questions import ENTROPY, Plan
@@ -67,7 +66,7 @@ class Runner:
         settings = self.config.verify
         if plan.engine in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
             return f"no environment for {framework}: requirements/install.sh {framework}"
-        if plan.gpu and not gpus():
+        if plan.gpu and not gpu.count():
             return "no NVIDIA GPU"
         if plan.engine == "docker":
             return _docker(settings.docker_image)
@@ -255,17 +254,6 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
 
 
 # --- what the machine has -------------------------------------------------------------------------------------------
-
-
-@cache
-def gpus() -> int:
-    """How many NVIDIA GPUs the driver shows."""
-    import pynvml
-
-    with contextlib.suppress(pynvml.NVMLError):
-        pynvml.nvmlInit()
-        return int(pynvml.nvmlDeviceGetCount())
-    return 0
 
 
 @cache

@@ -9,13 +9,31 @@ from typing import Protocol
 
 import pytest
 
-from repro import config, data, environment
+from repro import config, data, environment, gpu
 from repro.errors import ReproError
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores
 CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the GPU are skipped where there is none."""
+    if not gpu.count():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says which tests used the GPU; a skipped one did not."""
+    ran = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    used = [report.nodeid for report in ran if report.when == "call" and "gpu" in report.keywords]
+    if gpu.count():
+        terminalreporter.write_line(f"{len(used)} tests used the GPU ({gpu.described()[0]['model']}):")
+        for name in used:
+            terminalreporter.write_line(f"  {name}")
 
 
 class Run(Protocol):

@@ -109,9 +109,12 @@ def test_steps_give_the_same_bits_however_threads_interleave(framework: str) -> 
 
 
 SHARED = """
+from repro import environment
+from repro.config import Config, Params
+params = Params(threads=4, device="cpu")
+environment.apply("jax", Config(params=params))
 from mnist_jax_ranks import join
-from repro.config import Params
-process = join(None, Params(threads=4, device="cpu"))
+process = join(None, params)
 print([process.share(size)[1].size for size in (1, 16, 31, 32, 34, 48, 60, 64, 66, 4096)])
 """
 
@@ -249,13 +252,13 @@ for replays in (True, False):
 """
 
 
-@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")
+@pytest.mark.gpu
 @pytest.mark.parametrize(("numerics", "optimizer"), OPTIMIZERS)
 def test_replays_of_a_cuda_graph_give_the_bits_of_eager_steps(numerics: str, optimizer: str) -> None:
     assert python("pytorch", REPLAYED, "cuda", numerics, optimizer) == "2\nTrue\n"
 
 
-@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="no NVIDIA GPU on this machine")
+@pytest.mark.gpu
 @pytest.mark.parametrize("framework", SWITCHES)
 def test_restart_and_resume_on_the_gpu(framework: str, run: Run, workspace: Path) -> None:
     keys = ("params.device=gpu", "params.max_steps=200", "params.checkpoint_steps=50")

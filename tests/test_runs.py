@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from repro import config, runs
+from repro import config, gpu, runs
 from repro.questions import Plan
 
 
 @pytest.fixture
 def runner(tmp_path: Path) -> runs.Runner:
-    for probe in (runs.gpus, runs._emulator, runs._docker):
+    for probe in (gpu.count, runs._emulator, runs._docker):
         probe.cache_clear()
     return runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
 
