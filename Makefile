@@ -20,7 +20,7 @@ DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),Fashio
 
 INSTALL     := requirements/install.sh
 DEV         := .venv/dev/bin
-SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch
+SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch tests/gpu.sh
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test lock clean
