@@ -16,16 +16,16 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from mnist_jax_layers import Layer, conv
-from mnist_jax_optimizers import Optax, named, placed
-from mnist_jax_parts import joined, mean, shared
-from mnist_jax_ranks import join, run
-from repro import gpu, layout
-from repro.config import Params
-from repro.data import MEAN, STD, Dataset
-from repro.portable.jax import max_pool  # a choice and no arithmetic: every numerics can share it
-from repro.ranks import ALONE, Place
-from repro.recorder import Recorder, in_order
+from repro.native.jax.layers import Layer, conv
+from repro.native.jax.optimizers import Optax, named, placed
+from repro.native.jax.parts import joined, mean, shared
+from repro.native.jax.ranks import join, run
+from repro.portable.jax.operations import max_pool  # a choice and no arithmetic: every numerics can share it
+from repro.run import gpu, layout
+from repro.run.config import Params
+from repro.run.data import MEAN, STD, Dataset
+from repro.run.ranks import ALONE, Place
+from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Trainer:
         return self.ops.total_loss(logits, labels), (logits.argmax(1) == labels).sum()
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
         weights = {name: np.array(array) for name, array in self.weights.items()}
         return weights | named(self.params.optimizer, self.slots)
 
@@ -265,7 +265,7 @@ def choose_device(wanted: str) -> jax.Device:
 
 
 def set_determinism(params: Params) -> None:
-    """Deterministic: full float32 products, with the XLA flags of repro.environment. Fast: whatever is fastest."""
+    """Deterministic: full float32 products, with the XLA flags of repro.run.environment. Fast: whatever is fastest."""
     deterministic = params.numerics != "fast"
     jax.config.update("jax_enable_x64", params.numerics == "portable")
     jax.config.update("jax_default_matmul_precision", "highest" if deterministic else "default")
@@ -275,7 +275,7 @@ def choose_ops(params: Params):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable import jax as portable
+    from repro.portable.jax import operations as portable
 
     portable.self_check()
     return portable

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mnist_pytorch_graph import Graphed
-from mnist_pytorch_layers import conv
-from mnist_pytorch_optimizers import Adadelta, Adam, Optimizer, Sgd
-from mnist_pytorch_ranks import join
-from repro import gpu, layout
-from repro.config import Params
-from repro.data import MEAN, STD, Dataset
-from repro.ranks import Alone, Place
-from repro.recorder import Recorder, in_order
+from repro.native.pytorch.graph import Graphed
+from repro.native.pytorch.layers import conv
+from repro.native.pytorch.optimizers import Adadelta, Adam, Optimizer, Sgd
+from repro.native.pytorch.ranks import join
+from repro.run import gpu, layout
+from repro.run.config import Params
+from repro.run.data import MEAN, STD, Dataset
+from repro.run.ranks import Alone, Place
+from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Trainer:
         return loss / total, correct, total
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
         return {name: to_layout(tensor) for name, tensor in (self.weights | self.optimizer.slots).items()}
 
     @torch.no_grad()
@@ -247,7 +247,7 @@ def choose_ops(params: Params, device: torch.device):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable import pytorch as portable
+    from repro.portable.pytorch import operations as portable
 
     portable.self_check(device)
     return portable

@@ -8,16 +8,16 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from mnist_tensorflow_layers import conv
-from mnist_tensorflow_optimizers import Adadelta, Adam, Optimizer, Sgd
-from mnist_tensorflow_parts import in_parts, joined, shared
-from mnist_tensorflow_ranks import join
-from repro import gpu, layout
-from repro.config import Params
-from repro.data import MEAN, STD, Dataset
-from repro.portable.tensorflow import max_pool  # a choice and no arithmetic: every numerics can share it
-from repro.ranks import Alone, Place
-from repro.recorder import Recorder, in_order
+from repro.native.tensorflow.layers import conv
+from repro.native.tensorflow.optimizers import Adadelta, Adam, Optimizer, Sgd
+from repro.native.tensorflow.parts import in_parts, joined, shared
+from repro.native.tensorflow.ranks import join
+from repro.portable.tensorflow.operations import max_pool  # a choice and no arithmetic: every numerics can share it
+from repro.run import gpu, layout
+from repro.run.config import Params
+from repro.run.data import MEAN, STD, Dataset
+from repro.run.ranks import Alone, Place
+from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Trainer:
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
         return {name: np.asarray(variable) for name, variable in (self.weights | self.optimizer.slots).items()}
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
@@ -302,7 +302,7 @@ def choose_ops(params: Params, device: str):
     """The arithmetic for `params.numerics`; portable numerics are checked only where they are used."""
     if params.numerics != "portable":
         return NativeOnCpu if "CPU" in device else Native
-    from repro.portable import tensorflow as portable
+    from repro.portable.tensorflow import operations as portable
 
     portable.self_check()
     return portable

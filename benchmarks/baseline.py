@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from repro import config, data
-from repro.data import Dataset
 from repro.fingerprint import fingerprint
-from repro.times import Times, age, peak_memory
+from repro.run import config, data
+from repro.run.data import Dataset
+from repro.run.times import Times, age, peak_memory
 
 LEARNING_RATE, MOMENTUM, SEED = 0.01, 0.5, 0
 

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, begin
 from benchmarks.tutorial_pytorch import Net
-from repro.data import MEAN, STD
+from repro.run.data import MEAN, STD
 
 
 def ready(images: np.ndarray) -> torch.Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from repro import times  # noqa: E402 (it is found there)
+from repro.run import times  # noqa: E402 (it is found there)
 
 WEIGHTS = 21_840
 LAYERS = (260, 5_020, 16_050, 510)  # kernel and bias of conv1, conv2, dense1, dense2

@@ -12,10 +12,10 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from repro import config, data, environment, gpu, launch, ranks
 from repro.errors import ReproError, UsageError
-from repro.launch import RESUME, leave_error
-from repro.times import Times
+from repro.run import config, data, environment, gpu, launch, ranks
+from repro.run.launch import RESUME, leave_error
+from repro.run.times import Times
 
 TASKS = ("download", *config.FRAMEWORKS, "sweep", "verify", "compare", "benchmark", "report")
 NOT_REPRODUCIBLE = 3
@@ -110,9 +110,10 @@ def verify(workspace: Path, overrides: list[str], checked: config.Config) -> int
     """Asks the questions, prints the answers, and returns the exit code."""
     from rich.console import Console
 
-    from repro import findings, tables
+    from repro.ask import findings
+    from repro.ask.verify import Verification
     from repro.console import log_to_console
-    from repro.verify import Verification
+    from repro.show import tables
 
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
@@ -125,9 +126,10 @@ def benchmark(workspace: Path, overrides: list[str], checked: config.Config) -> 
     """Measures how fast training is here, prints the tables, and returns the exit code."""
     from rich.console import Console
 
-    from repro import against, speed, speed_tables
-    from repro.benchmark import Benchmark
     from repro.console import log_to_console
+    from repro.measure import against, speed
+    from repro.measure.benchmark import Benchmark
+    from repro.show import speed_tables
 
     old = speed.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
     data.load(checked.data, Path(checked.output.data_path))
@@ -142,7 +144,7 @@ def benchmark(workspace: Path, overrides: list[str], checked: config.Config) -> 
 
 def compare(arguments: list[str]) -> int:
     """Says where and why two runs part; the exit code is 0 if they are the same, 3 if not."""
-    from repro import compare
+    from repro.ask import compare
 
     folders = [Path(argument) for argument in arguments if argument != "--narrow"]
     if len(folders) != 2:
@@ -151,7 +153,7 @@ def compare(arguments: list[str]) -> int:
     compare.check_comparable(a, b)
     difference = compare.first_difference(a, b)
     if difference and "--narrow" in arguments:
-        from repro.narrow import narrow
+        from repro.ask.narrow import narrow
 
         difference.operation = str(narrow(a, b, difference))
     print(compare.told(a, b, difference), flush=True)
@@ -160,7 +162,7 @@ def compare(arguments: list[str]) -> int:
 
 def sweep(workspace: Path, overrides: list[str]) -> int:
     """Runs all combinations and prints what came of them; the exit code is 1 if a run failed, 3 if two disagree."""
-    from repro.sweep import sweep
+    from repro.run.sweep import sweep
 
     found = report_sweep(workspace, sweep(workspace, overrides))
     return 1 if found["failed"] else NOT_REPRODUCIBLE if found["disagree"] else 0
@@ -170,7 +172,7 @@ def report_sweep(workspace: Path, folder: Path) -> dict[str, Any]:
     """Makes the page of a sweep, prints its tables, and returns what it found."""
     from rich.console import Console
 
-    from repro import sweep_report
+    from repro.show import sweep_report
 
     found = sweep_report.write(workspace, folder)
     sweep_report.show(found, Console(width=None if sys.stdout.isatty() else WIDE))
@@ -186,8 +188,8 @@ def report(workspace: Path, files: list[str]) -> None:
 
     from rich.console import Console
 
-    from repro import speed_tables, tables
-    from repro.report import write
+    from repro.show import speed_tables, tables
+    from repro.show.report import write
 
     made = write(workspace, files)
     if made["sections"]:
@@ -233,7 +235,7 @@ def train(task: str, workspace: Path, overrides: list[str], checked: config.Conf
 def _train(task: str, checked: config.Config, place: ranks.Place | None, dataset: data.Dataset, folder: Path) -> str:
     gc.disable()  # what an import makes stays; to look for garbage among it takes up to a fifth of its time
     from repro.console import libraries_write_to
-    from repro.training import Run
+    from repro.run.training import Run
 
     times = Times()
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):

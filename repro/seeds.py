@@ -1,6 +1,6 @@
 """set_seeds(): seeds and strict determinism for a script of your own, in whichever frameworks it has imported.
 
-The trainers here draw nothing from these generators (see repro.randomness); other scripts do.
+The trainers here draw nothing from these generators (see repro.run.randomness); other scripts do.
 """
 
 import operator

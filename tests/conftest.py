@@ -9,8 +9,8 @@ from typing import Protocol
 
 import pytest
 
-from repro import config, data, environment, gpu
 from repro.errors import ReproError
+from repro.run import config, data, environment, gpu
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro import config, experiment, layout, training
-from repro.data import Dataset
-from repro.ranks import ALONE
+from repro.run import config, experiment, layout, training
+from repro.run.data import Dataset
+from repro.run.ranks import ALONE
 
 SAMPLES, BATCH, EPOCHS = 70, 16, 3
 STEPS = 5  # an epoch: four whole batches, and one of six samples

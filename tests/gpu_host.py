@@ -17,8 +17,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from repro import config, data, golden, gpu
 from repro.errors import ReproError
+from repro.run import config, data, golden, gpu
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "workspace" / "data"
@@ -27,8 +27,8 @@ STEPS = 100
 # The state as a plain conversion to float32, and XLA's flags as they are by default: what the self-check must refuse.
 DROPPED = """
 import importlib, os, sys
-from repro import environment
-from repro.config import Config, Params
+from repro.run import environment
+from repro.run.config import Config, Params
 framework, device = sys.argv[1:]
 environment.apply(framework, Config(params=Params(numerics="portable", device=device)))
 os.environ["XLA_FLAGS"] = ""

@@ -4,7 +4,7 @@ import hashlib
 import math
 from typing import Any
 
-from repro import config
+from repro.run import config
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from repro import training
+from repro.run import training
 
 
 def plant(run: training.Run) -> None:

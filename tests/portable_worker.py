@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from repro.config import Params
+from repro.run.config import Params
 
 # Of the network that is not MNIST's.
 RATE, MOMENTUM, STEPS = 0.3, 0.9, 5
@@ -93,7 +93,7 @@ class TensorFlow:
     def __init__(self) -> None:
         import tensorflow
 
-        from repro.portable import tensorflow as ops
+        from repro.portable.tensorflow import operations as ops
 
         self.tf, self.ops = tensorflow, ops
 
@@ -151,7 +151,7 @@ class Jax:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        from repro.portable import jax as ops
+        from repro.portable.jax import operations as ops
 
         self.jax, self.ops = jax, ops
 

@@ -1,4 +1,4 @@
-"""The manifest for Kubernetes: valid by its schema, in agreement with the image's entrypoint and with repro.ranks."""
+"""The manifest for Kubernetes: valid by its schema, in agreement with the image's entrypoint and with repro.run.ranks."""
 
 import copy
 
@@ -7,8 +7,8 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from repro import config, ranks
-from repro.ranks import Place
+from repro.run import config, ranks
+from repro.run.ranks import Place
 
 SERVICE, JOB = yaml.safe_load_all((ROOT / "kubernetes" / "ranks.yaml").read_text())
 POD = JOB["spec"]["template"]["spec"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from repro import randomness
 from repro.fingerprint import fingerprint
+from repro.run import randomness
 
 NOTEBOOK = ROOT / "index.ipynb"
 

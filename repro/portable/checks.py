@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from repro.config import Params
 from repro.errors import ReproError
 from repro.portable import reference, rules
+from repro.run.config import Params
 
 FACTOR = 0.3
 """No float32, and its products with float64 numbers are not exact: what follows must wait for them to be rounded."""

@@ -13,8 +13,8 @@ import tensorflow as tf
 from keras import layers
 
 import repro
-from repro import config, data
 from repro.fingerprint import fingerprint
+from repro.run import config, data
 
 mode, folder, data_dir = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 dataset = data.load(config.Data(), data_dir)

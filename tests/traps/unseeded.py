@@ -9,8 +9,8 @@ import numpy as np
 from keras import layers
 
 import repro
-from repro import config, data
 from repro.fingerprint import fingerprint
+from repro.run import config, data
 
 STEPS = 5
 

@@ -1,0 +1,80 @@
+"""The ranks of mnist_pytorch.py, on torch.distributed: gloo on the CPU, NCCL on GPUs.
+
+The twins are repro/native/tensorflow/ranks.py and repro/native/jax/ranks.py.
+"""
+
+import logging
+import os
+
+import numpy as np
+import torch
+from torch import Tensor, distributed
+
+from repro.run.config import Params
+from repro.run.ranks import ALONE, Alone, Place
+from repro.run.ranks import Ranks as Base
+
+
+def join(place: Place | None, params: Params) -> Alone:
+    """Meets the other ranks, where there are any."""
+    if place is None:
+        return ALONE
+    return Ranks(place, torch.device("cuda" if params.device != "cpu" and torch.cuda.is_available() else "cpu"))
+
+
+class Ranks(Base):
+    """Ranks that reduce by torch.distributed."""
+
+    def __init__(self, place: Place, device: torch.device) -> None:
+        super().__init__(place)
+        self.device = device
+        os.environ.update(place.variables())
+        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", init_method="env://")
+
+    def maximum(self, *parts: Tensor) -> list[Tensor]:
+        """The elementwise maximum over the ranks, of each array."""
+        return self._reduce(parts, distributed.ReduceOp.MAX)
+
+    def total(self, *parts: Tensor) -> list[Tensor]:
+        """The elementwise sum over the ranks, of each array, in one exchange."""
+        return self._reduce(parts, distributed.ReduceOp.SUM)
+
+    def mean(self, loss: Tensor, gradients: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """The mean over the ranks of the loss and of each gradient, in one exchange; gradients change in place."""
+        loss, *totals = self.total(loss, *gradients)
+        for gradient, total in zip(gradients, totals, strict=True):
+            gradient.copy_(total).mul_(1 / self.size)
+        return loss * (1 / self.size), gradients
+
+    def gather(self, row: np.ndarray) -> np.ndarray:
+        """What each rank gave, uint8 [N] -> [size, N]."""
+        mine = torch.from_numpy(row.copy()).to(self.device)
+        rows = [torch.empty_like(mine) for _ in range(self.size)]
+        distributed.all_gather(rows, mine)
+        return torch.stack(rows).cpu().numpy()
+
+    def leave(self) -> None:
+        """Says goodbye to the other ranks, when all is done."""
+        distributed.destroy_process_group()
+
+    def _reduce(self, parts: tuple[Tensor, ...], operation) -> list[Tensor]:
+        flat = torch.cat([part.detach().reshape(-1) for part in parts])
+        distributed.all_reduce(flat, operation)
+        pieces = flat.split([part.numel() for part in parts])
+        return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
+def torchrun(size: int, command: list[str], port: str | None) -> dict[int, int]:
+    """Runs a command in so many ranks on this machine; the exit codes of those that failed, below 0 for signals."""
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    meet = ["--standalone"] if port is None else [f"--master-port={port}", "--master-addr=127.0.0.1"]
+    own = ["--local-addr=127.0.0.1", f"--nproc-per-node={size}", "--monitor-interval=0.1", "--no-python"]
+    os.environ["OMP_NUM_THREADS"] = "1"  # or torchrun says that it sets it; a rank's environment.apply() sets it anew
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it would tell a failure in a page
+    try:
+        run.run(run.parse_args([*meet, *own, *command]))
+    except ChildFailedError as error:
+        return {rank: failure.exitcode for rank, failure in sorted(error.failures.items())}
+    return {}

@@ -1,0 +1,70 @@
+"""The ranks of mnist_tensorflow.py, on the collectives of MultiWorkerMirroredStrategy: ring on the CPU, NCCL on GPUs.
+
+The twins are repro/native/pytorch/ranks.py and repro/native/jax/ranks.py.
+"""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from repro.run.config import Params
+from repro.run.ranks import ALONE, Alone, Place
+from repro.run.ranks import Ranks as Base
+
+GROUP = 1000  # any number that no other group of this process has
+
+
+def join(place: Place | None, params: Params) -> Alone:
+    """Meets the other ranks, where there are any."""
+    if place is None:
+        return ALONE
+    return Ranks(place, "GPU" if params.device != "cpu" and tf.config.list_physical_devices("GPU") else "CPU")
+
+
+class Ranks(Base):
+    """Ranks that reduce by TensorFlow's collective operations.
+
+    The strategy starts the servers and meets the others. Its own all-reduce knows no maximum, so the operations below
+    it are called here. Ranks trace the same functions in the same order, so an operation has the same key on all.
+    """
+
+    def __init__(self, place: Place, kind: str) -> None:
+        super().__init__(place)
+        workers = [f"{place.host(rank)}:{place.port + rank}" for rank in range(place.size)]
+        cluster = tf.train.ClusterSpec({"worker": workers})
+        resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+            cluster, task_type="worker", task_id=place.rank, num_accelerators={"GPU": 1} if kind == "GPU" else {},
+            rpc_layer="grpc",
+        )  # fmt: skip
+        self.strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
+        self.hint = "nccl" if kind == "GPU" else "ring"
+        self.keys = itertools.count(GROUP)
+
+    def maximum(self, *parts: tf.Tensor) -> list[tf.Tensor]:
+        """The elementwise maximum over the ranks, of each array."""
+        return self._reduce(parts, "Max")
+
+    def total(self, *parts: tf.Tensor) -> list[tf.Tensor]:
+        """The elementwise sum over the ranks, of each array, in one exchange."""
+        return self._reduce(parts, "Add")
+
+    def mean(self, loss: tf.Tensor, gradients: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """The mean over the ranks of the loss and of each gradient, in one exchange."""
+        loss, *gradients = [total * (1 / self.size) for total in self.total(loss, *gradients)]
+        return loss, gradients
+
+    def gather(self, row: np.ndarray) -> np.ndarray:
+        """What each rank gave, uint8 [N] -> [size, N]."""
+        rows = np.zeros((self.size, len(row)), np.float32)
+        rows[self.rank] = row
+        return self.total(tf.constant(rows))[0].numpy().astype(np.uint8)
+
+    def _reduce(self, parts: tuple[tf.Tensor, ...], operation: str) -> list[tf.Tensor]:
+        flat = tf.concat([tf.reshape(part, (-1,)) for part in parts], 0)
+        reduced = tf.raw_ops.CollectiveReduceV2(
+            input=flat, group_size=self.size, group_key=GROUP, instance_key=next(self.keys), ordering_token=[],
+            merge_op=operation, final_op="Id", communication_hint=self.hint,
+        )  # fmt: skip
+        pieces = tf.split(reduced, [part.shape.num_elements() for part in parts])
+        return [tf.reshape(piece, part.shape) for piece, part in zip(pieces, parts, strict=True)]

@@ -1,0 +1,109 @@
+"""The environment variables that a framework reads when it is loaded: what gets in, and what was shut out.
+
+run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is
+set here, from the configuration alone, before the framework is imported; and where JAX keeps its compiled programs.
+"""
+
+import os
+import platform
+from pathlib import Path
+
+from repro.run.config import Config, Params
+from repro.seeds import CUBLAS_WORKSPACE, XLA_FLAGS
+
+SHUT_OUT = "REPRO_SHUT_OUT_"
+
+# Variables that can change the bits of a run; experiment.json lists those that are set.
+DECIDING = ("XLA_", "TF_", "MKL_", "ONEDNN_", "DNNL_", "OMP_", "GOMP_", "KMP_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_",
+            "CUDA_", "JAX_", "TORCH_", "PYTORCH_", "ATEN_", "OPENBLAS_", "KERAS_", "PJRT_", "PYTHON")  # fmt: skip
+
+# Else XLA may leave out a conversion to float32 and back, as more exact. The portable operations round in ways that it
+# keeps; this is for what a framework, or an operation to come, converts on its own.
+KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
+
+
+def apply(task: str, config: Config) -> None:
+    """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
+    flags = FLAGS[task](config.params)
+    if task == "jax":
+        flags |= _compiled()
+    for name, value in config.environment.items():
+        flags[name] = f"{flags[name]} {value}" if name == "XLA_FLAGS" and name in flags else value
+    os.environ.update(flags)
+
+
+def deciding() -> dict[str, str]:
+    """The variables that are set and can change bits."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(DECIDING)}
+
+
+def shut_out() -> dict[str, str]:
+    """The variables of the caller's shell that were kept out of the run."""
+    named = {name.removeprefix(SHUT_OUT): value for name, value in os.environ.items() if name.startswith(SHUT_OUT)}
+    return dict(sorted(named.items()))
+
+
+def _threads(params: Params) -> dict[str, str]:
+    # How long a thread of GNU OpenMP that waits for another keeps its core. 20,000 turns, some tenths of a millisecond,
+    # bridge the gaps between PyTorch's operations: a quarter less time than 1,000 turns, after which it soon sleeps.
+    # Where others want the core, as ranks on one machine do, turns are lost: there 1,000 are several times as fast.
+    count, turns = str(params.threads), "1000" if params.ranks > 1 else "20000"
+    return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": turns}
+
+
+def _native_precision(params: Params) -> dict[str, str]:
+    # From CUDA 13.0 Update 2 on, cuBLAS may compute float64 by int8, and float32 by bfloat16, where it takes less time.
+    names = ("CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION")
+    return dict.fromkeys(names, "0") if params.numerics != "fast" else {}
+
+
+def _pytorch(params: Params) -> dict[str, str]:
+    deterministic = {"CUBLAS_WORKSPACE_CONFIG": CUBLAS_WORKSPACE} if params.numerics != "fast" else {}
+    return _threads(params) | _native_precision(params) | deterministic
+
+
+def _tensorflow(params: Params) -> dict[str, str]:
+    flags = _threads(params) | _native_precision(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    flags["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # takes what it needs of a GPU's memory, not all that is free
+    # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and all of a
+    # benchmark's other loops, oneDNN does faster: in half the time where there is AVX2, but no AVX-512. On other
+    # architectures nothing was measured, and TensorFlow decides.
+    if platform.machine() == "x86_64":
+        flags["TF_ENABLE_ONEDNN_OPTS"] = "1"
+    if params.numerics == "portable":
+        flags["XLA_FLAGS"] = KEEP_ROUNDINGS
+    return flags
+
+
+def _jax(params: Params) -> dict[str, str]:
+    waiting = 1 if params.ranks > 1 else 0  # in an exchange with other ranks, a thread does nothing else
+    flags = _threads(params) | _native_precision(params) | {"PJRT_NPROC": str(params.threads + waiting)}
+    flags["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # as in TensorFlow; JAX would take three quarters of all
+    if params.device == "cpu":
+        flags["JAX_PLATFORMS"] = "cpu"
+    if params.numerics != "fast":
+        flags["XLA_FLAGS"] = f"{XLA_FLAGS} {KEEP_ROUNDINGS}" if params.numerics == "portable" else XLA_FLAGS
+    return flags
+
+
+def _compiled() -> dict[str, str]:
+    """Has JAX keep what XLA compiled, in the user's own cache, for the next run; nothing where that cannot be written.
+
+    A program is found again only by the same code, versions, flags and instructions of the CPU, and only if whole:
+    https://docs.jax.dev/en/latest/persistent_compilation_cache.html
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "repro" / "jax"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return {}
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",  # on a GPU: which kernel was fastest, once
+    }
+
+
+FLAGS = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax}

@@ -1,0 +1,144 @@
+"""Starts the ranks of a run on this machine, or watches over one of them, and says in one line why they failed."""
+
+import ctypes
+import importlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from repro.errors import ReproError
+from repro.run.ranks import LOOPBACK, Place
+
+ERRORS = "REPRO_RANK_ERRORS"
+"""The folder in which rank R leaves its error, R.error, and has its engine write to stderr, R.engine."""
+ERROR, ENGINE = ".error", ".engine"
+LOST = "lost another rank"
+ABORTED = re.compile("another task died|gloo::EnforceNotMet")  # JAX' words as it aborts a rank because of another
+RESUME = "params.resume=auto goes on from the last checkpoint"
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+
+def start(task: str, size: int, arguments: list[str]) -> int:
+    """Runs `python -m repro ARGUMENTS` in so many processes; 0, or the exit code of the rank that failed.
+
+    ReproError where a rank was killed, which ends the others. PyTorch's are started by torchrun.
+    """
+    with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
+        port = os.environ.get("MASTER_PORT")
+        if task == "pytorch":
+            program = importlib.import_module("repro.native.pytorch.ranks")
+            return _told(program.torchrun(size, command(folder, arguments), port), folder)
+        first = int(port) if port else free_port(size)
+        places = [Place(rank, size, (LOOPBACK,), first, rank) for rank in range(size)]
+        return _told(_processes(places, command(folder, arguments)), folder)
+
+
+def watch(place: Place, arguments: list[str]) -> int:
+    """Runs one rank, which Slurm or another launcher wants in this process, in a child; its exit code.
+
+    So there is somebody to say how it ended. ReproError where it was killed.
+    """
+    with tempfile.TemporaryDirectory(prefix="repro-rank-") as folder:
+        return _told(_processes([place], command(folder, arguments)), folder)
+
+
+def command(folder: str, arguments: list[str]) -> list[str]:
+    """A rank's, as run.sh has it, with where to leave its errors."""
+    return ["env", f"{ERRORS}={folder}", sys.executable, "-P", "-s", "-m", "repro", *arguments]
+
+
+def _told(failed: dict[int, int], folder: str) -> int:
+    """Prints one error for all ranks, that of the first cause, given the exit codes of those that failed; its code.
+
+    What an engine wrote is shown where it alone tells the cause. ReproError where that is a signal, or unknown.
+    """
+    if not failed:
+        return 0
+    errors, engines = _left(folder, ERROR), _left(folder, ENGINE)
+    for rank, code in failed.items():
+        if code == -signal.SIGABRT and (said := ABORTED.search(engines.get(rank, ""))):
+            why = f"JAX aborted it: {said[0]}"
+            errors[rank] = f"error: ranks: rank {rank} {LOST} ({why}); see what the other ranks say; {RESUME}"
+    causes = {rank: text for rank, text in errors.items() if LOST not in text}
+    killed = {rank: signal.Signals(-code).name for rank, code in failed.items() if code < 0 and rank not in errors}
+    first = sorted(killed.items(), key=lambda item: item[1] == "SIGTERM")  # by which torchrun ends the others
+    for rank, name in first if not causes else ():
+        if name not in FROM_OUTSIDE:
+            print(engines.get(rank, "").rstrip(), file=sys.stderr)
+        raise ReproError(f"ranks: rank {rank} was killed by {name}, which ends the others; {RESUME}")
+    for rank, text in (causes or errors).items():
+        print(text, file=sys.stderr)
+        return max(1, failed.get(rank, 1))
+    raise ReproError(f"ranks: ended with the exit codes {failed} and said nothing (rank: code)")
+
+
+def _left(folder: str, suffix: str) -> dict[int, str]:
+    """What ranks have left in such files."""
+    return {int(path.stem): path.read_text(errors="replace") for path in sorted(Path(folder).glob(f"*{suffix}"))}
+
+
+def free_port(count: int) -> int:
+    """The first of so many neighbouring ports of 127.0.0.1 that nobody listens on."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind((LOOPBACK, 0))
+            first = probe.getsockname()[1]
+        if all(_is_free(port) for port in range(first, first + count)):
+            return first
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return port < 2**16 and probe.connect_ex((LOOPBACK, port)) != 0
+
+
+def _processes(places: list[Place], command: list[str]) -> dict[int, int]:
+    """One process for each rank, until all have ended or one has failed; the exit codes of those that failed."""
+    running = {place.rank: subprocess.Popen(command, env=os.environ | place.variables()) for place in places}
+    try:
+        while None in (codes := [process.poll() for process in running.values()]):
+            if any(codes):
+                if min(code or 0 for code in codes) >= 0:
+                    time.sleep(1)  # for the others to say what they saw; of one that was killed they know no more
+                break
+            time.sleep(0.05)
+        return {rank: process.returncode for rank, process in running.items() if process.poll()}
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+
+
+def started() -> bool:
+    """Whether this process is a rank of start()'s or watch()'s."""
+    return ERRORS in os.environ
+
+
+def join_launcher() -> None:
+    """What such a rank does first: it ends with its parent, even by SIGKILL, and keeps its engine quiet.
+
+    Python goes on writing to stderr. What native code writes there, such as the trace of an abort, goes to a file.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    with open(_own(ENGINE), "ab") as file:
+        os.dup2(file.fileno(), 2)
+
+
+def leave_error(text: str) -> None:
+    """Says why this process fails: to its parent, where it is a rank, or else on stderr."""
+    if started():
+        _own(ERROR).write_text(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _own(suffix: str) -> Path:
+    return Path(os.environ[ERRORS]) / (os.environ["RANK"] + suffix)

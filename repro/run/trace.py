@@ -1,0 +1,107 @@
+"""Step traces: what a run was at every `params.trace_steps`-th step, so that two runs can be laid side by side.
+
+`trace.jsonl` in the run's folder holds a line per traced step: the losses since the line before as bits, and the
+fingerprint of each tensor. `trace/` holds the states themselves, as checkpoints from which a run can be resumed.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save as to_bytes
+
+from repro.errors import ReproError
+from repro.files import write_atomically
+from repro.fingerprint import fingerprint
+from repro.run import checkpoint
+from repro.run.checkpoint import Checkpoint
+
+LINES, STATES = "trace.jsonl", "trace"
+
+
+class Trace:
+    """Writes the trace of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.losses: list[np.float32] = []
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def looked_into(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes what Trainer.inspect() found in the next step, in the order in which it was computed."""
+        self.arrays = arrays
+
+    def saw(self, losses: np.ndarray) -> None:
+        """Takes the losses float32 [S] of the next S steps."""
+        self.losses.extend(losses.astype(np.float32))
+
+    def add(self, current: Checkpoint) -> None:
+        """Writes down the state after the step that the checkpoint is of; OSError as from a full disk."""
+        checkpoint.save(self.folder / STATES, current)
+        tensors = {name: fingerprint({name: array}) for name, array in sorted(current.state.items())}
+        line = {"step": current.record.step, "losses": [bits_of(loss) for loss in self.losses], "tensors": tensors}
+        if self.arrays:
+            line["operations"] = list(self.arrays)
+            contiguous = {name: np.asarray(array, order="C") for name, array in self.arrays.items()}
+            write_atomically(_operations(self.folder, current.record.step), to_bytes(contiguous))
+        self.losses, self.arrays = [], {}
+        with open(self.folder / LINES, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _operations(folder: Path, step: int) -> Path:
+    return folder / STATES / f"operations_{step:08d}.safetensors"
+
+
+def bits_of(loss: np.float32) -> str:
+    """The 32 bits of a loss as 8 hex digits."""
+    return f"{np.float32(loss).view(np.uint32):08x}"
+
+
+def loss_of(bits: str) -> float:
+    """The inverse of bits_of."""
+    return float(np.uint32(int(bits, 16)).view(np.float32))
+
+
+@dataclass
+class Recorded:
+    """A trace that was read back."""
+
+    tensors: dict[int, dict[str, str]] = field(default_factory=dict)
+    """By traced step: the fingerprint of each tensor after it."""
+    losses: dict[int, str] = field(default_factory=dict)
+    """By step: the bits of its loss, whether that step was traced or not."""
+    states: dict[int, Path] = field(default_factory=dict)
+    """By traced step: the checkpoint of the state after it."""
+    operations: dict[int, list[str]] = field(default_factory=dict)
+    """By step that was looked into: what was kept of it, in order; `operations()` reads the arrays."""
+
+
+def read(folder: Path) -> Recorded:
+    """The trace in a run's folder, empty where there is none. ReproError for a line that is none of ours."""
+    found = Recorded()
+    path = folder / LINES
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []  # what a kill cut short does not count
+    for number, text in enumerate(lines, 1):
+        try:
+            line = json.loads(text)
+            step, bits = int(line["step"]), list(line["losses"])
+            found.tensors[step] = dict(line["tensors"])
+            if "operations" in line:
+                found.operations[step] = list(line["operations"])
+            found.losses |= dict(zip(range(step - len(bits) + 1, step + 1), bits, strict=True))
+        except (ValueError, TypeError, KeyError):
+            raise ReproError(
+                f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"
+            ) from None
+    for state in sorted((folder / STATES).glob("epoch_*.safetensors")):
+        found.states[checkpoint.load(state).record.step] = state
+    return found
+
+
+def operations(folder: Path, recorded: Recorded, step: int) -> dict[str, np.ndarray]:
+    """What was kept of a step that was looked into: the results of its operations, in their order."""
+    with safe_open(str(_operations(folder, step)), framework="numpy") as file:
+        return {name: file.get_tensor(name) for name in recorded.operations[step]}

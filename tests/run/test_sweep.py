@@ -1,0 +1,187 @@
+"""Sweeps: what is refused before the first run, what each run is told, and what the report says of them."""
+
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+from rich.console import Console
+
+from repro.errors import ReproError, UsageError
+from repro.run import config, sweep
+from repro.run.config import Config, Data, Params
+from repro.show import sweep_report
+
+BITS = ["sha256:" + digit * 64 for digit in "abcdef"]
+
+
+class TestBefore:
+    def test_combinations(self) -> None:
+        found = list(sweep.combinations(["params.seed=0,1", "params.max_steps=5", "params.momentum=0.5,0.9"]))
+        assert found == [
+            [f"params.seed={seed}", "params.max_steps=5", f"params.momentum={momentum}"]
+            for seed in (0, 1)
+            for momentum in (0.5, 0.9)
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["frameworks=torch"], "frameworks=torch: must be one or several of pytorch, tensorflow, jax"),
+            (["sif=/nowhere.sif"], "sif=/nowhere.sif: there is no such image"),
+            (["params.sed=0,1"], "did you mean params.seed?"),
+            (["params.ranks=2,3"], "params.ranks=3: must divide params.batch_size_train=32"),
+            (["params.seed=[0"], "params.seed=[0"),
+            (["hydra/launcher=joblib"], "hydra-joblib-launcher is not installed; requirements/install.sh sweep"),
+            (["hydra/launcher=nothing"], "Could not find 'hydra/launcher/nothing'"),
+        ],
+    )
+    def test_refused(self, arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WORKSPACE_PATH", str(tmp_path))
+        with pytest.raises(UsageError, match=re.escape(said)):
+            sweep.sweep(tmp_path, arguments)
+        assert not list(tmp_path.iterdir())
+
+
+class TestCommand:
+    KEYS = ("params.seed=1",)
+
+    def command(self, sif: str | None) -> list[str]:
+        return sweep.command_of(Path("/w s"), Path("outputs/sweep/a/0"), "jax", sif, list(self.KEYS))
+
+    def test_on_the_host(self) -> None:
+        first, task, workspace, *keys = self.command(None)
+        assert (first, task, workspace) == (str(ROOT / "run.sh"), "jax", "--workspace=/w s")
+        place = "${oc.env:WORKSPACE_PATH}/outputs/sweep/a/0"
+        assert keys == [
+            "params.resume=auto",
+            *self.KEYS,
+            f"hydra.run.dir={place}/run",
+            f"output.model_path={place}/model",
+        ]
+
+    def test_in_a_container(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+        inside = self.command("/images/repro.sif")
+        assert inside[0] == "singularity" and inside[inside.index("--network") + 1] == "none"
+        assert "--containall" in inside and inside[inside.index("--env") + 1] == "CUDA_VISIBLE_DEVICES=1"
+        rest = inside[inside.index("/w s:/workspace") + 1 :]
+        assert rest == ["/images/repro.sif", "jax", "--workspace=/workspace", *self.command(None)[3:]]
+
+
+def left(
+    folder: Path, number: int, task: str, seed: int, fingerprint: str | None, accuracy: float = 0.9,
+    samples: int = 60_000, **params,
+) -> None:  # fmt: skip
+    """What a run of a sweep leaves."""
+    place = folder / str(number)
+    (place / ".hydra").mkdir(parents=True)
+    (place / "run").mkdir()
+    (place / ".hydra" / "overrides.yaml").write_text(f"- +framework={task}\n- params.seed={seed}\n- +sif='x'\n")
+    (place / "run.log").write_text("results in x\nerror: <no> memory\n")
+    configured = Config(Params(seed=seed, **params), Data())
+    record = {
+        "task": task, "framework": {"device": "cpu"}, "sha256": {"final_weights": fingerprint},
+        "config": {
+            "params": vars(configured.params), "environment": {},
+            "data": {"dataset": "mnist", "train_samples": samples},
+        },
+    }  # fmt: skip
+    (place / "run" / "experiment.json").write_text(json.dumps(record))
+    line = {"step": 10, "test_accuracy": accuracy, "test_loss": 1.0, "train_seconds": 2.0, "test_seconds": 0.5}
+    (place / "run" / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+
+
+class TestReport:
+    def test_over_seeds(self, tmp_path: Path) -> None:
+        for number, accuracy in enumerate((0.90, 0.92, 0.97)):
+            left(tmp_path, number, "jax", number, BITS[number], accuracy)
+        left(tmp_path, 10, "jax", 0, BITS[3], 0.5, learning_rate=0.1)
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        first, second = found["groups"]
+        assert (first["seeds"], first["least"], first["most"], first["seconds"]) == (3, 0.90, 0.97, 2.5)
+        assert first["mean"] == (0.90 + 0.92 + 0.97) / 3 and 0.0360 < first["deviation"] < 0.0361
+        assert first["what"] == "params.learning_rate=0.01" and second["what"] == "params.learning_rate=0.1"
+        assert second["deviation"] is None
+        assert sweep_report.verdict(found) == "No two runs promise the same bits, so none were compared."
+
+    def test_a_run_made_twice_must_agree_and_is_one_sample(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        left(tmp_path, 1, "jax", 0, BITS[0])
+        left(tmp_path, 2, "pytorch", 0, BITS[1])  # another framework, in deterministic: nothing promised
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert found["agreements"] == [{"runs": ["0", "1"], "agree": True}] and not found["disagree"]
+        assert [group["seeds"] for group in found["groups"]] == [1, 1]
+        assert sweep_report.verdict(found) == "Runs that must agree do, to the bit: 0, 1."
+
+    def test_fewer_samples_are_another_run(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        left(tmp_path, 1, "jax", 0, BITS[1], samples=6000)
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert not found["agreements"] and not found["disagree"]
+        assert [group["what"] for group in found["groups"]] == ["data.train_samples=60000", "data.train_samples=6000"]
+
+    def test_two_that_differ(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        left(tmp_path, 1, "jax", 0, BITS[1])
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert found["disagree"] == ["0", "1"] and "Runs 0, 1 must agree, and differ." in sweep_report.verdict(found)
+
+    @pytest.mark.parametrize(("numerics", "pairs"), [("portable", 1), ("deterministic", 0), ("fast", 0)])
+    def test_ranks_and_frameworks_change_nothing_in_portable(self, tmp_path: Path, numerics: str, pairs: int) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0], numerics=numerics)
+        left(tmp_path, 1, "pytorch", 0, BITS[0], numerics=numerics, ranks=2, threads=1)
+        assert len(sweep_report.build(sweep_report.read(tmp_path))["agreements"]) == pairs
+
+    def test_fast_promises_nothing(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0], numerics="fast")
+        left(tmp_path, 1, "jax", 0, BITS[1], numerics="fast")
+        found = sweep_report.build(sweep_report.read(tmp_path))
+        assert not found["agreements"] and not found["disagree"]
+
+    def test_failed(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        left(tmp_path, 1, "jax", 1, None)
+        left(tmp_path, 2, "jax", 2, None)
+        shutil.rmtree(tmp_path / "2" / "run")
+        found = sweep_report.write(tmp_path, tmp_path)
+        assert found["failed"] == ["1", "2"]
+        assert found["runs"][2]["error"] == "error: <no> memory"
+        page = (tmp_path / "report" / "sweep.html").read_text()
+        assert "2 of 3 runs failed: 1, 2." in page and "&lt;no&gt;" in page and "<no>" not in page
+        assert "error: \\<no\\> memory" in (tmp_path / "report" / "sweep.md").read_text()
+        assert json.loads((tmp_path / "report" / "sweep.json").read_text()) == found
+        console = Console(record=True, width=200, file=io.StringIO())
+        sweep_report.show(found, console)
+        assert "2 of 3 runs failed" in console.export_text()
+
+    def test_no_sweep(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="is no sweep's folder"):
+            sweep_report.read(tmp_path)
+
+    def test_a_run_that_cannot_be_read(self, tmp_path: Path) -> None:
+        left(tmp_path, 0, "jax", 0, BITS[0])
+        (tmp_path / "0" / "run" / "metrics.jsonl").write_text("{")
+        with pytest.raises(ReproError, match="cannot be read"):
+            sweep_report.read(tmp_path)
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> None:
+    if launcher == "joblib" and not (ROOT / ".venv" / "sweep" / "installed").exists():
+        pytest.skip("no environment .venv/sweep; make it with: requirements/install.sh sweep")
+    run("pytorch", "params.max_steps=1")  # skips where there is no environment
+    keys = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2", "params.numerics=portable",
+            "params.max_steps=2", "params.device=cpu", f"hydra/launcher={launcher}")  # fmt: skip
+    done = run("sweep", *keys)
+    assert done.returncode == 0, done.stderr
+    assert "Runs that must agree do, to the bit: 0, 1; 2, 3." in done.stdout
+    (folder,) = (workspace / "outputs" / "sweep").iterdir()
+    again = run("report", str(folder))
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    record = json.loads((folder / "3" / "run" / "experiment.json").read_text())
+    assert record["config"]["params"]["seed"] == 1 and record["config"]["params"]["threads"] == 2
+    assert config.FRAMEWORKS[0] == record["task"]
