@@ -275,10 +275,10 @@ def choose_ops(params: Params):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable.jax import operations as portable
+    from repro.portable.jax import checks, operations
 
-    portable.self_check()
-    return portable
+    checks.self_check()
+    return operations
 
 
 def from_batch(array: Array) -> Array:

@@ -247,10 +247,10 @@ def choose_ops(params: Params, device: torch.device):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable.pytorch import operations as portable
+    from repro.portable.pytorch import checks, operations
 
-    portable.self_check(device)
-    return portable
+    checks.self_check(device)
+    return operations
 
 
 def to_layout(tensor: Tensor) -> np.ndarray:

@@ -302,10 +302,10 @@ def choose_ops(params: Params, device: str):
     """The arithmetic for `params.numerics`; portable numerics are checked only where they are used."""
     if params.numerics != "portable":
         return NativeOnCpu if "CPU" in device else Native
-    from repro.portable.tensorflow import operations as portable
+    from repro.portable.tensorflow import checks, operations
 
-    portable.self_check()
-    return portable
+    checks.self_check()
+    return operations
 
 
 class WorkerLoader:

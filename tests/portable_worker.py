@@ -22,10 +22,10 @@ class PyTorch:
     def __init__(self) -> None:
         import torch
 
-        from repro.portable import pytorch
+        from repro.portable.pytorch import operations as ops
 
         torch.set_num_threads(2)
-        self.torch, self.ops = torch, pytorch
+        self.torch, self.ops = torch, ops
 
     def tensor(self, array, axes=None):
         array = np.ascontiguousarray(array if axes is None else array.transpose(axes))

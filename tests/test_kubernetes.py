@@ -1,4 +1,4 @@
-"""The manifest for Kubernetes: valid by its schema, in agreement with the image's entrypoint and with repro.run.ranks."""
+"""The manifest for Kubernetes: valid by its schema, in agreement with the image's entrypoint and with the ranks."""
 
 import copy
 

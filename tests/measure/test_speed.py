@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from measurements import Json, benchmark
+from pages import Page
 from passports import results as made
 from passports import sha256
 from rich.console import Console
-from test_page import Page
 
 from repro.ask import findings
 from repro.errors import ReproError, UsageError

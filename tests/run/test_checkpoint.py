@@ -1,4 +1,4 @@
-"""repro.run.checkpoint: what is read is what was written, to the bit, or an error; and no crash costs the last good one."""
+"""Checkpoints: what is read is what was written, to the bit, or an error; and no crash costs the last good one."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""repro.run.experiment and repro.run.environment: the record holds what decides the bits, the environment is what it says."""
+"""experiment.json and the environment: the record holds what decides the bits, the environment is what it says."""
 
 import hashlib
 import json

@@ -10,14 +10,13 @@ import tensorflow as tf
 
 from repro.native.filtering import fits
 from repro.native.tensorflow import filtering
-from repro.portable.tensorflow import BATCH_LAST
 from repro.portable.tensorflow import convolution as definition
 
 
 def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """Valid convolution with bias: [B, H, W, I], [h, w, I, O] and [O] -> [B, H - h + 1, W - w + 1, O]."""
-    y = convolve(tf.transpose(x, BATCH_LAST), kernel)
-    return tf.transpose(y + bias[:, None, None, None], BATCH_LAST)
+    y = convolve(tf.transpose(x, definition.BATCH_LAST), kernel)
+    return tf.transpose(y + bias[:, None, None, None], definition.BATCH_LAST)
 
 
 @tf.custom_gradient

@@ -10,6 +10,8 @@ import jax
 from jax import Array
 from jax import numpy as jnp
 
+BATCH_LAST = (3, 1, 2, 0)  # [B, H, W, C] -> [C, H, W, B], and back
+
 
 def correlate(x: Array, kernel: Array) -> Array:
     """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""

@@ -6,53 +6,20 @@ must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
 
 import jax
 import numpy as np
-import optax
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.portable import checks, rules
+from repro.portable import rules
 from repro.portable.jax.convolution import correlate, correlate_with, spread
+from repro.portable.jax.grids import exponent, round_to_grid, to_state
+from repro.portable.jax.optimizers import optimizer as optimizer  # one of the operations
 from repro.portable.rules import operand_bits
-from repro.run.config import Params
 from repro.run.ranks import ALONE
 
 ranks = ALONE
 """Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
-BATCH_LAST = (3, 1, 2, 0)  # [B, H, W, C] -> [C, H, W, B], and back
-
-# --- grids ----------------------------------------------------------------------------------------------------------
-
-
-def exponent(x: Array, axes: tuple[int, ...]) -> Array:
-    """The e with 2^(e-1) <= max|x| < 2^e over the axes, int64, kept as axes of size 1."""
-    patterns = lax.bitcast_convert_type(jnp.abs(x), jnp.int64).max(axes, keepdims=True)
-    return (patterns >> 52) - 1022
-
-
-def round_to_grid(x: Array, e: Array, bits: int) -> Array:
-    """x rounded, half to even, to a multiple of 2^(e - bits); NaN where e is above LIMIT."""
-    safe = jnp.clip(e, -rules.LIMIT, rules.LIMIT)
-    back = jnp.where(e > rules.LIMIT, jnp.nan, power_of_two(safe - bits))
-    return lax.round(x * power_of_two(bits - safe), lax.RoundingMethod.TO_NEAREST_EVEN) * back
-
-
-def power_of_two(e: Array) -> Array:
-    """2^e for int64 e in the normal range, made of its bit pattern."""
-    return lax.bitcast_convert_type((e + 1023) << 52, jnp.float64)
-
-
-def to_state(x: Array) -> Array:
-    """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but not this rounding.
-    rounded = lax.reduce_precision(jnp.where(jnp.abs(x) < rules.TINY, 0.0, x), FLOAT32.nexp, FLOAT32.nmant)
-    return rounded.astype(jnp.float32)
-
-
-FLOAT32 = jnp.finfo(jnp.float32)
-
-
-# --- layers ---------------------------------------------------------------------------------------------------------
+# --- layers -----------------------------------------------------------------------------------------------------------
 
 
 def inputs(images: Array) -> Array:
@@ -138,7 +105,7 @@ def _max_pool_gradient(first: Array, gradient: Array) -> tuple[Array]:
 max_pool.defvjp(_max_pool, _max_pool_gradient)
 
 
-# --- loss -----------------------------------------------------------------------------------------------------------
+# --- loss -------------------------------------------------------------------------------------------------------------
 
 
 @jax.custom_vjp
@@ -190,92 +157,3 @@ def mean_loss(logits: Array, labels: Array) -> Array:
 def total_loss(logits: Array, labels: Array) -> Array:
     """The sum over the batch, float64, exact."""
     return softmax_cross_entropy(logits, labels).sum()
-
-
-# --- optimizers -----------------------------------------------------------------------------------------------------
-
-
-def optimizer(params: Params) -> "_Sgd | _Adam":
-    """SGD with momentum, or Adam; see reference.sgd and reference.adam."""
-    return (_Adam if params.optimizer == "adam" else _Sgd)(params)
-
-
-class _Sgd:
-    def __init__(self, params: Params) -> None:
-        self.rate, self.decay = rules.as_float32(params.learning_rate), rules.as_float32(params.momentum)
-
-    def init(self, weights: dict[str, Array]) -> optax.TraceState:
-        return optax.TraceState(jax.tree.map(jnp.zeros_like, weights))
-
-    def update(self, weights, slots, gradients):
-        momenta = {
-            name: to_state(self.decay * _double(slots.trace[name]) + gradient) for name, gradient in gradients.items()
-        }
-        weights = {name: to_state(weight - self.rate * _double(momenta[name])) for name, weight in weights.items()}
-        return weights, optax.TraceState(momenta)
-
-
-class _Adam:
-    def __init__(self, params: Params) -> None:
-        self.rate = rules.as_float32(params.learning_rate)
-
-    def init(self, weights: dict[str, Array]) -> optax.ScaleByAdamState:
-        zeros = jax.tree.map(jnp.zeros_like, weights)
-        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, jax.tree.map(jnp.copy, zeros))
-
-    def update(self, weights, slots, gradients):
-        corrections = jnp.asarray(rules.adam_corrections())
-        correction = corrections[:, jnp.minimum(slots.count, corrections.shape[1] - 1)]
-        first, second, updated = {}, {}, {}
-        for name, weight in weights.items():
-            g = _double(gradients[name])
-            first[name] = to_state(rules.BETA1 * _double(slots.mu[name]) + (1 - rules.BETA1) * g)
-            square = _double(to_state(g * g))
-            second[name] = to_state(rules.BETA2 * _double(slots.nu[name]) + (1 - rules.BETA2) * square)
-            root = jnp.sqrt(_double(second[name]) * correction[1])
-            step = to_state(_double(first[name]) * correction[0] / (root + rules.EPSILON))
-            updated[name] = to_state(weight - self.rate * _double(step))
-        return updated, optax.ScaleByAdamState(slots.count + 1, first, second)
-
-
-def _double(x: Array) -> Array:
-    return x.astype(jnp.float64)
-
-
-# --- self-check -----------------------------------------------------------------------------------------------------
-
-
-def self_check() -> None:
-    """ReproError if this library, compiled, computes anything of checks.py with other bits, on this device."""
-    images, kernel, *_ = checks.products()
-    x, k = images.transpose(BATCH_LAST).astype(np.float64), kernel.astype(np.float64)
-    # Compiled at once, as a step is: one by one, they take four times as long.
-    (y, dk, dx), found = jax.jit(lambda *given: (_products(*given[:2]), _operations(given[2])))(x, k, checks.inputs())
-    found_products = (np.asarray(y.transpose(BATCH_LAST)), np.asarray(dk), np.asarray(dx.transpose(BATCH_LAST)))
-    checks.check_products("JAX's matrix product", *found_products)
-    checks.check_operations("JAX", found)
-
-
-def _products(x: Array, kernel: Array) -> tuple[Array, Array, Array]:
-    y = correlate(x, kernel)
-    return y, correlate_with(x, jnp.sign(y)), spread(jnp.sign(y), kernel)
-
-
-def _operations(given: dict[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
-    (rounding,), (maximum,), (grid,), (logits, labels) = (
-        given[name] for name in ("rounding", "maximum", "grid", "loss")
-    )
-    loss, pull = jax.vjp(lambda logits: softmax_cross_entropy(logits, labels), logits)
-    weight, momentum, gradient = ({"w": array} for array in given["sgd"])
-    sgd, slots = _Sgd(checks.SGD).update(weight, optax.TraceState(momentum), gradient)
-    weight, first, second, gradient = ({"w": array} for array in given["adam"])
-    moments = optax.ScaleByAdamState(jnp.int32(checks.ADAM_COUNT), first, second)
-    adam, moments = _Adam(checks.ADAM).update(weight, moments, gradient)
-    return {
-        "rounding": (_double(to_state(rounding * checks.FACTOR)) * checks.FACTOR,),
-        "maximum": (_double(to_state(maximum * checks.FACTOR)).max(1),),
-        "grid": (round_to_grid(grid, exponent(grid, (1,)), rules.BITS),),
-        "loss": (loss, *pull(jnp.ones_like(loss))),
-        "sgd": (sgd["w"], slots.trace["w"]),
-        "adam": (adam["w"], moments.mu["w"], moments.nu["w"]),
-    }

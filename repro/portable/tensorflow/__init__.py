@@ -1,0 +1,1 @@
+"""Portable numerics in TensorFlow."""

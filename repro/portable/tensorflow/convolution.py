@@ -6,6 +6,8 @@ repro/native/tensorflow/layers.py gives them float32. The twin is jax_convolutio
 
 import tensorflow as tf
 
+BATCH_LAST = (3, 1, 2, 0)  # [B, H, W, C] -> [C, H, W, B], and back
+
 
 def correlate(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     """[I, H, W, B] and [h, w, I, O] -> [O, H - h + 1, W - w + 1, B]: one matrix product."""

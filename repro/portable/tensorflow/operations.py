@@ -5,56 +5,20 @@ Within the layers the batch comes last, [C, H, W, B], so that loops run over who
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
 
-from functools import partial
-
 import numpy as np
 import tensorflow as tf
 
-from repro.portable import checks, rules
+from repro.portable import rules
 from repro.portable.rules import operand_bits
-from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
-from repro.run import layout
-from repro.run.config import Params
+from repro.portable.tensorflow.convolution import BATCH_LAST, correlate, correlate_with, spread
+from repro.portable.tensorflow.grids import exponent, round_to_grid, to_state
+from repro.portable.tensorflow.optimizers import optimizer as optimizer  # one of the operations
 from repro.run.ranks import ALONE
 
 ranks = ALONE
 """Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
 
-# --- grids ----------------------------------------------------------------------------------------------------------
-
-
-def exponent(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
-    """The e with 2^(e-1) <= max|x| < 2^e over the axes, int64, kept as axes of size 1."""
-    patterns = tf.reduce_max(tf.bitcast(tf.abs(x), tf.int64), axes, keepdims=True)
-    return tf.bitwise.right_shift(patterns, tf.constant(52, tf.int64)) - 1022
-
-
-def round_to_grid(x: tf.Tensor, e: tf.Tensor, bits: int) -> tf.Tensor:
-    """x rounded, half to even, to a multiple of 2^(e - bits); NaN where e is above LIMIT."""
-    safe = tf.clip_by_value(e, -rules.LIMIT, rules.LIMIT)
-    back = tf.where(e > rules.LIMIT, tf.constant(float("nan"), tf.float64), power_of_two(safe - bits))
-    return tf.round(x * power_of_two(bits - safe)) * back
-
-
-def power_of_two(e: tf.Tensor) -> tf.Tensor:
-    """2^e for int64 e in the normal range, made of its bit pattern."""
-    return tf.bitcast(tf.bitwise.left_shift(e + 1023, tf.constant(52, tf.int64)), tf.float64)
-
-
-def to_state(x: tf.Tensor) -> tf.Tensor:
-    """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but no operation on bits.
-    # TensorFlow has JAX' reduce_precision, too, but in compiled code alone.
-    bits = tf.bitcast(tf.where(tf.abs(x) < rules.TINY, tf.constant(0.0, tf.float64), x), tf.int64)
-    last = tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, tf.constant(DROPPED, tf.int64)), 1)
-    rounded = tf.bitwise.bitwise_and(bits + (2 ** (DROPPED - 1) - 1) + last, -(2**DROPPED))  # half to even
-    return tf.cast(tf.bitcast(rounded, tf.float64), tf.float32)
-
-
-DROPPED = rules.SIGNIFICAND - 24  # bits of a float64 that a float32 has no place for
-
-
-# --- layers ---------------------------------------------------------------------------------------------------------
+# --- layers -----------------------------------------------------------------------------------------------------------
 
 
 def inputs(images: tf.Tensor) -> tf.Tensor:
@@ -70,9 +34,6 @@ def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
 def dense(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
     return tf.transpose(_conv(tf.transpose(x)[:, None, None], kernel[None, None], bias)[:, 0, 0])
-
-
-BATCH_LAST = (3, 1, 2, 0)  # [B, H, W, C] -> [C, H, W, B], and back
 
 
 @tf.custom_gradient
@@ -139,7 +100,7 @@ def _max_pool(x: tf.Tensor):
     return tf.where(above, upper, lower), gradients
 
 
-# --- loss -----------------------------------------------------------------------------------------------------------
+# --- loss -------------------------------------------------------------------------------------------------------------
 
 
 @tf.custom_gradient
@@ -182,113 +143,3 @@ def mean_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """The sum over the batch, float64, exact."""
     return tf.reduce_sum(softmax_cross_entropy(logits, labels))
-
-
-# --- optimizers -----------------------------------------------------------------------------------------------------
-
-
-def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "_Sgd | _Adam":
-    """SGD with momentum, or Adam; see reference.sgd and reference.adam."""
-    return (_Adam if params.optimizer == "adam" else _Sgd)(params, weights)
-
-
-class _Sgd:
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.rate, self.decay = rules.as_float32(params.learning_rate), rules.as_float32(params.momentum)
-        self.weights = weights
-        self.slots = {layout.slot("momentum", name): tf.Variable(tf.zeros_like(w)) for name, w in weights.items()}
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        for name, gradient in gradients.items():
-            weight, momentum = self.weights[name], self.slots[layout.slot("momentum", name)]
-            momentum.assign(to_state(self.decay * _double(momentum) + _double(gradient)))
-            weight.assign(to_state(_double(weight) - self.rate * _double(momentum)))
-
-
-class _Adam:
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.rate = rules.as_float32(params.learning_rate)
-        self.weights = weights
-        self.slots = {
-            layout.slot(slot, name): tf.Variable(tf.zeros_like(w))
-            for slot in layout.SLOTS["adam"]
-            for name, w in weights.items()
-        }
-        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
-
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        corrections = tf.constant(rules.adam_corrections())
-        count = self.slots[layout.ADAM_COUNT]
-        at = tf.minimum(tf.cast(count, tf.int64), corrections.shape[1] - 1)
-        correction = tf.gather(corrections, at, axis=1)
-        count.assign_add(1.0)
-        for name, gradient in gradients.items():
-            weight = self.weights[name]
-            first, second = (self.slots[layout.slot(slot, name)] for slot in layout.SLOTS["adam"])
-            g = _double(gradient)
-            first.assign(to_state(rules.BETA1 * _double(first) + (1 - rules.BETA1) * g))
-            square = _double(to_state(g * g))
-            second.assign(to_state(rules.BETA2 * _double(second) + (1 - rules.BETA2) * square))
-            root = tf.sqrt(_double(second) * correction[1])
-            step = to_state(_double(first) * correction[0] / (root + rules.EPSILON))
-            weight.assign(to_state(_double(weight) - self.rate * _double(step)))
-
-
-def _double(x: tf.Tensor) -> tf.Tensor:
-    return tf.cast(x, tf.float64)
-
-
-# --- self-check -----------------------------------------------------------------------------------------------------
-
-
-def self_check() -> None:
-    """ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device."""
-    images, kernel, *_ = checks.products()
-    x, k = tf.constant(images.transpose(BATCH_LAST), tf.float64), tf.constant(kernel, tf.float64)
-    given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
-    for compiled in (False, True):
-        name = "XLA in TensorFlow" if compiled else "TensorFlow"
-        y, dk, dx = tf.function(_products, jit_compile=compiled)(x, k)
-        found_products = (tf.transpose(y, BATCH_LAST).numpy(), dk.numpy(), tf.transpose(dx, BATCH_LAST).numpy())
-        checks.check_products(f"the matrix product of {name}", *found_products)
-        operations = partial(_operations, *_optimizers(given))
-        checks.check_operations(name, tf.function(operations, jit_compile=compiled)(given))
-
-
-def _products(x: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    y = correlate(x, kernel)
-    return y, correlate_with(x, tf.sign(y)), spread(tf.sign(y), kernel)
-
-
-def _optimizers(given: dict[str, tuple[tf.Tensor, ...]]) -> "tuple[_Sgd, _Adam]":
-    """Each with one weight, before the step that is checked."""
-    weight, *slots, _ = given["sgd"]
-    sgd = _Sgd(checks.SGD, {"w": tf.Variable(weight)})
-    for variable, value in zip(sgd.slots.values(), slots, strict=True):
-        variable.assign(value)
-    weight, *slots, _ = given["adam"]
-    adam = _Adam(checks.ADAM, {"w": tf.Variable(weight)})
-    for variable, value in zip(adam.slots.values(), [*slots, float(checks.ADAM_COUNT)], strict=True):
-        variable.assign(value)
-    return sgd, adam
-
-
-def _operations(
-    sgd: "_Sgd", adam: "_Adam", given: dict[str, tuple[tf.Tensor, ...]]
-) -> dict[str, tuple[tf.Tensor, ...]]:
-    (rounding,), (maximum,), (grid,), (logits, labels) = (
-        given[name] for name in ("rounding", "maximum", "grid", "loss")
-    )
-    with tf.GradientTape() as tape:
-        tape.watch(logits)
-        loss = softmax_cross_entropy(logits, labels)
-    for name, optimizer in (("sgd", sgd), ("adam", adam)):
-        optimizer.update({"w": given[name][-1]})
-    return {
-        "rounding": (_double(to_state(rounding * checks.FACTOR)) * checks.FACTOR,),
-        "maximum": (tf.reduce_max(_double(to_state(maximum * checks.FACTOR)), 1),),
-        "grid": (round_to_grid(grid, exponent(grid, (1,)), rules.BITS),),
-        "loss": (loss, tape.gradient(loss, logits)),
-        "sgd": tuple(map(tf.identity, [sgd.weights["w"], *sgd.slots.values()])),
-        "adam": tuple(map(tf.identity, [adam.weights["w"], *list(adam.slots.values())[:2]])),
-    }
