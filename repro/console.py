@@ -63,3 +63,11 @@ def progress(shown: bool = True) -> Progress:
     """A progress bar over steps; nothing where stderr is no terminal, or it is not to be shown."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
+
+
+WIDE = 132  # columns for wide tables, where the output is no terminal
+
+
+def wide_console() -> Console:
+    """Standard output, for tables that need room."""
+    return Console(width=None if sys.stdout.isatty() else WIDE)

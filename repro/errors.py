@@ -11,3 +11,7 @@ class UsageError(ReproError):
     """The command line or the configuration is wrong; nothing has been started. Exit code 2."""
 
     exit_code = 2
+
+
+NOT_REPRODUCIBLE = 3
+"""The exit code where all went well, and two runs that should be the same are not."""

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -104,6 +106,14 @@ def needs(task: str) -> None:
     """Skips the test where the environment of a framework is missing."""
     if not (ROOT / ".venv" / task / "installed").exists():
         pytest.skip(f"no environment .venv/{task}; make it with: requirements/install.sh {task}")
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets SIGINT reach what a test starts: a shell starts its background jobs, and so all below them, to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler is the default's again after exec
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -171,4 +171,4 @@ QUESTIONS = (
     Question("fast", "params.numerics=fast, twice", (Plan("fast", FAST), Plan("fast again", FAST)), NEVER),
 )
 
-NAMES = tuple(question.name for question in QUESTIONS)
+NAMES = ("all", "everything", *(question.name for question in QUESTIONS))

@@ -3,23 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from repro.ask.findings import printable
 from repro.measure import intervals
 from repro.measure.cells import REPEAT_BITS
-from repro.show.speed_tables import measured
 
 Json = dict[str, Any]
 
 SLOWER, FASTER, EQUAL, INCOMPARABLE = "slower", "faster", "no difference beyond the noise", "incomparable"
-DRIFT = (
-    "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"
-)
-STYLES = {SLOWER: "bold red", FASTER: "green", EQUAL: "default", INCOMPARABLE: "dim"}
 MACHINE = ("cpu", "gpu", "platform")
 SETTINGS = ("model", "optimizer", "dataset")
 
@@ -106,19 +95,3 @@ def _bits(old: Json, new: Json) -> str:
 def _brief(value: Any) -> str:
     text = str(value.get("model") if isinstance(value, dict) and value.get("model") else value)
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def show(verdicts: list[Verdict], console: Console) -> None:
-    """Prints the verdicts, what changed last, where the eye rests."""
-    table = Table(title=Text("Against the older benchmark: new / old"), title_justify="left", title_style="bold",
-                  box=box.SIMPLE_HEAD)  # fmt: skip
-    for name in ("cell", "ratio", "verdict", ""):
-        table.add_column(name, overflow="fold")
-    for one in sorted(verdicts, key=lambda one: (INCOMPARABLE, EQUAL, FASTER, SLOWER).index(one.verdict)):
-        table.add_row(*(Text(printable(text), STYLES[one.verdict]) for text in
-                        (one.cell, measured(one.ratio), one.verdict, one.why)))  # fmt: skip
-    console.print(table)
-    counts = [f"{sum(one.verdict == verdict for one in verdicts)} {verdict}" for verdict in STYLES]
-    console.print(Text(", ".join(counts)))
-    if any(one.verdict in (SLOWER, FASTER) for one in verdicts):
-        console.print(Text(DRIFT, "dim"))

@@ -17,14 +17,12 @@ from repro.ask.questions import Plan
 from repro.ask.runs import DONE, FAILED, Runner
 from repro.console import progress
 from repro.errors import UsageError
-from repro.files import write_atomically
 from repro.measure import floor, speed
 from repro.measure.cells import BASELINES, REPEAT_BITS, Cell, cells, in_round
 from repro.measure.energy import Monitor
 from repro.measure.samples import Sampler
 from repro.run import experiment, gpu
 from repro.run.config import TRAIN_SAMPLES, Config
-from repro.show import speed_tables
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +63,7 @@ class Benchmark:
         self.monitors = {device: Monitor(device) for device in devices}
 
     def __call__(self) -> tuple[dict[str, Any], int]:
-        """Measures, writes benchmark.json and benchmark.md, and returns the content and the exit code."""
+        """Measures, writes benchmark.json, and returns its content and the exit code."""
         self.folder.mkdir(parents=True)
         self.started = time.perf_counter()
         try:
@@ -77,7 +75,6 @@ class Benchmark:
         path = self.folder / "benchmark.json"
         speed.write(path, speed.concluded(self._content()))
         content = speed.read(path)
-        write_atomically(self.folder / "benchmark.md", speed_tables.markdown(content).encode())
         log.info("benchmark in %s", path)
         return content, self._exit_code(content)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from repro.errors import ReproError
 from repro.portable import reference, rules
+from repro.run import float32
 from repro.run.config import Params
 
 FACTOR = 0.3
@@ -61,7 +62,7 @@ def inputs() -> dict[str, tuple[np.ndarray, ...]]:
     Of `loss` logits [64, 10] and labels int32 [64]; of `sgd` weight, momentum and gradient; of `adam` weight, both
     moments and gradient, after ADAM_COUNT updates.
     """
-    wide, state = 2.0**-110, rules.TINY  # from below what the state keeps, and from its smallest number
+    wide, state = 2.0**-110, float32.TINY  # from below what the state keeps, and from its smallest number
     slots = [reference.to_state(_numbers(key, (4096,), state)) for key in range(4, 11)]
     return {
         "rounding": (_numbers(1, (64, 64), wide),),
@@ -87,10 +88,10 @@ def expected() -> dict[str, tuple[np.ndarray, ...]]:
     given = inputs()
     (rounding,), (maximum,), (grid,) = given["rounding"], given["maximum"], given["grid"]
     weight, momentum, gradient = given["sgd"]
-    sgd = reference.sgd(weight, momentum, gradient, *map(rules.as_float32, (SGD.learning_rate, SGD.momentum)))
+    sgd = reference.sgd(weight, momentum, gradient, *map(float32.nearest, (SGD.learning_rate, SGD.momentum)))
     weight, first, second, gradient = given["adam"]
     corrections = tuple(rules.adam_corrections()[:, ADAM_COUNT])
-    adam = reference.adam(weight, first, second, gradient, rules.as_float32(ADAM.learning_rate), corrections)
+    adam = reference.adam(weight, first, second, gradient, float32.nearest(ADAM.learning_rate), corrections)
     return {
         "rounding": (reference.to_state(rounding * FACTOR).astype(np.float64) * FACTOR,),
         "maximum": (reference.to_state(maximum * FACTOR).max(1).astype(np.float64),),

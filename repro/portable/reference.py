@@ -8,6 +8,7 @@ import numpy as np
 
 from repro.portable import rules
 from repro.portable.rules import operand_bits
+from repro.run import float32
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ def softmax_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> tuple[np.nd
 
 def to_state(x: np.ndarray) -> np.ndarray:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
-    return np.where(np.abs(x) < rules.TINY, 0.0, x).astype(np.float32)
+    return np.where(np.abs(x) < float32.TINY, 0.0, x).astype(np.float32)
 
 
 def sgd(

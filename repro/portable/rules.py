@@ -18,8 +18,6 @@ BITS = 18
 FEWEST_BITS = 10
 LIMIT = 200
 """A group whose largest magnitude is 2^LIMIT or more becomes NaN; one below 2^-LIMIT has the grid of 2^-LIMIT."""
-TINY = 2.0**-100
-"""Smaller magnitudes become +0 when they enter the float32 state: denormals, and -0, are not the same everywhere."""
 SUM_BITS = 40
 """The summands of a softmax' denominator are multiples of 2^-SUM_BITS."""
 LOSS_BITS = 30
@@ -112,22 +110,3 @@ def adam_corrections() -> np.ndarray:
         powers = [powers[0] * BETA1, powers[1] * BETA2]
         rows.append([1 / (1 - power) for power in powers])
     return np.array(rows).T.copy()
-
-
-def as_float32(constant: float) -> float:
-    """The float32 nearest to a constant of the configuration: its products with the float32 state are exact."""
-    return float(np.float32(constant))
-
-
-def rounded(learning_rate: float, momentum: float) -> dict[str, float]:
-    """The constants of the configuration as they count. UsageError for one that becomes zero or infinite."""
-    given = {"params.learning_rate": learning_rate, "params.momentum": momentum}
-    with np.errstate(over="ignore"):
-        counted = {key: as_float32(value) for key, value in given.items()}
-    for key, value in counted.items():
-        if math.isinf(value) or (value < TINY and given[key] > 0):
-            raise UsageError(
-                f"portable numerics: {key}={given[key]} is no float32 of a size that counts; "
-                f"it must lie between {TINY:.2g} and 3.4e+38"
-            )
-    return counted

@@ -6,6 +6,7 @@ Nothing of a framework is loaded before this is done, so a mistake costs no wait
 import difflib
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -15,9 +16,8 @@ from omegaconf import II, DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from repro.ask import questions
 from repro.errors import UsageError
-from repro.portable import rules
+from repro.run import float32
 
 NAME = "train"
 BAKED = Path(__file__).parents[2] / "workspace"
@@ -34,7 +34,6 @@ FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 # Of lists, each element must be one of these.
 MEMBERS = {
-    "verify.questions": ("all", "everything", *questions.NAMES),
     "verify.frameworks": FRAMEWORKS,
     "verify.numerics": CHOICES["params.numerics"],
     "benchmark.frameworks": FRAMEWORKS,
@@ -226,11 +225,7 @@ def check(composed: DictConfig) -> Config:
         if _value(config, key) not in choices:
             raise UsageError(f"configuration: {key}={_value(config, key)}: must be one of {', '.join(choices)}")
     for key, members in MEMBERS.items():
-        given = _value(config, key)
-        other = [name for name in given if name not in members]
-        if other or not given or len(set(given)) < len(given):
-            value = "[" + ",".join(given) + "]"
-            raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")
+        check_members(key, _value(config, key), members)
     for name in config.verify.others.keys() - FRAMEWORKS:
         raise UsageError(f"configuration: verify.others.{name}: must be one of {', '.join(FRAMEWORKS)}")
     for key, (low, high) in RANGES.items():
@@ -262,10 +257,17 @@ def check(composed: DictConfig) -> Config:
                 f"{' or '.join(PORTABLE[key])}; or set params.numerics=deterministic"
             )
     if params.numerics == "portable":
-        rules.rounded(params.learning_rate, params.momentum)
+        float32.rounded(params.learning_rate, params.momentum)
     if not params.resume:
         raise UsageError("configuration: params.resume is empty: must be never, auto or the path of a checkpoint")
     return config
+
+
+def check_members(key: str, given: list[str], members: Sequence[str]) -> None:
+    """UsageError unless a list has one or several of its members, each once."""
+    if not given or len(set(given)) < len(given) or not set(given) <= set(members):
+        value = "[" + ",".join(given) + "]"
+        raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")
 
 
 def deciding(config: Config, device: object) -> dict[str, object]:

@@ -17,8 +17,7 @@ from repro.console import progress
 from repro.errors import ReproError
 from repro.files import locked, write_atomically
 from repro.fingerprint import fingerprint
-from repro.portable import rules
-from repro.run import checkpoint, config, experiment, golden, layout, randomness
+from repro.run import checkpoint, config, experiment, float32, golden, layout, randomness
 from repro.run.checkpoint import Checkpoint, Record
 from repro.run.config import Config, Params
 from repro.run.data import Dataset
@@ -127,7 +126,7 @@ class Run:
     def _rounded(self) -> dict[str, float]:
         """The constants that portable numerics round, as they count."""
         params = self.config.params
-        counted = rules.rounded(params.learning_rate, params.momentum)
+        counted = float32.rounded(params.learning_rate, params.momentum)
         for key, value in counted.items():
             given = getattr(params, key.removeprefix("params."))
             if value != given:

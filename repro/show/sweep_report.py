@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.ask.findings import FRAMEWORKS, Json, short
+from repro.console import wide_console
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
 from repro.run import config
@@ -35,6 +37,14 @@ def write(workspace: Path, folder: Path) -> Json:
     write_atomically(target / "sweep.json", json.dumps(found, indent=2).encode() + b"\n")
     write_atomically(target / "sweep.md", markdown(found).encode())
     write_atomically(target / "sweep.html", page.encode())
+    return found
+
+
+def report(workspace: Path, folder: Path) -> Json:
+    """Makes the page of a sweep, prints its tables, and returns what it found."""
+    found = write(workspace, folder)
+    show(found, wide_console())
+    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
     return found
 
 

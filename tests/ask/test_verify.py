@@ -172,7 +172,7 @@ def test_runs_of_two_configurations(run: Run, workspace: Path) -> None:
     assert "params.seed: 0 and 1" in done.stderr
 
 
-def test_interrupted(workspace: Path) -> None:
+def test_interrupted(interruptible: None, workspace: Path) -> None:
     options = ("questions=restart_cpu,seed", "frameworks=jax", "verify.steps=10")
     command = [str(ROOT / "run.sh"), "verify", f"--workspace={workspace}", *options]
     pipe = subprocess.PIPE

@@ -174,7 +174,7 @@ def test_other_bits_end_with_3(run: Run, workspace: Path):
     assert "NOT REPRODUCIBLE: jax/deterministic/cpu/100/2/600: 2 fingerprints" in done.stdout
 
 
-def test_interrupted(run: Run, workspace: Path):
+def test_interrupted(interruptible: None, workspace: Path):
     command = [str(ROOT / "run.sh"), "benchmark", f"--workspace={workspace}", *SHORT, "numerics=deterministic,fast"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, start_new_session=True) as process:

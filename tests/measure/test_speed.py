@@ -15,7 +15,7 @@ from repro.ask import findings
 from repro.errors import ReproError, UsageError
 from repro.measure import against, floor, speed
 from repro.run import times
-from repro.show import page, report, speed_tables
+from repro.show import against_table, page, report, speed_tables
 
 CELL = "jax/deterministic/cpu/32/2/60000"
 
@@ -199,15 +199,15 @@ def test_what_cannot_be_compared():
 
 def test_the_verdicts_in_the_terminal():
     console = Console(file=io.StringIO(), width=150)
-    against.show(against.compare(benchmark(), benchmark(slower={CELL: 1.2}, commit="def")), console)
+    against_table.show(against.compare(benchmark(), benchmark(slower={CELL: 1.2}, commit="def")), console)
     assert isinstance(console.file, io.StringIO)
     *_, slowest, _, counts, advice = console.file.getvalue().splitlines()
     assert CELL in slowest and "1.20 [" in slowest and "slower" in slowest
     assert counts == "1 slower, 0 faster, 11 no difference beyond the noise, 0 incomparable"
-    assert advice == against.DRIFT
+    assert advice == against_table.DRIFT
     console = Console(file=io.StringIO(), width=150)
-    against.show(against.compare(benchmark(), benchmark()), console)
-    assert isinstance(console.file, io.StringIO) and against.DRIFT not in console.file.getvalue()
+    against_table.show(against.compare(benchmark(), benchmark()), console)
+    assert isinstance(console.file, io.StringIO) and against_table.DRIFT not in console.file.getvalue()
 
 
 # --- the page -------------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_it_passes_here_and_refuses_what_is_planted(framework: str) -> None:
         assert said in answer
 
 
-PLAIN = "to_state = lambda x: ops.jnp.where(abs(x) < checks.rules.TINY, 0.0, x).astype('float32')"
+PLAIN = "to_state = lambda x: ops.jnp.where(abs(x) < checks.float32.TINY, 0.0, x).astype('float32')"
 
 
 def test_it_refuses_a_conversion_that_xla_drops() -> None:

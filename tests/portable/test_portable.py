@@ -16,7 +16,7 @@ from portable_worker import MOMENTUM, RATE, STEPS
 
 from repro.errors import UsageError
 from repro.portable import reference, rules
-from repro.run import golden
+from repro.run import float32, golden
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 CONV = ((3, 6, 7, 2), (3, 2, 2, 5))  # an image batch and a kernel, not MNIST's
@@ -86,7 +86,7 @@ def filled(shape: tuple[int, ...], fill: str, seed: int) -> np.ndarray:
         case "mixed":
             return normal * 2.0 ** random.integers(-60, 60, shape)
         case "smallest":  # that is not 0 in the state, or the next smaller number
-            return random.choice([-1, 0, 1, np.nextafter(1, 0)], shape) * rules.TINY
+            return random.choice([-1, 0, 1, np.nextafter(1, 0)], shape) * float32.TINY
         case "limit":  # the group that still counts, or the first that does not, at either end
             most = random.choice([1, np.nextafter(1, 0)]) * 2.0 ** random.choice([-rules.LIMIT, rules.LIMIT])
             return random.choice([-1, -0.5, 0, 0.5, 1], shape) * most
@@ -151,7 +151,7 @@ def test_softmax_cross_entropy(worker: Worker, fill: str, scale: int, seed: int)
 @many
 def test_sgd(worker: Worker, fill: str, rate: float, seed: int) -> None:
     weight, momentum, gradient = (reference.to_state(filled((11,), fill, seed + i)) for i in range(3))
-    expected = reference.sgd(weight, momentum, gradient, rules.as_float32(rate), rules.as_float32(0.9))
+    expected = reference.sgd(weight, momentum, gradient, float32.nearest(rate), float32.nearest(0.9))
     assert_same(worker(f"update sgd {rate} 0.9", weight, gradient, np.array(0), momentum), expected)
 
 
@@ -162,7 +162,7 @@ def test_adam(worker: Worker, fill: str, count: int, seed: int) -> None:
     second = np.abs(second)
     firsts, seconds = rules.adam_corrections()
     at = min(count, len(firsts) - 1)
-    expected = reference.adam(weight, first, second, gradient, rules.as_float32(0.001), (firsts[at], seconds[at]))
+    expected = reference.adam(weight, first, second, gradient, float32.nearest(0.001), (firsts[at], seconds[at]))
     assert_same(worker("update adam 0.001 0", weight, gradient, np.array(count), first, second), expected)
 
 
@@ -199,7 +199,7 @@ def trained(images: np.ndarray, labels: np.ndarray, weights: list[np.ndarray]) -
         gradient = reference.max_pool_gradient(a, gradient * (b > 0))
         _, *first = reference.conv_gradients(images, d[0], d[1], gradient)
         gradients = [*first, *second, *third, *last]
-        rate, decay = rules.as_float32(RATE), rules.as_float32(MOMENTUM)
+        rate, decay = float32.nearest(RATE), float32.nearest(MOMENTUM)
         pairs = [reference.sgd(*three, rate, decay) for three in zip(w, momenta, gradients, strict=True)]
         w, momenta = [weight for weight, _ in pairs], [momentum for _, momentum in pairs]
     return w

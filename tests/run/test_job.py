@@ -20,11 +20,11 @@ class Heard(Callback):
 JOB = """
 import sys
 from pathlib import Path
-from repro import __main__
+from repro.tasks import train
 from repro.run import config
 
 checked, composed = config.compose_job("jax", Path("nowhere"), sys.argv[1:])
-print(__main__.in_hydra(composed, lambda folder: str(folder)))
+print(train.in_hydra(composed, lambda folder: str(folder)))
 """
 
 

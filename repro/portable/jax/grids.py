@@ -4,6 +4,7 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable import rules
+from repro.run import float32
 
 
 def exponent(x: Array, axes: tuple[int, ...]) -> Array:
@@ -27,7 +28,7 @@ def power_of_two(e: Array) -> Array:
 def to_state(x: Array) -> Array:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
     # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but not this rounding.
-    rounded = lax.reduce_precision(jnp.where(jnp.abs(x) < rules.TINY, 0.0, x), FLOAT32.nexp, FLOAT32.nmant)
+    rounded = lax.reduce_precision(jnp.where(jnp.abs(x) < float32.TINY, 0.0, x), FLOAT32.nexp, FLOAT32.nmant)
     return rounded.astype(jnp.float32)
 
 

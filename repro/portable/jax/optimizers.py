@@ -7,6 +7,7 @@ from jax import numpy as jnp
 
 from repro.portable import rules
 from repro.portable.jax.grids import double, to_state
+from repro.run import float32
 from repro.run.config import Params
 
 
@@ -17,7 +18,7 @@ def optimizer(params: Params) -> "Sgd | Adam":
 
 class Sgd:
     def __init__(self, params: Params) -> None:
-        self.rate, self.decay = rules.as_float32(params.learning_rate), rules.as_float32(params.momentum)
+        self.rate, self.decay = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
 
     def init(self, weights: dict[str, Array]) -> optax.TraceState:
         return optax.TraceState(jax.tree.map(jnp.zeros_like, weights))
@@ -32,7 +33,7 @@ class Sgd:
 
 class Adam:
     def __init__(self, params: Params) -> None:
-        self.rate = rules.as_float32(params.learning_rate)
+        self.rate = float32.nearest(params.learning_rate)
 
     def init(self, weights: dict[str, Array]) -> optax.ScaleByAdamState:
         zeros = jax.tree.map(jnp.zeros_like, weights)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.portable import rules
+from repro.run import float32
 
 
 def largest(x: Tensor, dims: int | tuple[int, ...]) -> Tensor:
@@ -30,7 +31,7 @@ def to_state(x: Tensor) -> Tensor:
     return functional.hardshrink(x, BELOW_TINY).float()
 
 
-BELOW_TINY = math.nextafter(rules.TINY, 0)
+BELOW_TINY = math.nextafter(float32.TINY, 0)
 
 
 @cache

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from repro.portable import rules
 from repro.portable.pytorch.grids import tables, to_state
-from repro.run import layout
+from repro.run import float32, layout
 from repro.run.config import Params
 
 
@@ -49,7 +49,7 @@ def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
 
 class Sgd(Optimizer):
     def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
-        rate, decay = rules.as_float32(self.params.learning_rate), rules.as_float32(self.params.momentum)
+        rate, decay = float32.nearest(self.params.learning_rate), float32.nearest(self.params.momentum)
         (momenta,) = slots
         momentum = to_state(_flat(momenta).double().mul_(decay).add_(_flat(gradients)))
         _unflatten(momentum, momenta)
@@ -58,7 +58,7 @@ class Sgd(Optimizer):
 
 class Adam(Optimizer):
     def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
-        rate, count = rules.as_float32(self.params.learning_rate), self.slots[layout.ADAM_COUNT]
+        rate, count = float32.nearest(self.params.learning_rate), self.slots[layout.ADAM_COUNT]
         corrections = tables(rules.adam_corrections, count.device)
         at = count.long().clamp(max=len(corrections[0]) - 1)
         first_correction, second_correction = (table.take(at) for table in corrections)  # indexing would read `at` back

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from repro.portable import rules
+from repro.run import float32
 
 
 def exponent(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
@@ -27,7 +28,7 @@ def to_state(x: tf.Tensor) -> tf.Tensor:
     """Rounded once to float32; magnitudes below 2^-100, and -0, become +0."""
     # Where float64 follows, XLA may drop a conversion, on GPUs and in some fusions on CPUs, but no operation on bits.
     # TensorFlow has JAX' reduce_precision, too, but in compiled code alone.
-    bits = tf.bitcast(tf.where(tf.abs(x) < rules.TINY, tf.constant(0.0, tf.float64), x), tf.int64)
+    bits = tf.bitcast(tf.where(tf.abs(x) < float32.TINY, tf.constant(0.0, tf.float64), x), tf.int64)
     last = tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, tf.constant(DROPPED, tf.int64)), 1)
     rounded = tf.bitwise.bitwise_and(bits + (2 ** (DROPPED - 1) - 1) + last, -(2**DROPPED))  # half to even
     return tf.cast(tf.bitcast(rounded, tf.float64), tf.float32)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from repro.portable import rules
 from repro.portable.tensorflow.grids import double, to_state
-from repro.run import layout
+from repro.run import float32, layout
 from repro.run.config import Params
 
 
@@ -15,7 +15,7 @@ def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Sgd | Adam":
 
 class Sgd:
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.rate, self.decay = rules.as_float32(params.learning_rate), rules.as_float32(params.momentum)
+        self.rate, self.decay = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
         self.weights = weights
         self.slots = {layout.slot("momentum", name): tf.Variable(tf.zeros_like(w)) for name, w in weights.items()}
 
@@ -28,7 +28,7 @@ class Sgd:
 
 class Adam:
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.rate = rules.as_float32(params.learning_rate)
+        self.rate = float32.nearest(params.learning_rate)
         self.weights = weights
         self.slots = {
             layout.slot(slot, name): tf.Variable(tf.zeros_like(w))

@@ -1,0 +1,25 @@
+"""The task `report`: a page of what `verify` and `benchmark` found, here and elsewhere, or of a sweep."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from repro.console import wide_console
+from repro.show import report, speed_tables, sweep_report, tables
+from repro.tasks.arguments import parse
+
+
+def run(task: str, arguments: list[str]) -> int:
+    """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
+    workspace, files = parse(task, arguments, files=True)
+    if len(files) == 1 and Path(files[0]).is_dir():
+        sweep_report.report(workspace, Path(files[0]))
+        return 0
+    made = report.write(workspace, files)
+    if made["sections"]:
+        tables.show(made, Console())
+    for content in made["benchmarks"]:
+        speed_tables.show(content, wide_console())
+    print(f"report in {workspace / 'report' / 'report.html'}", file=sys.stderr)
+    return 0
