@@ -20,10 +20,12 @@ DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),Fashio
 
 INSTALL     := requirements/install.sh
 DEV         := .venv/dev/bin
+# Most of a test is the start of a framework, on one core. Tests of one group, such as those with engines, stay together.
+BESIDE      := --numprocesses=2 --dist=loadgroup
 SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch tests/gpu.sh
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test lock clean
+.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test test-all lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
@@ -58,16 +60,21 @@ image: ## build the Docker image; FRAMEWORKS=jax ACCELERATOR=cpu makes it small
 sif: ## build the Singularity/Apptainer image, as a plain user; the same options
 	singularity build --force --fakeroot $(SIF_ARGS) $(SIF_BASE) $(BUILD_ARGS) $(SIF) Singularity.recipe
 
-check: ## lint, formatting, types, shell scripts
+check: ## lint, formatting, types, which way imports go, shell scripts
 	@$(INSTALL) dev
 	$(DEV)/ruff check .
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy
+	$(DEV)/lint-imports --no-cache
 	$(DEV)/shellcheck $(SCRIPTS)
 
-test: ## set up everything and run all tests; PYTEST_ADDOPTS chooses among them
+test: ## set up everything and run the tests, two at a time; PYTEST_ADDOPTS chooses among them
 	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
-	$(DEV)/pytest
+	$(DEV)/pytest $(BESIDE) -m "not slow"
+
+test-all: ## the same, with the tests that take minutes
+	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
+	$(DEV)/pytest $(BESIDE)
 
 lock: ## choose the newest versions that the .in files allow, and lock them
 	@$(INSTALL) dev

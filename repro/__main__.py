@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 
+from repro import __version__
 from repro.errors import ReproError, UsageError
 from repro.run.config import FRAMEWORKS
 from repro.run.launch import RESUME, leave_error
@@ -49,6 +50,29 @@ def run(arguments: list[str]) -> int:
         raise UsageError(f"task {task!r}: must be one of {', '.join(TASKS)}")
     module = importlib.import_module(f"repro.tasks.{'train' if task in FRAMEWORKS else task}")
     return module.run(task, arguments[1:])
+
+
+USAGE = """repro compare A B [--narrow]                where and why two training runs differ
+repro report --workspace=DIR [FILE ...]   a page of what `verify` and `benchmark` found
+repro --version
+
+Training, verify, benchmark and sweep need the repository, where each framework has an environment of its own:
+./run.sh --help says more."""
+
+
+def command() -> None:
+    """The command `repro` of an installed package. All that trains is run.sh's, which sets its environment up."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        sys.exit(0 if arguments else 2)
+    if arguments[0] == "--version":
+        print(f"repro {__version__}")
+        sys.exit(0)
+    if arguments[0] in TASKS and arguments[0] not in ("compare", "report"):
+        print(f"error: task {arguments[0]!r} needs the repository: ./run.sh {arguments[0]} there", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(arguments))
 
 
 if __name__ == "__main__":

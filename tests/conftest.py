@@ -5,9 +5,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -20,8 +20,24 @@ CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
 
 
+def some(values: Iterable[Any], *quick: Any) -> list[Any]:
+    """Values of a parameter: `make test` runs the quick ones, `make test-all` the others, too."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+# Tests that open ports, or use the engines, must not run beside one another. Those of most other files share what takes
+# long to make; only these do not.
+GROUPS = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
+SPREAD = ("test_trainers", "test_verify", "test_bad_input", "test_benchmark", "test_sweep", "test_filtering")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the GPU are skipped where there is none."""
+    """Groups tests for runs side by side; those of the GPU are skipped where there is none."""
+    for item in items:
+        places = (item.path.stem, item.path.parent.name)
+        group = next((GROUPS[place] for place in places if place in GROUPS), item.path.stem)
+        if group not in SPREAD:
+            item.add_marker(pytest.mark.xdist_group(group))
     if not gpu.count():
         for item in items:
             if item.get_closest_marker("gpu"):

@@ -154,14 +154,15 @@ class Jax:
         from repro.portable.jax import operations as ops
 
         self.jax, self.ops = jax, ops
+        self.compiled: dict = {}  # or each request would compile what the one before it did
 
-    def gradients(self, function, arguments, gradient):
-        @self.jax.jit
-        def both(arguments, gradient):
-            y, pull = self.jax.vjp(function, *arguments)
+    def gradients(self, function, arguments, gradient, *others):
+        def both(arguments, gradient, others):
+            y, pull = self.jax.vjp(lambda *arguments: function(*arguments, *others), *arguments)
             return y, *pull(gradient)
 
-        return [np.asarray(array) for array in both(arguments, gradient)]
+        compiled = self.compiled.setdefault(function, self.jax.jit(both))
+        return [np.asarray(array) for array in compiled(arguments, gradient, others)]
 
     def conv(self, x, kernel, bias, gradient):
         arguments = (x.transpose(3, 1, 2, 0), kernel, bias)
@@ -176,7 +177,7 @@ class Jax:
         return y.transpose(3, 1, 2, 0), dx.transpose(3, 1, 2, 0)
 
     def loss(self, logits, labels):
-        return self.gradients(lambda z: self.ops.softmax_cross_entropy(z, labels), (logits,), np.ones(len(logits)))
+        return self.gradients(self.ops.softmax_cross_entropy, (logits,), np.ones(len(logits)), labels)
 
     def update(self, optimizer, rate, momentum, weight, gradient, count, *slots):
         import optax
@@ -188,7 +189,8 @@ class Jax:
             state = optax.tree_utils.tree_set(state, **{key: {"w": slot}})
         if optimizer == "adam":
             state = optax.tree_utils.tree_set(state, count=np.int32(count))
-        weights, state = self.jax.jit(made.update)({"w": weight}, state, {"w": gradient})
+        update = self.compiled.setdefault((optimizer, rate, momentum), self.jax.jit(made.update))
+        weights, state = update({"w": weight}, state, {"w": gradient})
         return np.asarray(weights["w"]), *(np.asarray(optax.tree_utils.tree_get(state, key)["w"]) for key in keys)
 
     def network(self, images, labels, *weights):

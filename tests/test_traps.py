@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, SECONDS
 
+pytestmark = pytest.mark.slow  # they are traps of others' making, and change with others' versions alone
+
 SECOND = "REPRO_TRAPS_ENVIRONMENT"
 MIXED = os.environ.get(SECOND)
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}

@@ -81,6 +81,7 @@ def test_answers(run: Run, workspace: Path) -> None:
     assert " promises kept." in done.stdout
 
 
+@pytest.mark.slow
 def test_portable_across_frameworks(run: Run, workspace: Path) -> None:
     for framework in FRAMEWORKS:
         if not (ROOT / ".venv" / framework / "installed").exists():

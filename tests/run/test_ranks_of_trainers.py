@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SECONDS, Run, needs, run_sh
+from conftest import ROOT, SECONDS, Run, needs, run_sh, some
 
 from repro.fingerprint import fingerprint
 from repro.run import checkpoint, golden, launch
@@ -24,7 +24,10 @@ DETERMINISTIC = ("params.threads=1", "params.device=cpu")
 PORTABLE = ("params.numerics=portable", *DETERMINISTIC)
 END = 30  # seconds in which a rank that dies ends the others
 
-each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
+
+def frameworks(*quick: str) -> pytest.MarkDecorator:
+    """These always, the others where there are minutes: the loop around the frameworks is one."""
+    return pytest.mark.parametrize("framework", some(FRAMEWORKS, *quick))
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:
@@ -71,7 +74,7 @@ def first_checkpoint(workspace: Path, framework: str) -> Path:
     return found[0]
 
 
-@each_framework
+@frameworks("pytorch")
 def test_killed_on_four_and_resumed_on_two(framework: str, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*PORTABLE, "params.checkpoint_steps=10")
@@ -94,7 +97,7 @@ def test_killed_on_four_and_resumed_on_two(framework: str, run: Run, workspace: 
     assert printed(done) == golden.read("mnist")["sgd/step-100"]
 
 
-@each_framework
+@frameworks("tensorflow")
 def test_portable_on_two_ranks_with_workers(framework: str, run: Run, workspace: Path) -> None:
     done = run(framework, *PORTABLE, "params.max_steps=10", "params.num_workers=1", "params.ranks=2")
     assert printed(done) == golden.read("mnist")["sgd/step-10"]
@@ -115,12 +118,12 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> str:
     return printed(run_sh(there, *SMALLER_LAST, workspace=workspace))
 
 
-@each_framework
+@frameworks("pytorch")
 def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, run: Run) -> None:
     assert printed(run(framework, *SMALLER_LAST, "params.ranks=2")) == alone
 
 
-@each_framework
+@frameworks("jax")
 def test_deterministic_killed_and_resumed(framework: str, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*DETERMINISTIC, "params.checkpoint_steps=2", "params.ranks=2")

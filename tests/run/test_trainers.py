@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, Run, needs, run_sh
+from conftest import ROOT, Run, needs, run_sh, some
 
 from repro.run import checkpoint, trace
 
@@ -18,6 +18,7 @@ STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
            "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
+EPOCHS_OF_FIVE = ("params.batch_size_train=64", "data.train_samples=300")  # steps, the last one of 44 images
 CUT = "params.batch_size_train=384"  # by each thread of JAX' and TensorFlow's, into parts of its own
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 # Sooner or later two neighbors in a pool are an ulp apart, and the other one is the larger in another framework: on a
@@ -126,12 +127,12 @@ def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, works
 @each_framework
 def test_a_smaller_last_batch_and_a_second_epoch(framework: str, run: Run, workspace: Path, references) -> None:
     references(framework)
-    whole = ("params.batch_size_train=7000", "params.n_epochs=2", "params.checkpoint_steps=4")  # 9 steps an epoch
+    whole = (*EPOCHS_OF_FIVE, "params.n_epochs=2", "params.checkpoint_steps=2")
     undisturbed = fingerprint(run(framework, *whole))
     rows = metrics(workspace, framework)
-    assert [(row["epoch"], row["step"]) for row in rows] == [(1, 9), (2, 18)]
+    assert [(row["epoch"], row["step"]) for row in rows] == [(1, 5), (2, 10)]
     shutil.rmtree(workspace / "model")
-    fingerprint(run(framework, *whole, "params.max_steps=11"))
+    fingerprint(run(framework, *whole, "params.max_steps=7"))
     assert fingerprint(run(framework, *whole, "params.resume=auto")) == undisturbed
     assert metrics(workspace, framework) == rows
 
@@ -156,7 +157,7 @@ def test_steps_in_parts_follow_the_same_curve(framework: str, references) -> Non
     assert largest_difference(references(framework, *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
 
 
-@pytest.mark.parametrize("keys", [(), (CUT,)])
+@pytest.mark.parametrize("keys", some([(), (CUT,)], ()))
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ...], run: Run, workspace: Path) -> None:
     keys += ("params.trace_steps=1", "params.trace_operations=true", "params.threads=3", "params.max_steps=1")
@@ -171,7 +172,7 @@ def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ..
         np.testing.assert_allclose(seen[framework][name], array, rtol=1e-3, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("batch_size", [32, 128])
+@pytest.mark.parametrize("batch_size", some([32, 128], 32))
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_what_is_found_on_the_way_is_what_threads_found(
     framework: str, run: Run, workspace: Path, batch_size: int
@@ -191,13 +192,14 @@ def test_what_is_found_on_the_way_is_what_threads_found(
                 assert (found == array).all(), name
 
 
+@pytest.mark.slow
 def test_looking_into_a_last_batch_that_threads_do_not_share(run: Run) -> None:
     keys = ("params.numerics=portable", "params.batch_size_train=48", "data.train_samples=112", "params.n_epochs=1")
     traced = run("jax", *keys, "params.trace_steps=1", "params.trace_operations=true", "params.resume=never")
     assert fingerprint(traced) == fingerprint(run("jax", *keys, "params.resume=never"))
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
 def test_adam_follows_the_same_curve(framework: str, references, run: Run, workspace: Path) -> None:
     references(framework)
     adam = ("params.optimizer=adam", "params.learning_rate=0.001", "params.max_steps=40")
@@ -206,11 +208,15 @@ def test_adam_follows_the_same_curve(framework: str, references, run: Run, works
     assert largest_difference(newest_losses(workspace, framework), newest_losses(workspace, "pytorch")) < SAME_CURVE
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize(("first", "second"), [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")])
+HANDED_ON = [("pytorch", "jax", "adam"), ("jax", "tensorflow", "sgd"), ("tensorflow", "pytorch", "adam"),
+             ("pytorch", "jax", "sgd"), ("jax", "tensorflow", "adam"), ("tensorflow", "pytorch", "sgd")]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", some(HANDED_ON, *HANDED_ON[:3]), ids="-".join)
 def test_a_checkpoint_of_one_framework_resumes_in_another(
-    first: str, second: str, optimizer: str, references, run: Run, workspace: Path
+    case: tuple[str, str, str], references, run: Run, workspace: Path
 ) -> None:
+    first, second, optimizer = case
     references(first), references(second)
     keys = (f"params.optimizer={optimizer}", "params.learning_rate=0.001", "params.max_steps=40")
     fingerprint(run(first, *keys, "params.max_steps=20"))
@@ -231,10 +237,14 @@ def test_convnet_and_adadelta_follow_the_same_curve(framework: str, references) 
     )
 
 
-@pytest.mark.parametrize(("first", "second"), [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")])
+PAIRS = [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")]
+
+
+@pytest.mark.parametrize("pair", some(PAIRS, PAIRS[1]), ids="-".join)
 def test_convnet_and_adadelta_resume_to_the_same_bits_and_in_another_framework(
-    first: str, second: str, references, run: Run, workspace: Path
+    pair: tuple[str, str], references, run: Run, workspace: Path
 ) -> None:
+    first, second = pair
     reference, other = references(first, *CONVNET), references(second, *CONVNET)
     fingerprint(run(first, *CONVNET, "params.max_steps=10"))
     (taken,) = workspace.glob(f"model/{first}/*.safetensors")
@@ -244,12 +254,12 @@ def test_convnet_and_adadelta_resume_to_the_same_bits_and_in_another_framework(
     assert metrics(workspace, first) == reference.metrics
 
 
-@each_framework
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))
 def test_convnet_and_adadelta_give_the_same_bits_again(framework: str, references, run: Run, workspace: Path) -> None:
     assert fingerprint(run(framework, *CONVNET)) == references(framework, *CONVNET).fingerprint
 
 
-@each_framework
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "jax"))
 def test_four_epochs_reach_the_accuracy(framework: str, references, run: Run, workspace: Path) -> None:
     references(framework)
     fingerprint(run(framework))
@@ -270,7 +280,7 @@ def test_the_record_tells_what_ran(framework: str, references) -> None:
     assert record["sha256"]["final_weights"] == reference.metrics[-1]["fingerprint"]
 
 
-@each_framework
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "jax"))
 def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> None:
     references(framework)
     if not Path("/usr/share/datasets/fashion-mnist").is_dir():
@@ -284,7 +294,7 @@ def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
+@pytest.mark.parametrize("numerics", some(["deterministic", "portable"], "portable"))
 def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) -> None:
     """With the bits of a program that was just compiled; one that is damaged is compiled anew.
     (What JAX says of the check's goes to its log.)"""
@@ -293,7 +303,7 @@ def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) ->
     env: dict[str, str | None] = {"XDG_CACHE_HOME": str(workspace)}
     compiled = run("jax", *keys, env=env)
     files = {path: path.read_bytes() for path in folder.iterdir()}
-    checked = {"jit__products"} if numerics == "portable" else set()
+    checked = {"jit__computed"} if numerics == "portable" else set()
     assert {path.name.split("-")[0] for path in files} == {"jit__run", "jit__evaluate"} | checked
     found = run("jax", *keys, env=env)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files

@@ -17,11 +17,15 @@ def self_check() -> None:
     """ReproError if this library, compiled, computes anything of checks.py with other bits, on this device."""
     images, kernel, *_ = checks.products()
     x, k = images.transpose(BATCH_LAST).astype(np.float64), kernel.astype(np.float64)
-    # Compiled at once, as a step is: one by one, they take four times as long.
-    (y, dk, dx), found = jax.jit(lambda *given: (_products(*given[:2]), _operations(given[2])))(x, k, checks.inputs())
+    (y, dk, dx), found = _computed(x, k, checks.inputs())
     found_products = (np.asarray(y.transpose(BATCH_LAST)), np.asarray(dk), np.asarray(dx.transpose(BATCH_LAST)))
     checks.check_products("JAX's matrix product", *found_products)
     checks.check_operations("JAX", found)
+
+
+@jax.jit  # all at once, as a step is compiled: one by one, it takes four times as long
+def _computed(x: Array, kernel: Array, given: dict[str, tuple[Array, ...]]):
+    return _products(x, kernel), _operations(given)
 
 
 def _products(x: Array, kernel: Array) -> tuple[Array, Array, Array]:
