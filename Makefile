@@ -9,7 +9,7 @@ ACCELERATOR ?= cuda
 
 IMAGE       := repro:0.1.0
 SIF         := repro.sif
-# Apptainer's default compression takes five times as long, for 5% less. SIF_BASE is for machines without a registry.
+# Apptainer's default compression takes much longer, for a little less. SIF_BASE is for machines without a registry.
 SIF_ARGS    ?= --mksquashfs-args "-comp zstd -Xcompression-level 3"
 SIF_BASE    ?=
 # The commit that an image is made from, with `-dirty` where files differ from it: an image holds no .git to tell.

@@ -134,7 +134,7 @@ export LC_ALL=C.UTF-8
 export PYTHONPATH=$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 # The C library would hand freed megabytes back to the kernel at each step, only to ask for them anew at the next.
 export MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TOP_PAD_=67108864
-export NUMPY_MADVISE_HUGEPAGE=0 # the kernel may take a tenth of a second to find huge pages for the data set
+export NUMPY_MADVISE_HUGEPAGE=0 # the kernel may take long to find huge pages for the data set
 export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and layout from ~/.keras/keras.json
 # `verify` may have the framework run by an emulator of another CPU, or by another Python altogether.
 read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-}" # words: programs and their options

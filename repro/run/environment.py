@@ -44,9 +44,8 @@ def shut_out() -> dict[str, str]:
 
 
 def _threads(params: Params) -> dict[str, str]:
-    # How long a thread of GNU OpenMP that waits for another keeps its core. 20,000 turns, some tenths of a millisecond,
-    # bridge the gaps between PyTorch's operations: a quarter less time than 1,000 turns, after which it soon sleeps.
-    # Where others want the core, as ranks on one machine do, turns are lost: there 1,000 are several times as fast.
+    # How long a thread of GNU OpenMP that waits for another keeps its core. 20,000 turns bridge the gaps between
+    # PyTorch's operations, so that it need not be woken. Where others want the core, as ranks do, turns are lost.
     count, turns = str(params.threads), "1000" if params.ranks > 1 else "20000"
     return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "GOMP_SPINCOUNT": turns}
 
@@ -65,9 +64,8 @@ def _pytorch(params: Params) -> dict[str, str]:
 def _tensorflow(params: Params) -> dict[str, str]:
     flags = _threads(params) | _native_precision(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
     flags["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # takes what it needs of a GPU's memory, not all that is free
-    # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and all of a
-    # benchmark's other loops, oneDNN does faster: in half the time where there is AVX2, but no AVX-512. On other
-    # architectures nothing was measured, and TensorFlow decides.
+    # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and a
+    # benchmark's other loops, oneDNN does faster on older ones, too. On other architectures TensorFlow decides.
     if platform.machine() == "x86_64":
         flags["TF_ENABLE_ONEDNN_OPTS"] = "1"
     if params.numerics == "portable":

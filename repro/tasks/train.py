@@ -47,7 +47,7 @@ def run(task: str, arguments: list[str]) -> int:
 
 
 def _train(task: str, checked: Config, place: Place | None, dataset: Dataset, folder: Path) -> str:
-    gc.disable()  # what an import makes stays; to look for garbage among it takes up to a fifth of its time
+    gc.disable()  # what an import makes stays: to look for garbage among it takes time for nothing
     from repro.console import libraries_write_to
     from repro.run.training import Run
 

@@ -38,7 +38,7 @@ def spread(gradient: Array, kernel: Array) -> Array:
     line, count, tile = columns // TILE * batch, width + TILE - 1, tiles(width)
     parts = _batched(_of_kernel(tile, kernel), 2, _of_gradient(tile, gradient), 1).reshape(count, height, inputs, -1)
     total = jnp.zeros((count, inputs, (rows + height - 1) * line), gradient.dtype)
-    for i in range(height):  # in place: a sum of padded parts takes XLA five times as long
+    for i in range(height):  # in place: XLA is slow at a sum of padded parts
         total = total.at[:, :, i * line : (i + rows) * line].add(parts[:, i])
     x = (tile.image.T @ total.reshape(count, -1)).reshape(count, inputs, -1, columns // TILE, batch)
     turns = -(-count // TILE)  # a tile's columns are its own four, and some of those after

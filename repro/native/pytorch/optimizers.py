@@ -1,6 +1,6 @@
 """The optimizers of mnist_pytorch.py: the functions of torch.optim, without its classes.
 
-Those import PyTorch's compiler first, for about a second, and do more at every step.
+Those import PyTorch's compiler first, which takes long, and do more at every step.
 """
 
 from torch import Tensor, nn

@@ -23,7 +23,7 @@ def self_check() -> None:
     checks.check_operations("JAX", found)
 
 
-@jax.jit  # all at once, as a step is compiled: one by one, it takes four times as long
+@jax.jit  # all at once, as a step is compiled, and in less time than one by one
 def _computed(x: Array, kernel: Array, given: dict[str, tuple[Array, ...]]):
     return _products(x, kernel), _operations(given)
 
