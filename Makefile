@@ -25,11 +25,11 @@ BESIDE      := --numprocesses=2 --dist=loadgroup
 SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch tests/gpu.sh
 LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check test test-all lock clean
+.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-all lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
-	@sed -n 's/^\([a-z ]*\):[^#=]*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r target text; do printf '  %-24s%s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z -]*\):[^#=]*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r target text; do printf '  %-24s%s\n' "$$target" "$$text"; done
 
 run: pytorch ## set up PyTorch and the data where they are missing, and train
 
@@ -60,13 +60,18 @@ image: ## build the Docker image; FRAMEWORKS=jax ACCELERATOR=cpu makes it small
 sif: ## build the Singularity/Apptainer image, as a plain user; the same options
 	singularity build --force --fakeroot $(SIF_ARGS) $(SIF_BASE) $(BUILD_ARGS) $(SIF) Singularity.recipe
 
-check: ## lint, formatting, types, which way imports go, shell scripts
+check: docs ## lint, formatting, types, which way imports go, shell scripts, links of the documentation
 	@$(INSTALL) dev
 	$(DEV)/ruff check .
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy
 	$(DEV)/lint-imports --no-cache
 	$(DEV)/shellcheck $(SCRIPTS)
+
+docs: ## build the site of docs/ into site/, and stop at a dead link; open site/index.html
+	@$(INSTALL) $@
+	.venv/docs/bin/zensical build --clean --strict
+	.venv/docs/bin/python docs/links.py site README.md CHANGELOG.md index.ipynb
 
 test: ## set up everything and run the tests, two at a time; PYTEST_ADDOPTS chooses among them
 	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
@@ -78,12 +83,12 @@ test-all: ## the same, with the tests that take minutes
 
 lock: ## choose the newest versions that the .in files allow, and lock them
 	@$(INSTALL) dev
-	cd requirements && for lock in uv build dev jax sweep tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && for lock in uv build dev docs jax sweep tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
 	cd requirements && ../$(LOCK) --upgrade mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -o pytorch-cuda.txt
 	cd requirements && ../$(LOCK) --upgrade pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt
 	cd requirements && for lock in tensorflow jax; do ../$(LOCK) --upgrade $$lock-cuda.in -o $$lock-cuda.txt || exit 1; done
 
 clean: ## remove environments, the SIF and caches; never data, checkpoints or results
-	rm -rf .venv $(SIF) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site .cache $(SIF) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

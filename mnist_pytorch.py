@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from repro.native.pytorch.graph import Graphed
 from repro.native.pytorch.layers import conv
-from repro.native.pytorch.optimizers import Adadelta, Adam, Optimizer, Sgd
+from repro.native.pytorch.optimizers import optimizer
 from repro.native.pytorch.ranks import join
 from repro.run import gpu, layout
 from repro.run.config import Params
@@ -109,9 +109,7 @@ class Native:
     def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
         return functional.cross_entropy(logits, labels, reduction="sum")
 
-    @staticmethod
-    def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
-        return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
+    optimizer = staticmethod(optimizer)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from repro.native.tensorflow.layers import conv
-from repro.native.tensorflow.optimizers import Adadelta, Adam, Optimizer, Sgd
+from repro.native.tensorflow.optimizers import optimizer
 from repro.native.tensorflow.parts import in_parts, joined, shared
 from repro.native.tensorflow.ranks import join
 from repro.portable.tensorflow.operations import max_pool  # a choice and no arithmetic: every numerics can share it
@@ -121,10 +121,7 @@ class Native:
     def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
-    @staticmethod
-    def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
-        """SGD with momentum, Adam or Adadelta."""
-        return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
+    optimizer = staticmethod(optimizer)
 
 
 class NativeOnCpu(Native):

@@ -24,8 +24,8 @@ usage() {
                                               [frameworks=jax] [numerics=fast] [batch_sizes=16,64,256] [minutes=5]
                                               [against=OLD.json]
                   report                      make a page of what both found, DIR/report/report.html, or of a sweep
-  compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they part
-  --narrow        rerun the steps where they part, to name the operation where it starts
+  compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they differ
+  --narrow        rerun the steps where they first differ, to name the operation
   --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
   KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
   SWEEP           the folder of a sweep, DIR/outputs/sweep/TIME

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environments .venv/NAME out of their locks. The host, the Dockerfile and Singularity.recipe use this one script.
 #
-#   requirements/install.sh [--accelerator=cpu|cuda] NAME...        NAME: pytorch tensorflow jax mlcube sweep dev
+#   requirements/install.sh [--accelerator=cpu|cuda] NAME...        NAME: pytorch tensorflow jax mlcube sweep dev docs
 #
 # With `cuda` (the default where there is an NVIDIA driver) NAME-cuda.txt is installed if there is one, else NAME.txt; both
 # hold the same versions of all that computes on a CPU. The file .venv/NAME/installed is written last and holds the lock's
@@ -12,7 +12,7 @@ unset CDPATH
 requirements=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 environments=$(dirname -- "$requirements")/.venv
 readonly requirements environments
-readonly NAMES=(pytorch tensorflow jax mlcube sweep dev)
+readonly NAMES=(pytorch tensorflow jax mlcube sweep dev docs)
 export UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=1 # the Python and the certificates of this machine
 
 stop() { # stop EXIT_CODE WHAT_AND_REMEDY

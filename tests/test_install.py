@@ -53,7 +53,7 @@ class TestInstall:
     @pytest.mark.parametrize("arguments", [["torch"], ["jax", "numpy"], ["jax mlcube"], [""], ["../x"]])
     def test_unknown_name(self, root: Path, arguments: list[str]) -> None:
         assert_one_line(
-            self.install(root, *arguments), 2, f"'{arguments[-1]}'", "pytorch tensorflow jax mlcube sweep dev"
+            self.install(root, *arguments), 2, f"'{arguments[-1]}'", "pytorch tensorflow jax mlcube sweep dev docs"
         )
 
     @pytest.mark.parametrize("option", ["--accelerator=tpu", "--accelerator", "--cuda"])

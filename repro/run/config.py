@@ -17,14 +17,14 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from repro.errors import UsageError
-from repro.run import float32
+from repro.run import float32, layout
 
 NAME = "train"
 BAKED = Path(__file__).parents[2] / "workspace"
 
 CHOICES = {
     "params.model": ("lenet", "convnet"),
-    "params.optimizer": ("sgd", "adam", "adadelta"),
+    "params.optimizer": tuple(layout.SLOTS),
     "params.numerics": ("fast", "deterministic", "portable"),
     "params.device": ("auto", "cpu", "gpu"),
     "data.dataset": ("mnist", "fashion_mnist"),

@@ -1,4 +1,4 @@
-"""The task `compare`: says whether two runs are the same, and where and why they part."""
+"""The task `compare`: says whether two runs are the same, and where and why they differ."""
 
 from pathlib import Path
 

@@ -10,6 +10,7 @@ from torch.optim.sgd import sgd
 
 from repro.portable.pytorch.optimizers import Optimizer
 from repro.run import layout
+from repro.run.config import Params
 
 
 class Sgd(Optimizer):
@@ -42,3 +43,11 @@ class Adadelta(Optimizer):
             weights, gradients, *slots, counts, lr=self.params.learning_rate, rho=0.95, eps=1e-7,
             weight_decay=0, maximize=False,
         )  # fmt: skip
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}
+
+
+def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
+    """The optimizer that `params.optimizer` names."""
+    return OPTIMIZERS[params.optimizer](params, weights)

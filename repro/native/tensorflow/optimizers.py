@@ -68,3 +68,11 @@ class Adadelta(Optimizer):
             step = tf.sqrt(squared_update + self.EPSILON) / tf.sqrt(squared_gradient + self.EPSILON) * gradient
             squared_update.assign(self.RHO * squared_update + (1 - self.RHO) * tf.square(step))
             self.weights[name].assign_sub(self.params.learning_rate * step)
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}
+
+
+def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
+    """The optimizer that `params.optimizer` names."""
+    return OPTIMIZERS[params.optimizer](params, weights)
