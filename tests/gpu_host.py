@@ -33,12 +33,12 @@ framework, device = sys.argv[1:]
 environment.apply(framework, Config(params=Params(numerics="portable", device=device)))
 os.environ["XLA_FLAGS"] = ""
 names = ("grids", "operations", "optimizers", "checks")
-parts = *_, checks = [importlib.import_module(f"repro.portable.{framework}.{name}") for name in names]
+parts = grids, *_, checks = [importlib.import_module(f"repro.portable.{framework}.{name}") for name in names]
 if framework == "jax":
     checks.jax.config.update("jax_enable_x64", True)
-    plain = lambda x: checks.jnp.where(abs(x) < checks.float32.TINY, 0.0, x).astype("float32")
+    plain = lambda x: checks.jnp.where(abs(x) < grids.float32.TINY, 0.0, x).astype("float32")
 else:
-    plain = lambda x: checks.tf.cast(checks.tf.where(abs(x) < checks.float32.TINY, checks.double(0.0), x), "float32")
+    plain = lambda x: checks.tf.cast(checks.tf.where(abs(x) < grids.float32.TINY, checks.double(0.0), x), "float32")
 for part in parts:
     part.to_state = plain
 checks.self_check()

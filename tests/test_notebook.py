@@ -23,6 +23,7 @@ def texts(notebook: Path) -> list[str]:
     return ["".join("".join(output["text"]) for output in cell["outputs"]) for cell in cells]
 
 
+@pytest.mark.slow
 def test_from_top_to_bottom(data_dir: Path, tmp_path: Path) -> None:
     for framework in ("pytorch", "tensorflow", "jax"):
         if not (ROOT / ".venv" / framework / "installed").exists():

@@ -171,4 +171,5 @@ QUESTIONS = (
     Question("fast", "params.numerics=fast, twice", (Plan("fast", FAST), Plan("fast again", FAST)), NEVER),
 )
 
-NAMES = ("all", "everything", *(question.name for question in QUESTIONS))
+NAMES = tuple(question.name for question in QUESTIONS)
+CHOICES = ("all", "everything", *NAMES)

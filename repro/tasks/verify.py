@@ -18,7 +18,7 @@ def run(task: str, arguments: list[str]) -> int:
     """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed."""
     workspace, overrides = parse(task, arguments, lists=LISTS)
     checked = config.compose_config(workspace, overrides)
-    config.check_members("verify.questions", checked.verify.questions, questions.NAMES)
+    config.check_members("verify.questions", checked.verify.questions, questions.CHOICES)
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
     content, exit_code = Verification(checked, workspace, overrides)()

@@ -128,6 +128,11 @@ def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
     ("arguments", "said"),
     [
         (["questions=thread"], "verify.questions=[thread]: must be one or several of all, everything, restart_cpu"),
+        (
+            ["questions=seed,seed"],
+            "verify.questions=[seed,seed]: must be one or several of all, everything, restart_cpu",
+        ),
+        (["questions="], "verify.questions=[]: must be one or several of all, everything, restart_cpu"),
         (["frameworks=caffe"], "verify.frameworks=[caffe]: must be one or several of pytorch"),
         (["numerics=exact"], "verify.numerics=[exact]: must be one or several of fast"),
         (["verify.steps=1"], "verify.steps=1: must be at least 10"),

@@ -192,7 +192,7 @@ def test_interrupted(interruptible: None, workspace: Path):
 
 
 @pytest.mark.parametrize("framework", some(config.FRAMEWORKS, "jax"))
-@pytest.mark.parametrize("baseline", cells.BASELINES)
+@pytest.mark.parametrize("baseline", some(cells.BASELINES, "tuned"))
 def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     python = ROOT / ".venv" / framework / "bin" / "python"
     if not python.exists():

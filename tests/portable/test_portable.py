@@ -263,8 +263,11 @@ def test_the_tables_of_exp_and_log_are_close() -> None:
 # --- whole runs -----------------------------------------------------------------------------------------------------
 
 
+OTHERWISE = ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("keys", [(), ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")])
+@pytest.mark.parametrize("keys", [(), OTHERWISE])
 def test_every_framework_gives_the_published_bits(
     framework: str, keys: tuple[str, ...], run: Run, workspace: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_every_framework_gives_the_published_bits(
     assert json.loads(record.read_text())["portable"]["params.learning_rate"] == 0.009999999776482582
 
 
+@pytest.mark.slow
 def test_a_smaller_last_batch(run: Run) -> None:
     keys = ("params.numerics=portable", "params.batch_size_train=64", "data.train_samples=336", "params.n_epochs=2")
     runs = [run(framework, *keys) for framework in FRAMEWORKS]

@@ -103,7 +103,7 @@ REFUSED: dict[str, list[str]] = {
     "output.model_path": ["null"],
     "params.trace_steps": ["0", "-1"],
     "params.trace_operations": ["2.5", "true"],
-    "verify.questions": ["[]", "[thread]", "[seed,seed]", "seed"],
+    "verify.questions": ["seed"],
     "verify.frameworks": ["[]", "[torch]"],
     "verify.numerics": ["[]", "[exact]"],
     "verify.steps": ["9"],

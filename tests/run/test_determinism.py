@@ -139,20 +139,24 @@ def test_the_configuration_adds_to_the_flags(monkeypatch: pytest.MonkeyPatch, tm
     assert os.environ["TF_X"] == "1"
 
 
-def test_xla_is_told_to_keep_conversions_where_bits_must_be_equal_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xla_is_told_to_keep_conversions_where_bits_must_be_equal_everywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for task in ("jax", "tensorflow"):
-        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": "/nowhere"})
+        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": str(tmp_path)})
         environment.apply(task, Config(params=Params(numerics="portable")))
         assert "--xla_allow_excess_precision=false" in os.environ["XLA_FLAGS"]
         assert os.environ["CUBLAS_EMULATE_DOUBLE_PRECISION"] == "0"
 
 
-def test_jax_and_tensorflow_take_no_more_of_a_gpu_than_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_and_tensorflow_take_no_more_of_a_gpu_than_they_need(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for task, name, value in (
         ("jax", "XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
         ("tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH", "true"),
     ):
-        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": "/nowhere"})
+        monkeypatch.setattr(os, "environ", {"XDG_CACHE_HOME": str(tmp_path)})
         environment.apply(task, Config())
         assert os.environ[name] == value
 
@@ -215,8 +219,8 @@ def trainer():
 # PyTorch's device without numbers can give none back, and no operation mixes its tensors with the host's.
 ASKS_NOTHING = f"""{TRAINER_ON}
 from torch.utils._python_dispatch import TorchDispatchMode
-from repro.portable.pytorch import operations as portable
-portable.self_check = lambda device: None
+from repro.portable.pytorch import checks
+checks.self_check = lambda device: None
 torch.library.register_fake("aten::_fused_sgd_")(lambda *given, **named: None)
 class Devices(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, given=(), named=None):

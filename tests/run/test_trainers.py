@@ -229,7 +229,7 @@ def test_a_checkpoint_of_one_framework_resumes_in_another(
     assert largest_difference(resumed, newest_losses(workspace, first)) < SAME_CURVE
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
 def test_convnet_and_adadelta_follow_the_same_curve(framework: str, references) -> None:
     """For so many steps: once a unit of dense1 is on in one framework and off in another, by rounding, they part."""
     assert (
@@ -240,7 +240,7 @@ def test_convnet_and_adadelta_follow_the_same_curve(framework: str, references) 
 PAIRS = [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")]
 
 
-@pytest.mark.parametrize("pair", some(PAIRS, PAIRS[1]), ids="-".join)
+@pytest.mark.parametrize("pair", some(PAIRS, PAIRS[0]), ids="-".join)
 def test_convnet_and_adadelta_resume_to_the_same_bits_and_in_another_framework(
     pair: tuple[str, str], references, run: Run, workspace: Path
 ) -> None:
