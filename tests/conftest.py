@@ -28,7 +28,9 @@ def some(values: Iterable[Any], *quick: Any) -> list[Any]:
 # Tests that open ports, or use the engines, must not run beside one another. Those of most other files share what takes
 # long to make; only these do not.
 GROUPS = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
-SPREAD = ("test_trainers", "test_verify", "test_bad_input", "test_benchmark", "test_sweep", "test_filtering")
+SPREAD = (
+    "test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep", "test_filtering",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,6 +118,16 @@ def workspace(tmp_path: Path, data_dir: Path) -> Path:
     shutil.copy(ROOT / "workspace" / "train.yaml", folder)
     (folder / "data").symlink_to(data_dir)
     return folder
+
+
+CUT = "params.batch_size_train=384"  # by each thread of JAX' and TensorFlow's, into parts of its own
+
+
+def fingerprint(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("fingerprint sha256:")
+    return last
 
 
 def needs(task: str) -> None:
