@@ -1,5 +1,7 @@
 """What the tests share: the real MNIST, a fresh workspace, and the entrypoint `run.sh` as a user calls it."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -16,8 +18,20 @@ from repro.run import config, data, environment, gpu
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores
-CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
-os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
+if "PYTEST_XDIST_WORKER" in os.environ:  # its environment is that of the process that started it: all share these
+    SHARED = Path(os.environ["XDG_CACHE_HOME"])
+else:
+    CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
+    SHARED = Path(CACHE.name)
+    os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[Path]:
+    """A place that all processes of this pytest share, for one of them at a time; the others wait."""
+    with (SHARED / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield SHARED / name
 
 
 def some(values: Iterable[Any], *quick: Any) -> list[Any]:
@@ -93,7 +107,11 @@ def python(framework: str, code: str, *arguments: str) -> str:
 @pytest.fixture(scope="session")
 def data_dir(pytestconfig: pytest.Config) -> Path:
     """A folder with the real MNIST: the repository's, where it is there, or one that `download` fills once."""
-    cache = pytestconfig.rootpath / ".pytest_cache" / "workspace"
+    with alone("data"):
+        return found_or_downloaded(pytestconfig.rootpath / ".pytest_cache" / "workspace")
+
+
+def found_or_downloaded(cache: Path) -> Path:
     for folder in (ROOT / "workspace" / "data", cache / "data"):
         try:
             data.load(config.Data(), folder)

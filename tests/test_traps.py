@@ -60,6 +60,7 @@ def test_the_order_of_a_set() -> None:
     assert too_late != fixed
 
 
+@pytest.mark.slow
 def test_tf_data() -> None:
     first, second = map(json.loads, printed(locked("tensorflow"), "tf_data", (), ()))
     for switch in ("seeds", "strict"):
@@ -100,6 +101,7 @@ def test_loader_workers_and_numpy() -> None:
     assert first["one worker"] != first["remedy"]
 
 
+@pytest.mark.slow
 def test_keras_resumes_to_other_weights(tmp_path: Path, data_dir: Path) -> None:
     python = locked("tensorflow")
     (line,) = printed(python, "keras_resume", ("whole", tmp_path, data_dir))
@@ -109,6 +111,7 @@ def test_keras_resumes_to_other_weights(tmp_path: Path, data_dir: Path) -> None:
     assert same == {"weights": False, "model": False, "model, orders": False, "model, orders, dropout": True}
 
 
+@pytest.mark.slow
 def test_a_keras_script_without_seeds(data_dir: Path) -> None:
     first, second = map(json.loads, printed(locked("tensorflow"), "unseeded", (data_dir,), (data_dir,)))
     same = {how: result["weights"] == second[how]["weights"] for how, result in first.items()}

@@ -197,6 +197,7 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     python = ROOT / ".venv" / framework / "bin" / "python"
     if not python.exists():
         pytest.skip(f"no environment .venv/{framework}")
+    assert baseline in cells.BASELINES
     command = [str(python), "-P", "-s", "-m", f"benchmarks.{baseline}_{framework}", str(data_dir)]
     own = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(

@@ -16,19 +16,36 @@ from repro.native.tensorflow.filtering import *
 compiled = lambda function: tf.function(function, jit_compile=True)""",
 }
 
-# What filtering makes of random arrays, in an archive, beside these arrays.
+SHAPES = [(5, 5, 8, 8), (1, 5, 3, 4), (3, 3, 2, 12), (5, 5, 1, 20), (2, 2, 3, 8), (4, 4, 4, 4)]
+
+# What filtering makes of random arrays of each shape, in an archive, beside these arrays.
 FILTERED = """
 import sys
 import numpy as np
-height, width, rows, columns = map(int, sys.argv[1:5])
-draw = np.random.default_rng(0)
-shapes = (3, rows + height - 1, columns + width - 1, 6), (height, width, 3, 5), (5, rows, columns, 6)
-x, kernel, gradient = given = [draw.standard_normal(shape).astype(np.float32) for shape in shapes]
-found = (
-    compiled(correlate)(x, kernel), compiled(correlate_with)(x, gradient), compiled(spread)(gradient, kernel)
-)
-np.savez(sys.argv[5], *given, *map(np.asarray, found))
+for name in sys.argv[2:]:
+    height, width, rows, columns = map(int, name.split("x"))
+    draw = np.random.default_rng(0)
+    shapes = (3, rows + height - 1, columns + width - 1, 6), (height, width, 3, 5), (5, rows, columns, 6)
+    x, kernel, gradient = given = [draw.standard_normal(shape).astype(np.float32) for shape in shapes]
+    found = (
+        compiled(correlate)(x, kernel), compiled(correlate_with)(x, gradient), compiled(spread)(gradient, kernel)
+    )
+    np.savez(f"{sys.argv[1]}/{name}.npz", *given, *map(np.asarray, found))
 """
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(one, marks=pytest.mark.xdist_group(f"filtering {one}")) for one in FILTERS]
+)
+def filtered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a framework's archives, all of them made by one process."""
+    folder = tmp_path_factory.mktemp(request.param)
+    python(request.param, FILTERS[request.param] + FILTERED, str(folder), *map(named, SHAPES))
+    return folder
+
+
+def named(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -37,14 +54,9 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     return float(abs(found - expected).max() / abs(expected).max())
 
 
-@pytest.mark.parametrize("framework", list(FILTERS))
-@pytest.mark.parametrize(
-    "shape", [(5, 5, 8, 8), (1, 5, 3, 4), (3, 3, 2, 12), (5, 5, 1, 20), (2, 2, 3, 8), (4, 4, 4, 4)]
-)
-def test_it_is_convolution_and_its_gradients(framework: str, shape: tuple[int, ...], tmp_path: Path) -> None:
-    archive = tmp_path / "filtered.npz"
-    python(framework, FILTERS[framework] + FILTERED, *map(str, shape), str(archive))
-    with np.load(archive) as arrays:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_is_convolution_and_its_gradients(filtered: Path, shape: tuple[int, ...]) -> None:
+    with np.load(filtered / f"{named(shape)}.npz") as arrays:
         x, kernel, gradient, result, kernel_gradient, x_gradient = arrays.values()
     height, width, rows, columns = shape
     x, kernel, gradient = (array.astype(np.float64) for array in (x, kernel, gradient))

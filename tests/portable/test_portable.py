@@ -51,7 +51,12 @@ class Worker:
         self.process.communicate()
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(framework, marks=pytest.mark.xdist_group(f"portable {framework}")) for framework in FRAMEWORKS
+    ],
+)
 def worker(request: pytest.FixtureRequest):
     if not (ROOT / ".venv" / request.param / "installed").exists():
         pytest.skip(f"no environment .venv/{request.param}; make it with: requirements/install.sh {request.param}")
@@ -262,12 +267,13 @@ def test_the_tables_of_exp_and_log_are_close() -> None:
 
 # --- whole runs -----------------------------------------------------------------------------------------------------
 
-
 OTHERWISE = ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("keys", [(), OTHERWISE])
+@pytest.mark.parametrize(
+    "keys", [(), pytest.param(OTHERWISE, marks=pytest.mark.slow)], ids=["as it comes", "otherwise"]
+)
 def test_every_framework_gives_the_published_bits(
     framework: str, keys: tuple[str, ...], run: Run, workspace: Path
 ) -> None:
@@ -280,9 +286,10 @@ def test_every_framework_gives_the_published_bits(
     assert json.loads(record.read_text())["portable"]["params.learning_rate"] == 0.009999999776482582
 
 
-@pytest.mark.slow
-def test_a_smaller_last_batch(run: Run) -> None:
-    keys = ("params.numerics=portable", "params.batch_size_train=64", "data.train_samples=336", "params.n_epochs=2")
+@pytest.mark.parametrize(("samples", "epochs"), [(80, 1), pytest.param(336, 2, marks=pytest.mark.slow)])
+def test_a_smaller_last_batch(run: Run, samples: int, epochs: int) -> None:
+    keys = ("params.numerics=portable", "params.batch_size_train=64",
+            f"data.train_samples={samples}", f"params.n_epochs={epochs}")  # fmt: skip
     runs = [run(framework, *keys) for framework in FRAMEWORKS]
     assert [done.returncode for done in runs] == [0, 0, 0], [done.stderr for done in runs]
     assert len({done.stdout for done in runs}) == 1

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Run, python
+from conftest import Run, python, some
 
 from repro.run import environment
 from repro.run.config import Config, Params
@@ -95,7 +95,7 @@ trainer = trainer_of(params, Dataset("mnist", images, labels, images, labels, No
 batches = draw.integers(0, 60_000, (40, 64)).astype(np.int32)
 keep = draw.integers(0, 2, (40, 64, 70)).astype(np.uint8)
 found = set()
-for _ in range(4):
+for _ in range(int(sys.argv[2])):
     trainer.load_state(randomness.initial_state(0, "lenet", "sgd"))
     losses = trainer.steps(batches, keep)
     found.add(fingerprint(trainer.state() | {"losses": losses}))
@@ -104,8 +104,9 @@ print(len(found))
 
 
 @pytest.mark.parametrize("framework", SWITCHES)
-def test_steps_give_the_same_bits_however_threads_interleave(framework: str) -> None:
-    assert python(framework, REPEATED, framework) == "1\n"
+@pytest.mark.parametrize("times", some(["3", "10"], "3"))
+def test_steps_give_the_same_bits_however_threads_interleave(framework: str, times: str) -> None:
+    assert python(framework, REPEATED, framework, times) == "1\n"
 
 
 SHARED = """

@@ -1,6 +1,7 @@
 """Data-parallel training in the three frameworks, on loopback: the same bits for every number of ranks; failures.
 
-Starting a framework takes most of the time here, so each run serves several purposes.
+Starting a framework takes most of the time here, so each run serves several purposes. They run one after another: each
+looks for a free port, and has as many processes as there are cores, or more.
 """
 
 import json
@@ -24,10 +25,7 @@ DETERMINISTIC = ("params.threads=1", "params.device=cpu")
 PORTABLE = ("params.numerics=portable", *DETERMINISTIC)
 END = 30  # seconds in which a rank that dies ends the others
 
-
-def frameworks(*quick: str) -> pytest.MarkDecorator:
-    """These always, the others where there are minutes: the loop around the frameworks is one."""
-    return pytest.mark.parametrize("framework", some(FRAMEWORKS, *quick))
+each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:
@@ -74,18 +72,19 @@ def first_checkpoint(workspace: Path, framework: str) -> Path:
     return found[0]
 
 
-@frameworks("pytorch")
-def test_killed_on_four_and_resumed_on_two(framework: str, run: Run, workspace: Path) -> None:
+@pytest.mark.parametrize("size", some([2, 4], 2))
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))
+def test_killed_and_resumed_on_half_as_many(framework: str, size: int, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*PORTABLE, "params.checkpoint_steps=10")
-    ranks = started(framework, workspace, *keys, "params.max_steps=1000", ranks=4)
-    of_four = checkpoint.load(first_checkpoint(workspace, framework))
-    victim = random.randrange(4)
+    ranks = started(framework, workspace, *keys, "params.max_steps=1000", ranks=size)
+    before = checkpoint.load(first_checkpoint(workspace, framework))
+    victim = random.randrange(size)
     ranks[victim].kill()
     killed = time.monotonic()
     found = ended(ranks, END)
     assert time.monotonic() - killed < END
-    assert of_four.record.step == 10 and fingerprint(weights_of(of_four.state)) == golden.read("mnist")["sgd/step-10"]
+    assert before.record.step == 10 and fingerprint(weights_of(before.state)) == golden.read("mnist")["sgd/step-10"]
     for rank, (code, out, errors) in enumerate(found):
         if rank == victim:
             assert code == -signal.SIGKILL
@@ -93,16 +92,8 @@ def test_killed_on_four_and_resumed_on_two(framework: str, run: Run, workspace: 
             assert (code, out, len(errors)) == (1, "", 1), (victim, rank, errors)
             assert f"rank {rank} lost another rank" in errors[0] and "params.resume=auto" in errors[0]
     assert checkpoint.load(first_checkpoint(workspace, framework)).record.step < 100
-    done = run(framework, *keys, "params.max_steps=100", "params.resume=auto", "params.ranks=2")
+    done = run(framework, *keys, "params.max_steps=100", "params.resume=auto", f"params.ranks={size // 2}")
     assert printed(done) == golden.read("mnist")["sgd/step-100"]
-
-
-@frameworks("tensorflow")
-def test_portable_on_two_ranks_with_workers(framework: str, run: Run, workspace: Path) -> None:
-    done = run(framework, *PORTABLE, "params.max_steps=10", "params.num_workers=1", "params.ranks=2")
-    assert printed(done) == golden.read("mnist")["sgd/step-10"]
-    (folder,) = (workspace / "outputs" / framework).iterdir()  # only one rank writes
-    assert json.loads((folder / "experiment.json").read_text())["config"]["params"]["ranks"] == 2
 
 
 SMALLER_LAST = (*PORTABLE, "data.train_samples=67", "params.n_epochs=1")  # 67 = 2 x 32 + 3, and 2 does not divide 3
@@ -118,12 +109,14 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> str:
     return printed(run_sh(there, *SMALLER_LAST, workspace=workspace))
 
 
-@frameworks("pytorch")
-def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, run: Run) -> None:
-    assert printed(run(framework, *SMALLER_LAST, "params.ranks=2")) == alone
+@each_framework
+def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, run: Run, workspace: Path) -> None:
+    assert printed(run(framework, *SMALLER_LAST, "params.num_workers=1", "params.ranks=2")) == alone
+    (folder,) = (workspace / "outputs" / framework).iterdir()  # only one rank writes
+    assert json.loads((folder / "experiment.json").read_text())["config"]["params"]["ranks"] == 2
 
 
-@frameworks("jax")
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "tensorflow"))
 def test_deterministic_killed_and_resumed(framework: str, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*DETERMINISTIC, "params.checkpoint_steps=2", "params.ranks=2")
@@ -137,7 +130,7 @@ def test_deterministic_killed_and_resumed(framework: str, run: Run, workspace: P
     errors = [line for line in err.splitlines() if "error" in line.lower()]
     assert errors == err.splitlines()[-1:] and "rank 1 was killed by SIGKILL" in errors[0], err
 
-    to_its_end = (*keys, "params.max_steps=100")
+    to_its_end = (*keys, "params.max_steps=40")
     resumed = printed(run(framework, *to_its_end, "params.resume=auto"))
     assert printed(run(framework, *to_its_end)) == resumed
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import ROOT, Run, needs
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
@@ -169,11 +169,11 @@ class TestReport:
             sweep_report.read(tmp_path)
 
 
-@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+@pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.slow)])
 def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> None:
     if launcher == "joblib" and not (ROOT / ".venv" / "sweep" / "installed").exists():
         pytest.skip("no environment .venv/sweep; make it with: requirements/install.sh sweep")
-    run("pytorch", "params.max_steps=1")  # skips where there is no environment
+    needs("pytorch")
     keys = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2", "params.numerics=portable",
             "params.max_steps=2", "params.device=cpu", f"hydra/launcher={launcher}")  # fmt: skip
     done = run("sweep", *keys)
