@@ -62,13 +62,21 @@ def test_narrow_names_the_operation(run: Run, workspace: Path) -> None:
 NOTHING: dict[str, str | None] = {"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}  # neither engines nor GPUs
 
 
-def test_answers(run: Run, workspace: Path) -> None:
+@pytest.mark.parametrize(
+    "same",
+    [
+        ("restart_cpu", "resume_kill"),
+        pytest.param(("restart_cpu", "resume_kill", "workers", "process"), marks=pytest.mark.slow),
+    ],
+    ids=["some", "most"],
+)
+def test_answers(same: tuple[str, ...], run: Run, workspace: Path) -> None:
     """... and results.json, which holds nothing of where it was made."""
-    asked = "restart_cpu,restart_gpu,resume_kill,workers,process,relay,seed,unseeded"
+    differ = ("seed", "unseeded")
+    asked = ",".join((*same, "restart_gpu", "relay", *differ))
     done = run("verify", f"questions={asked}", "frameworks=jax", "verify.steps=20", env=NOTHING)
     assert done.returncode == 0, done.stderr
     found = answers(workspace)
-    same, differ = ("restart_cpu", "resume_kill", "workers", "process"), ("seed", "unseeded")
     assert {name: found[name]["answer"] for name in (*same, *differ)} == dict.fromkeys(same, "same") | dict.fromkeys(
         differ, "differs"
     )

@@ -29,8 +29,9 @@ def left(workspace: Path) -> dict[str, Any]:
 
 
 def composed(*overrides: str) -> config.Config:
-    os.environ.setdefault("WORKSPACE_PATH", "/nowhere")
-    return config.compose_config(Path("nowhere"), list(overrides))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKSPACE_PATH", "/nowhere")
+        return config.compose_config(Path("nowhere"), list(overrides))
 
 
 def test_cells_by_default():

@@ -205,15 +205,15 @@ from repro.run import config, environment, randomness
 from repro.run.config import Params
 from repro.run.data import Dataset
 from repro.fingerprint import fingerprint
-device, numerics, optimizer = sys.argv[1:]
-params = Params(numerics=numerics, optimizer=optimizer)
-environment.apply("pytorch", config.Config(params=params))
+device, numerics, *optimizers = sys.argv[1:]
+environment.apply("pytorch", config.Config(params=Params(numerics=numerics)))
 mnist_pytorch.choose_device = lambda wanted: torch.device(device)
 draw = np.random.default_rng(0)
 images, labels = draw.integers(0, 256, (512, 28, 28)).astype(np.uint8), draw.integers(0, 10, 512).astype(np.int32)
 batches = draw.integers(0, 512, (30, 32)).astype(np.int32)
 keep = draw.integers(0, 2, (30, 32, 70)).astype(np.uint8)
-def trainer():
+def trainer(optimizer):
+    params = Params(numerics=numerics, optimizer=optimizer)
     return mnist_pytorch.Trainer(params, Dataset("mnist", images, labels, images, labels, None, {}))
 """
 
@@ -230,24 +230,27 @@ class Devices(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor) and tensor.device.type != device:
                 print("on the host:", operation)
         return result
-part = trainer()
 inputs = [torch.from_numpy(array).to(device) for array in (images[:32], labels[:32].astype(np.int64), keep[0])]
-part._step(part.ranks, *inputs)
-with Devices():
-    print(part._step(part.ranks, *inputs).device)
+for optimizer in optimizers:
+    part = trainer(optimizer)
+    part._step(part.ranks, *inputs)
+    with Devices():
+        print(part._step(part.ranks, *inputs).device)
 """
 
 
-@pytest.mark.parametrize(("numerics", "optimizer"), OPTIMIZERS)
-def test_a_step_of_pytorch_can_be_recorded(numerics: str, optimizer: str) -> None:
+@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
+def test_a_step_of_pytorch_can_be_recorded(numerics: str) -> None:
     """From its second time on, it reads nothing back from the device and copies nothing there."""
-    assert python("pytorch", ASKS_NOTHING, "meta", numerics, optimizer) == "meta\n"
+    optimizers = [optimizer for its, optimizer in OPTIMIZERS if its == numerics]
+    assert len(optimizers) >= 2
+    assert python("pytorch", ASKS_NOTHING, "meta", numerics, *optimizers) == "meta\n" * len(optimizers)
 
 
 REPLAYED = f"""{TRAINER_ON}
-found = []
+(optimizer,), found = optimizers, []
 for replays in (True, False):
-    part = trainer()
+    part = trainer(optimizer)
     if not replays:
         part.graphed = None
     part.load_state(randomness.initial_state(0, "lenet", optimizer))
