@@ -47,6 +47,7 @@ SPREAD = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups tests for runs side by side; those of the GPU are skipped where there is none."""
     for item in items:
