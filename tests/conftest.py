@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from repro.errors import ReproError
 from repro.run import config, data, environment, gpu
@@ -39,22 +40,26 @@ def some(values: Iterable[Any], *quick: Any) -> list[Any]:
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
-# Tests that open ports, or use the engines, must not run beside one another. Those of most other files share what takes
-# long to make; only these do not.
-GROUPS = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
-SPREAD = (
-    "test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep", "test_filtering",
-)  # fmt: skip
+# Side by side, tests of one file stay together, as they share what takes long to make. Those that open ports, or use
+# the engines, must not run beside one another. Of a few files that take long, each test runs where there is room.
+TOGETHER = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
+SPREAD = ("test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Hands out tests by these groups."""
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = Path(nodeid.split("::")[0])
+            group = TOGETHER.get(file.stem) or TOGETHER.get(file.parent.name) or str(file)
+            return nodeid if file.stem in SPREAD else group
+
+    return Groups(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups tests for runs side by side; those of the GPU are skipped where there is none."""
-    for item in items:
-        places = (item.path.stem, item.path.parent.name)
-        group = next((GROUPS[place] for place in places if place in GROUPS), item.path.stem)
-        if group not in SPREAD:
-            item.add_marker(pytest.mark.xdist_group(group))
+    """Tests of the GPU are skipped where there is none."""
     if not gpu.count():
         for item in items:
             if item.get_closest_marker("gpu"):

@@ -34,9 +34,7 @@ for name in sys.argv[2:]:
 """
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(one, marks=pytest.mark.xdist_group(f"filtering {one}")) for one in FILTERS]
-)
+@pytest.fixture(scope="module", params=list(FILTERS))
 def filtered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a framework's archives, all of them made by one process."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -51,12 +51,7 @@ class Worker:
         self.process.communicate()
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(framework, marks=pytest.mark.xdist_group(f"portable {framework}")) for framework in FRAMEWORKS
-    ],
-)
+@pytest.fixture(scope="module", params=FRAMEWORKS)
 def worker(request: pytest.FixtureRequest):
     if not (ROOT / ".venv" / request.param / "installed").exists():
         pytest.skip(f"no environment .venv/{request.param}; make it with: requirements/install.sh {request.param}")
