@@ -108,6 +108,13 @@ def _check(kind: Kind, path: Path, content: Any) -> None:
         raise ReproError(f"{kind.name}: {path} contradicts itself or the schema: {flaw}; {kind.remedy}")
 
 
+def flaw(content: Any, shape: dict[str, Any]) -> str | None:
+    """Why a file's content is not of a shape, in words; None where it is."""
+    if _deeper(content, NESTED):
+        return f"it is nested deeper than {NESTED} levels"
+    return next(_misshapen(content, shape, ""), None)
+
+
 def _deeper(value: Any, levels: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels == 0 or any(_deeper(one, levels - 1) for one in inner)

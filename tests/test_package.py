@@ -46,7 +46,12 @@ def test_what_it_holds(wheel: Path) -> None:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith("/METADATA"))
         described = message_from_bytes(archive.read(metadata))
-    assert {"repro/py.typed", "repro/show/templates/report.html", "repro/native/jax/layers.py"} <= {*names}
+    assert {
+        "repro/py.typed",
+        "repro/show/templates/report.html",
+        "repro/native/jax/layers.py",
+        "repro/ask/listings/sitecustomize.py",
+    } <= {*names}
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "docs"))]
     assert (described["Name"], described["License-Expression"]) == ("repro-bits", "Apache-2.0")
     assert described["Summary"] and described["Keywords"] and described.get_payload()
@@ -64,10 +69,12 @@ def test_the_import_and_the_command_need_no_framework(wheel: Path, tmp_path: Pat
     seeded = ran("python", "-c", "import repro; print(repro.__version__, repro.set_seeds(0, deterministic=False))")
     assert seeded.stdout == f"{repro.__version__} ['random', 'numpy']\n", seeded.stderr
     helped = ran("repro", "--help")
-    assert (helped.returncode, helped.stdout.splitlines()[0][:17]) == (0, "repro compare A B")
+    assert (helped.returncode, helped.stdout.splitlines()[0][:17]) == (0, "repro record [OPT")
     assert ran("repro", "--version").stdout == f"repro {repro.__version__}\n"
     for arguments, code, said in (
         (("compare", "a", "b"), 2, "error: compare: a is no run's folder"),
+        (("record",), 2, "error: record: no command; put it after --"),
+        (("verify",), 2, "error: verify: no command; put it after --"),
         (("report", "--workspace=."), 2, "error: report: there is no verify"),
         (("jax", "--workspace=."), 2, "error: task 'jax' needs the repository: ./run.sh jax there"),
         (("train",), 2, "error: task 'train': must be one of"),

@@ -6,6 +6,7 @@ set here, from the configuration alone, before the framework is imported; and wh
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from repro.run.config import Config, Params
@@ -32,9 +33,9 @@ def apply(task: str, config: Config) -> None:
     os.environ.update(flags)
 
 
-def deciding() -> dict[str, str]:
+def deciding(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables that are set and can change bits."""
-    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(DECIDING)}
+    return {name: value for name, value in sorted(variables.items()) if name.startswith(DECIDING)}
 
 
 def shut_out() -> dict[str, str]:

@@ -48,7 +48,7 @@ def record(
         "thread_pools": [{k: p.get(k) for k in ("internal_api", "version", "num_threads")} for p in threadpool_info()],
         "environment": environment.deciding(),
         "shut_out": environment.shut_out(),
-        "container": _container(),
+        "container": container(),
         "source": source(),
         "sha256": {
             "data": dataset.sha256,
@@ -120,7 +120,7 @@ def _cpu() -> dict[str, object]:
     }
 
 
-def _container() -> dict[str, str | None] | None:
+def container() -> dict[str, str | None] | None:
     """Engine and image. The image's digest is not visible from inside: whoever starts the container says it."""
     image = os.environ.get("REPRO_IMAGE") or os.environ.get("APPTAINER_CONTAINER")
     if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
@@ -139,9 +139,17 @@ def source() -> dict[str, object]:
     """
     with contextlib.suppress(OSError):
         return {"commit": COMMIT.read_text().strip(), "dirty": None}
+    return commit(ROOT, "-c", f"safe.directory={ROOT}")
+
+
+def commit(folder: Path, *options: str) -> dict[str, object]:
+    """The commit of the repository that a folder is in, and whether files that it knows, or not, differ from it.
+
+    Unknown where there is no repository, or git does not trust it: one of a stranger's could run a program of his.
+    """
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        git = ["git", "-C", str(folder), *options]
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
         status = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
-        return {"commit": commit.stdout.strip(), "dirty": bool(status.stdout.strip())}
+        return {"commit": head.stdout.strip(), "dirty": bool(status.stdout.strip())}
     return {"commit": None, "dirty": None}

@@ -134,13 +134,13 @@ def test_the_container_names_its_engine_and_image(tmp_path: Path, monkeypatch):
     for name in ("REPRO_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
-    assert experiment._container() is None
+    assert experiment.container() is None
     monkeypatch.setenv("APPTAINER_CONTAINER", "/images/repro.sif")
-    assert experiment._container() == {"engine": "apptainer", "image": "/images/repro.sif"}
+    assert experiment.container() == {"engine": "apptainer", "image": "/images/repro.sif"}
     monkeypatch.delenv("APPTAINER_CONTAINER")
     (tmp_path / "COMMIT").touch()
     monkeypatch.setenv("REPRO_IMAGE", "sha256:12")
-    assert experiment._container() == {"engine": "docker", "image": "sha256:12"}
+    assert experiment.container() == {"engine": "docker", "image": "sha256:12"}
 
 
 # --- the environment of a framework ---------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def test_a_checkpoint_of_one_framework_resumes_in_another(
     assert largest_difference(newest_losses(workspace, second), whole) < SAME_CURVE
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("framework", ["jax", pytest.param("tensorflow", marks=slow)])
 def test_convnet_and_adadelta_follow_the_same_curve(framework: str, references) -> None:
     """For so many steps: once a unit of dense1 is on in one framework and off in another, by rounding, they part."""
     assert (
@@ -178,7 +178,13 @@ def test_convnet_and_adadelta_follow_the_same_curve(framework: str, references) 
     )
 
 
-@pytest.mark.parametrize(("first", "second"), [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("pytorch", "jax"),
+        *(pytest.param(*pair, marks=slow) for pair in (("jax", "tensorflow"), ("tensorflow", "pytorch"))),
+    ],
+)
 def test_convnet_and_adadelta_resume_to_the_same_bits_and_in_another_framework(
     first: str, second: str, references, run: Run, workspace: Path
 ) -> None:

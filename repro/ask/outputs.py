@@ -1,0 +1,90 @@
+"""The files that a command writes: which it wrote, and their hashes."""
+
+import contextlib
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+RUN = "{run}"
+"""In a command, and in the names of its outputs, a folder of the run's own."""
+UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
+MANY = 50_000  # files; more are not looked through
+
+State = tuple[int, int, int]
+"""Of a file: when it was changed (ns), its size and its inode. A file that was written has another one."""
+
+
+def in_run(text: str, run: Path | None) -> str:
+    """The text with the run's folder in the place of `{run}`."""
+    return text if run is None else text.replace(RUN, str(run))
+
+
+def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]:
+    """The files that the patterns name, by name: of a folder that one names, all that is in it."""
+    found: dict[str, Path] = {}
+    for pattern in patterns:
+        own = pattern if run is None else pattern.replace(RUN, glob.escape(str(run)))
+        for name in glob.glob(own, recursive=True, include_hidden=True):
+            inside = sorted(Path(name).rglob("*")) if Path(name).is_dir() else [Path(name)]
+            for path in inside:
+                if path.is_file():
+                    found[_named(path, run)] = path
+    return dict(sorted(found.items()))
+
+
+def _named(path: Path, run: Path | None) -> str:
+    if run is not None and path.is_relative_to(run):
+        return f"{RUN}/{path.relative_to(run)}"
+    return str(path)
+
+
+def states(paths: dict[str, Path]) -> dict[str, State]:
+    """How the files are, by name."""
+    found = {}
+    for name, path in paths.items():
+        with contextlib.suppress(OSError):  # gone meanwhile
+            found[name] = _state(path)
+    return found
+
+
+def _state(path: Path | os.DirEntry[str]) -> State:
+    said = path.stat(follow_symlinks=False) if isinstance(path, os.DirEntry) else path.stat()
+    return said.st_mtime_ns, said.st_size, said.st_ino
+
+
+def folder(*paths: Path) -> dict[str, State]:
+    """How all files below some folders are, by path; environments and what git keeps aside."""
+    found: dict[str, State] = {}
+    for path in paths:
+        for entry in _entries(path):
+            with contextlib.suppress(OSError):
+                found[entry.path] = _state(entry)
+            if len(found) >= MANY:
+                return found
+    return found
+
+
+def _entries(path: Path) -> Iterator[os.DirEntry[str]]:
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in UNSEEN:
+                    yield from _entries(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield entry
+
+
+def written(before: dict[str, State], after: dict[str, State]) -> set[str]:
+    """What is new, or was written since."""
+    return {name for name, state in after.items() if before.get(name) != state}
+
+
+def hashes(paths: dict[str, Path]) -> dict[str, str]:
+    """The SHA-256 of each file's content. OSError where one cannot be read."""
+    found = {}
+    for name, path in paths.items():
+        with open(path, "rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found

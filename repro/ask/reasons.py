@@ -1,0 +1,196 @@
+"""Why two records part, in a sentence. What only may be the reason is called a guess."""
+
+from dataclasses import dataclass
+
+from repro.ask.channels import STARTS, Difference, Pair, offset
+from repro.ask.facts import Cause, causes
+from repro.ask.record import OUTPUTS, Record
+
+SHOWN = 3  # names
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why; `guess` where the hashes allow another reason as well."""
+
+    text: str
+    guess: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text} (a guess)" if self.guess else self.text
+
+
+def reason(found: Difference) -> Reason:
+    """What the hashes say about the cause of a difference."""
+    pair, step = found.pair, found.step
+    if pair is None or step is None:
+        return Reason(
+            "the files differ, though every weight that was hashed is equal: they may hold a time, a path, or what was "
+            "computed after the last step" if found.channel == OUTPUTS else "", guess=True,
+        )  # fmt: skip
+    if found.lengths:
+        return Reason(f"one run ends after step {min(found.lengths)}, the other after step {max(found.lengths)}")
+    old = offset(pair.a, pair.b) if not pair.offset and step == 0 else 0
+    if old:
+        a, b = pair.called
+        return Reason(f"{b} starts from the weights of step {old} of {a}: it went on from what an earlier run had left")
+    first = step == pair.offset + 1
+    if found.channel in ("batch", "generator"):
+        return _drawn(found, pair, step, resumed=pair.offset > 0 and first)
+    if pair.offset and (first or step == pair.offset):
+        return _resumed(found, pair, step)
+    return _straight(found, pair, step)
+
+
+# --- batches and generators -----------------------------------------------------------------------------------------
+
+
+def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
+    """Another batch, or another state of a generator."""
+    a, b = pair.called
+    again = _old_state(pair, step)
+    if again and (resumed or (pair.offset == 0 and step > 0)):
+        name, old = again
+        where = f"the generator `{name}` at step {step - pair.offset} of {b} is that of step {old} of {a}"
+        if resumed:
+            return Reason(f"{where}: the random generator was not restored, so old batches come again")
+        return Reason(f"{where}: it was set back, or began again")
+    old_batch = _old_batch(pair, step)
+    if old_batch is not None and resumed:
+        return Reason(
+            f"the first batch of {b} is that of step {old_batch} of {a}: the place in the data, or the generator "
+            "that orders it, was not restored, so old batches come again"
+        )
+    differing = _moving(pair, step)
+    if resumed:
+        if differing:
+            return Reason(
+                f"the generator {listed(differing)} is in a state that {a} never had: it was not restored, or was "
+                "seeded anew"
+            )
+        return Reason("another batch, from equal generators: the place in the data was not restored", guess=True)
+    if (found.channel == "generator" and step == 0) or (differing and _unlike_from_the_start(pair)):
+        return Reason(
+            f"the random generators differ before the first step ({listed(found.names if step == 0 else differing)}): "
+            "no seed is set, or one that changes from run to run, as the time or the number of the process"
+        )
+    if differing:
+        return Reason(f"from step {step} on {listed(differing)} draws other numbers than before", guess=True)
+    if _shuffled(pair):
+        return Reason(
+            "the same batches come in another order, and the generators that can be seen are equal: the order comes "
+            "from a set or hash(), from a folder's listing, from workers, or from a generator that cannot be seen",
+            guess=True,
+        )
+    return Reason(
+        "another batch, though the generators that can be seen are equal: the data are put together in an order that "
+        "comes from a set or hash(), from a folder's listing, from workers, or from a generator that cannot be seen",
+        guess=True,
+    )  # fmt: skip
+
+
+def _moving(pair: Pair, step: int) -> list[str]:
+    moving = pair.a.moving() | pair.b.moving()
+    return [name for name in pair.differing(step, "generator") if name in moving]
+
+
+def _unlike_from_the_start(pair: Pair) -> bool:
+    return pair.offset == 0 and 0 in pair.steps() and bool(_moving(pair, 0))
+
+
+def _old_state(pair: Pair, step: int) -> tuple[str, int] | None:
+    """A generator that B has at a step in a state that A had at another one, and that step."""
+    both = pair.hashes(step, "generator")
+    for name in _moving(pair, step) if both else ():
+        for old, states in sorted(pair.a.of("generator").items()):
+            if old != step and old > 0 and both is not None and states.get(name) == both[1].get(name, ""):
+                return name, old
+    return None
+
+
+def _old_batch(pair: Pair, step: int) -> int | None:
+    both = pair.hashes(step, "batch")
+    if both is None:
+        return None
+    return next((old for old, batch in sorted(pair.a.of("batch").items()) if old != step and batch == both[1]), None)
+
+
+def _shuffled(pair: Pair) -> bool:
+    """Whether both saw the same batches in all."""
+    ours, theirs = (sorted(map(str, one.of("batch").values())) for one in (pair.a, pair.b))
+    return len(ours) > 1 and ours == theirs
+
+
+# --- what is computed -----------------------------------------------------------------------------------------------
+
+
+def _resumed(found: Difference, pair: Pair, step: int) -> Reason:
+    """What differs at the first step of a resumed run, from the same batch."""
+    names, (a, b) = listed(found.names), pair.called
+    if found.channel == STARTS:
+        return Reason(
+            f"the weights that {b} starts from are those of no step of {a} ({names}): the checkpoint does not hold "
+            "them, or they are changed when it is read"
+        )
+    if found.channel == "optimizer":
+        return Reason(
+            f"{b} has the gradients of {a}, but another state of the optimizer ({names}): it was not restored"
+        )
+    if found.channel == "weights":
+        if pair.hashes(step, "optimizer") is None:
+            return Reason(
+                "the gradients are equal, the weights after the step are not: the optimizer's state, which cannot be "
+                "seen, or the learning rate was not restored", guess=True,
+            )  # fmt: skip
+        return Reason(
+            "gradients and optimizer state are equal, the weights after the step are not: the learning rate, or its "
+            "schedule, was not restored", guess=True,
+        )  # fmt: skip
+    if found.channel == "buffers":
+        return Reason(f"the buffers differ ({names}): they were not restored", guess=True)
+    return Reason(
+        f"the first gradients after resuming differ from equal weights{_alike(pair, step)}: dropout that draws anew, "
+        "buffers, the mode (train or eval), or a scale was not restored", guess=True,
+    )  # fmt: skip
+
+
+def _straight(found: Difference, pair: Pair, step: int) -> Reason:
+    """What differs in two runs from the beginning."""
+    if found.channel == STARTS:
+        if _moving(pair, 0) or pair.differing(0, "generator"):
+            return Reason("the initial weights differ, and so do the generators: no seed is set", guess=True)
+        return Reason(
+            "the initial weights differ, though the generators that can be seen are equal: they are drawn from one "
+            "that cannot be seen, or in another order, or read from another file", guess=True,
+        )  # fmt: skip
+    if found.channel == "gradients":
+        return Reason(
+            f"equal weights{_alike(pair, step)}, other gradients: an operation adds in another order", guess=True
+        )
+    if found.channel in ("optimizer", "weights"):
+        before = "gradients are equal" if pair.hashes(step, "gradients") else "the gradients cannot be seen"
+        return Reason(
+            f"{before}, what the optimizer makes of them is not: other settings (learning rate, decay), or an "
+            "operation that adds in another order", guess=True,
+        )  # fmt: skip
+    return Reason("the buffers differ, the weights do not: running means, or an operation in the forward pass", True)
+
+
+def _alike(pair: Pair, step: int) -> str:
+    if pair.hashes(step, "batch") is None:
+        return " (the batch cannot be seen)"
+    return " and an equal batch"
+
+
+def listed(names: list[str]) -> str:
+    """The first few names."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more
+
+
+# --- recorded facts -------------------------------------------------------------------------------------------------
+
+
+def differing_facts(a: Record, b: Record) -> list[Cause]:
+    """The recorded facts that differ, most likely cause first."""
+    return causes(a.content["facts"], b.content["facts"])

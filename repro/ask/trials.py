@@ -1,0 +1,241 @@
+"""Carries out one run of a question: a fresh process of the command with a change, its record, and what it printed."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from repro.ask import outputs
+from repro.ask.changes import Change
+from repro.ask.findings import printable
+from repro.ask.record import STEPS, Record
+from repro.ask.recording import PATH, Recording, joined, start, unobserved
+
+LISTINGS = Path(__file__).parent / "listings"
+LOG = "REPRO_LISTINGS"
+GRACE = 30.0  # seconds to end after SIGTERM
+STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
+
+
+@dataclass
+class Command:
+    """What the user wants to be asked about."""
+
+    words: Sequence[str]
+    resume: Sequence[str] | None = None
+    seed_option: str | None = None
+    patterns: Sequence[str] = ()
+    every: int = 1
+
+    def with_seed(self, seed: str) -> list[str]:
+        """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
+        assert self.seed_option is not None
+        option = [word.replace("{}", seed) for word in shlex.split(self.seed_option)]
+        words, beginning = list(self.words), shlex.split(self.seed_option)[0].split("{}")[0]
+        for place, word in enumerate(words):
+            if beginning and (word.startswith(beginning) if len(option) == 1 else word == beginning):
+                words[place : place + len(option)] = option
+                return words
+        return [*words, *option]
+
+
+@dataclass
+class Trial:
+    """What came of a run."""
+
+    change: Change
+    folder: Path
+    seconds: float = 0.0
+    record: Record | None = None
+    """None where it was not observed, or failed."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """Of the outputs."""
+    error: str | None = None
+    wrote: set[str] = field(default_factory=set)
+    """Files below the folder that the command was started in."""
+    reversed_listings: list[str] = field(default_factory=list)
+    """Folders whose names were given in the reverse order."""
+
+    @property
+    def stdout(self) -> bytes:
+        """What the command printed."""
+        return (self.folder / "stdout").read_bytes()
+
+
+@dataclass
+class Trials:
+    """Carries out runs, each in a folder of its own below `folder`."""
+
+    command: Command
+    folder: Path
+
+    def run(self, change: Change, steps: int = 0) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `steps`: how many the plain command takes."""
+        trial = Trial(change, self.folder / re.sub(r"[^a-z0-9]+", "-", change.label.lower()))
+        own = trial.folder / "run"
+        own.mkdir(parents=True)
+        before, started = outputs.folder(Path.cwd()), time.perf_counter()
+        every = 1 if change.course != "straight" or change.label == "every step hashed" else self.command.every
+        words = self.command.with_seed(change.seed) if change.seed else self.command.words
+        if change.course == "straight":
+            self._once(trial, words, "record", every)
+        elif stopped := self._until_stopped(trial, steps, before):
+            assert self.command.resume is not None
+            self._once(trial, self.command.resume, "resumed", every, stopped)
+        trial.seconds = time.perf_counter() - started
+        trial.wrote = outputs.written(before, outputs.folder(Path.cwd()))
+        with contextlib.suppress(OSError):
+            trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
+        return trial
+
+    def _once(
+        self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
+    ) -> None:
+        """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
+        recording = self._recording(trial, words, name, every)
+        recording.before = stopped.before if stopped else recording.before
+        process = self._start(trial, recording)
+        try:
+            code = process.wait()
+        except BaseException:
+            end(process, signal.SIGKILL)
+            raise
+        if code:
+            trial.error = f"it {ended(code)}: {said(trial.folder / 'stderr')}".removesuffix(": ")
+            return
+        record = recording.finish(code)
+        trial.hashes = record.outputs
+        trial.record = record if trial.change.observed else None
+
+    def _until_stopped(self, trial: Trial, steps: int, before: dict[str, outputs.State]) -> Recording | None:
+        """One process until it has written a file and taken a step since, late enough; then it is stopped."""
+        kill = trial.change.course == "kill"
+        target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
+        recording = self._recording(trial, self.command.words, "record", 1)
+        process = self._start(trial, recording)
+        try:
+            written_at = None
+            for step in seen_steps(process, trial.folder / "record" / STEPS):
+                if step < target:
+                    continue
+                if written_at is not None and step > written_at:
+                    break
+                if outputs.written(before, outputs.folder(Path.cwd())) or any((trial.folder / "run").rglob("*")):
+                    written_at = step if written_at is None else written_at
+            else:
+                trial.error = (
+                    f"before it could be stopped, it {ended(process.wait())}: no step was seen after step {target} and "
+                    "after a file that it could resume from; let it write checkpoints more often, or take more steps"
+                )
+                return None
+            end(process, signal.SIGKILL if kill else signal.SIGTERM)
+        except BaseException:
+            end(process, signal.SIGKILL)
+            raise
+        return recording
+
+    def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
+        own = trial.folder / "run"
+        in_place = [outputs.in_run(word, own) for word in words]
+        return Recording(
+            in_place, trial.folder / name, self.command.patterns, every, run=own, variables=self._variables(trial)
+        )
+
+    def _variables(self, trial: Trial) -> dict[str, str]:
+        variables = unobserved(os.environ)
+        for name, value in trial.change.environment:
+            variables[name] = f"{variables[name]} {value}" if name == "XLA_FLAGS" and name in variables else value
+        if trial.change.reversed_listings:
+            # behind the observer, which hands on to the next of its name
+            variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}
+        return variables
+
+    def _start(self, trial: Trial, recording: Recording) -> subprocess.Popen[bytes]:
+        """In a session of its own, so that all that it starts can be ended with it."""
+        environment = recording.environment if trial.change.observed else dict(recording.variables)
+        with (
+            open(trial.folder / "stdout", "ab") as out,
+            open(trial.folder / "stderr", "ab") as errors,
+            on_cores(trial.change.cores),
+        ):
+            return start(
+                recording.command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+                start_new_session=True,
+            )  # fmt: skip
+
+
+@contextlib.contextmanager
+def on_cores(count: int | None) -> Iterator[None]:
+    """Meanwhile what this thread starts gets so many cores."""
+    usable = os.sched_getaffinity(0)
+    try:
+        if count is not None:
+            os.sched_setaffinity(0, sorted(usable)[:count])
+        yield
+    finally:
+        os.sched_setaffinity(0, usable)
+
+
+def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Sends a signal to a process and all that it started, and sees to it that they end.
+
+    A launcher such as torchrun may put its workers into sessions of their own.
+    """
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    try:
+        process.wait(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # what ignores the signal, or outlives its parent
+            os.killpg(process.pid, signal.SIGKILL)
+        for one in family:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        process.wait()
+
+
+def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
+    """The highest step that any process has written down, each time that it grows, until the command ends."""
+    places: dict[Path, int] = {}
+    highest = 0
+    while process.poll() is None:
+        grown = highest
+        for file in folder.glob("*.jsonl"):
+            with open(file, "rb") as lines:
+                lines.seek(places.get(file, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    places[file] = places.get(file, 0) + len(line)
+                    with contextlib.suppress(ValueError, TypeError, AttributeError):
+                        grown = max(grown, json.loads(line).get("step", 0))
+        if grown > highest:
+            highest = grown
+            yield highest
+        else:
+            time.sleep(0.002)
+
+
+def ended(code: int) -> str:
+    """How a process ended, in words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def said(path: Path) -> str:
+    """The last line of what a process wrote, as far as it can be shown."""
+    lines = path.read_bytes()[-4000:].decode(errors="replace").strip().splitlines()
+    return printable(lines[-1].strip())[:200] if lines else ""

@@ -1,0 +1,144 @@
+"""One SHA-256 for one array: of the line `<dtype> <shape>\\n` (as in repro.fingerprint) and its bytes in C order.
+
+What is no array is hashed as text after the line `<type> \\n`: whole numbers in decimal, floats in hexadecimal, strings
+and bytes as they are, the states of generators as generators.py writes them. The bytes are the machine's own, which are
+little-endian wherever these frameworks run.
+"""
+
+import dataclasses
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Optional
+
+DEPTH = 32  # of nested containers; below it somebody has a circle
+
+keep_in: Optional[str] = None  # with --keep, the folder for the bytes of all that is hashed
+
+
+def digest(dtype: str, shape: Any, content: Any) -> str:
+    """The hash of what has the buffer protocol; with --keep, a file of that name gets the bytes that are hashed."""
+    head = f"{dtype} {','.join(str(int(size)) for size in shape)}\n".encode()
+    sha = hashlib.sha256(head)
+    sha.update(content)
+    name = sha.hexdigest()
+    if keep_in is not None:
+        _keep(keep_in, name, head, content)
+    return name
+
+
+def _keep(folder: str, name: str, head: bytes, content: Any) -> None:
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        return
+    os.makedirs(folder, exist_ok=True)
+    beside = f"{path}.{os.getpid()}"
+    with open(beside, "wb") as file:
+        file.write(head)
+        file.write(content)
+    os.replace(beside, path)
+
+
+def text(kind: str, content: str) -> str:
+    return digest(kind, (), content.encode("utf-8", "surrogatepass"))
+
+
+def states(found: dict[str, str]) -> dict[str, str]:
+    return {name: text("state", state) for name, state in found.items()}
+
+
+def of_numpy(array: Any) -> str:
+    """The hash of a NumPy array, of the name that NumPy gives its dtype."""
+    numpy = sys.modules["numpy"]
+    if array.dtype.hasobject:
+        return text("object", repr(array.tolist()))
+    plain = numpy.ascontiguousarray(array)
+    return digest(plain.dtype.name, array.shape, plain.reshape(-1).view(numpy.uint8).data if plain.size else b"")
+
+
+def of_scalar(value: Any) -> Optional[str]:
+    """The hash of a number, a string, bytes or None; None if it is something else."""
+    if value is None or isinstance(value, (bool, int)):
+        return text(type(value).__name__, str(value))
+    if isinstance(value, float):
+        return text("float", value.hex())
+    if isinstance(value, str):
+        return text("str", value)
+    if isinstance(value, (bytes, bytearray)):
+        return digest("bytes", (), value)
+    return None
+
+
+def of_leaf(value: Any) -> Optional[str]:
+    """The hash of an array of any framework, or of a scalar; None for what is neither."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
+        from . import pytorch
+
+        return pytorch.of_tensor(value)
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        return of_numpy(numpy.asarray(value))
+    found = of_scalar(value)
+    if found is None and numpy is not None and hasattr(value, "shape") and hasattr(value, "dtype"):
+        return of_numpy(plain(value))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """The NumPy array of a number, an array or a variable of any framework."""
+    inner = key_data(getattr(value, "value", value)) if not callable(getattr(value, "value", None)) else value
+    if hasattr(inner, "detach"):
+        inner = inner.detach().cpu()
+    return sys.modules["numpy"].asarray(inner.numpy() if hasattr(inner, "numpy") else inner)
+
+
+def key_data(value: Any) -> Any:
+    """The numbers of a typed JAX key, which is no array to NumPy; anything else as it is."""
+    jax = sys.modules.get("jax")
+    dtypes = getattr(jax, "dtypes", None)
+    if jax is not None and hasattr(dtypes, "prng_key") and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(value)
+    return value
+
+
+def leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Each leaf of dicts, lists, tuples, modules and dataclasses, under its path: `0.image`, `layers.1.weight`."""
+    if depth > DEPTH:
+        return
+    inside = _inside(value)
+    if inside is None:
+        yield name or "value", value
+        return
+    for key, below in inside:
+        yield from leaves(below, f"{name}.{key}" if name else str(key), depth + 1)
+
+
+def _inside(value: Any) -> Optional[Any]:
+    """Pairs of key and value of what contains others; None of a leaf."""
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, (list, tuple)):
+        return enumerate(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return None
+    state_dict = getattr(value, "state_dict", None)
+    if callable(state_dict) and not isinstance(value, type):
+        return state_dict().items()
+    if isinstance(getattr(value, "weights", None), list):  # a model of Keras
+        return [(getattr(weight, "path", place), weight) for place, weight in enumerate(value.weights)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    return None
+
+
+def of_tree(value: Any, name: str, unknown: Callable[[str], None]) -> dict[str, str]:
+    """The hash of each leaf; `unknown` hears of the types that have none."""
+    found: dict[str, str] = {}
+    for path, leaf in leaves(value, name):
+        code = of_leaf(leaf)
+        if code is None:
+            unknown(f"{path} is of type {type(leaf).__name__}, which is not hashed")
+        else:
+            found[path] = code
+    return found

@@ -1,0 +1,80 @@
+"""Acts when the program imports a framework: puts what watches into it, once all of it has loaded."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from . import recorder
+
+# The module that is waited for, and what in this folder then gets its hands on it.
+WATCHERS = {
+    "torch": "pytorch",
+    "torch._dynamo": "pytorch",
+    "keras": "keras",
+    "jax": "jax",
+    "optax": "jax",
+    "equinox": "jax",
+    "numpy.random": "generators",
+}
+
+
+class Finder:
+    """Finds no module itself: lets the others find it, and has the watcher called when it has run.
+
+    It stands first in sys.meta_path, and asks for nothing but the names above.
+    """
+
+    def __init__(self, act: Callable[[str, ModuleType], None]):
+        self.act = act
+        self.waiting = set(WATCHERS)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in self.waiting:
+            return None
+        self.waiting.discard(name)  # a failed import is tried again by few, and each module is hooked once
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                self.follow(name, spec.loader)
+                return spec
+        self.waiting.add(name)
+        return None
+
+    def follow(self, name: str, loader: Any) -> None:
+        """Calls the watcher after the loader: by an attribute of that one object, which stays what it is to others."""
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            try:
+                execute(module)
+            except BaseException:
+                self.waiting.add(name)
+                raise
+            self.act(name, module)
+
+        loader.exec_module = exec_module
+
+
+def act(name: str, module: ModuleType) -> None:
+    """Calls the watcher's function of the module's name: after_torch, and after_torch__dynamo for torch._dynamo."""
+    try:
+        watcher = importlib.import_module("." + WATCHERS[name], __package__)
+        getattr(watcher, "after_" + name.replace(".", "_"))(module)
+    except Exception as error:
+        recorder.note(f"{name} is not observed: {type(error).__name__}: {error}")
+
+
+def start() -> None:
+    """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY and _KEEP say."""
+    environ = os.environ
+    every = environ.get("REPRO_OBSERVE_EVERY", "")
+    number = int(every) if every.isdigit() else 1
+    recorder.start(environ["REPRO_OBSERVE"], max(number, 1), environ.get("REPRO_OBSERVE_KEEP") == "1")
+    sys.meta_path.insert(0, Finder(act))

@@ -1,0 +1,54 @@
+"""What `compare` says about the records of two commands."""
+
+from repro.ask.channels import Difference, pairs, without_effect
+from repro.ask.facts import Cause
+from repro.ask.findings import printable, short
+from repro.ask.kept import Distance
+from repro.ask.reasons import Reason, listed
+from repro.ask.record import Record
+
+MOST = 8  # facts
+LONGEST = 60  # characters of a fact
+
+
+def told(
+    a: Record, b: Record, found: Difference | None, why: Reason | None, far: Distance | None, facts: list[Cause]
+) -> str:
+    """The comparison in words, for a terminal."""
+    lines = [f"A  {_described(a)}", f"B  {_described(b)}"]
+    if found is None:
+        on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
+        return "\n".join(
+            [*lines, f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"]
+        )
+    where = f"at step {found.step}" if found.step is not None else "after the last step"
+    if found.pair and found.pair.offset:
+        where += f" of A, which is step {(found.step or 0) - found.pair.offset} of B, resumed after {found.pair.offset}"
+    since = f"; equal until step {found.equal_before}" if found.equal_before is not None else ""
+    rank = f" in {found.pair.a.label}" if found.pair and found.pair.a.label else ""
+    lines.append(f"differs: first seen {where}{rank}, in the {found.channel}{since}")
+    lines += [f"  names   {listed(found.names)}"] if found.names else []
+    lines += [f"  by      {far}"] if far else []
+    lines += [f"  why     {why}"] if why else []
+    lines.append("  recorded facts that differ, most likely cause first:" if facts else "  no recorded fact differs")
+    lines += [f"    {fact.fact}: {_brief(fact.a)} and {_brief(fact.b)} ({fact.why})" for fact in facts[:MOST]]
+    lines += [f"    and {len(facts) - MOST} more"] if len(facts) > MOST else []
+    return "\n".join(printable(line) for line in lines)
+
+
+def _held(a: Record, b: Record) -> str:
+    shared = len(a.outputs.keys() & b.outputs.keys())
+    parts = [f"{min(a.steps, b.steps)} steps"] * bool(a.steps) + [f"outputs: {shared}"] * bool(shared)
+    return ", ".join(parts)
+
+
+def _described(record: Record) -> str:
+    fingerprint = record.content["fingerprint"]
+    end = f"{record.steps} steps, {short(fingerprint)}" if fingerprint else "nothing observed"
+    code = record.content["exit_code"]
+    return printable(f"{record.path}: {end}" + (f", ended with code {code}" if code else ""))
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,54 @@
+"""The task `verify` for a command of one's own: asks "will I get this again?", and prints the answers."""
+
+import json
+import os
+import shlex
+import signal
+from pathlib import Path
+
+from repro.ask import changes
+from repro.ask.asking import Asking
+from repro.ask.trials import Command
+from repro.console import log_to_console, wide_console
+from repro.errors import UsageError
+from repro.files import write_atomically
+from repro.show import answers
+from repro.tasks.commands import Options, fresh, words
+
+
+def run(task: str, arguments: list[str]) -> int:
+    """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed."""
+    parser = Options(task, "Runs a command several times, with one thing changed each time, and compares.")
+    parser.add_argument("--ask", default=",".join(changes.NAMES), metavar="NAMES", help="questions (default: all)")
+    parser.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    parser.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
+    parser.add_outputs()
+    options, command = parser.split(arguments)
+    names = options.ask.split(",")
+    unknown = [name for name in names if name not in changes.NAMES]
+    if unknown:
+        raise UsageError(f"verify: --ask {unknown[0]}: must be some of {','.join(changes.NAMES)}")
+    if options.seed_option is not None and "{}" not in options.seed_option:
+        raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
+    if options.json is not None:
+        _check_writable(options.json)
+    resume = words("--resume", options.resume) if options.resume is not None else None
+    if options.seed_option is not None:
+        words("--seed-option", options.seed_option)
+    log_to_console()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
+    asked = Command(command, resume, options.seed_option, options.output, options.every)
+    asking = Asking(asked, names, fresh("verify-").absolute())
+    asking()
+    content = asking.as_json()
+    answers.show(content, asking.notes, asking.folder, shlex.join(command), wide_console())
+    if options.json is not None:
+        write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
+    return asking.exit_code
+
+
+def _check_writable(path: Path) -> None:
+    """UsageError before anything is started, where the answers could not be written at the end."""
+    if path.is_dir() or not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise UsageError(f"verify: --json {path}: cannot be written; name a file in a folder that can")

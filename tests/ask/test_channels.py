@@ -1,0 +1,172 @@
+"""The first channel of the first step that differs, and the cause that it shows."""
+
+from pathlib import Path
+
+import pytest
+from commands import Steps, resumed, sha, straight, write
+
+from repro.ask import record
+from repro.ask.channels import Difference, check_comparable, first_difference, natural, pairs, without_effect
+from repro.ask.reasons import reason
+from repro.errors import UsageError
+
+
+def compared(a: record.Record, b: record.Record, goes_on: bool | None = None) -> Difference | None:
+    check_comparable(a, b)
+    return first_difference(a, b, goes_on)
+
+
+@pytest.fixture
+def compare(tmp_path: Path):
+    def call(a: Steps, b: Steps, goes_on: bool | None = None) -> Difference | None:
+        ours, theirs = (record.read(write(tmp_path / name, steps)) for name, steps in (("a", a), ("b", b)))
+        return compared(ours, theirs, goes_on)
+
+    return call
+
+
+def test_equal_ones(compare) -> None:
+    assert compare(straight(), straight()) is None
+
+
+def test_a_run_that_goes_on_is_laid_beside_the_steps_that_it_repeats(compare) -> None:
+    assert compare(straight(), resumed(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "step", "channel", "said"),
+    [
+        ({"batch": {2: 1}, "weights": {2: 1}}, 2, "batch", "a set or hash()"),
+        ({"generator": {0: 1, 1: 1}, "initial_weights": {0: 1}}, 0, "generator", "no seed is set"),
+        ({"generator": {3: 1}, "weights": {4: 1}}, 3, "generator", "from step 3 on `python` draws other numbers"),
+        ({"initial_weights": {0: 1}, "weights": {1: 1}}, 0, "initial weights", "that can be seen are equal"),
+        ({"gradients": {3: 1}, "weights": {3: 1}}, 3, "gradients", "equal weights and an equal batch, other gradients"),
+        ({"optimizer": {3: 1}, "weights": {3: 1}}, 3, "optimizer", "gradients are equal"),
+        ({"weights": {4: 1}}, 4, "weights", "gradients are equal"),
+        ({"buffers": {2: 1}}, 2, "buffers", "the buffers differ"),
+    ],
+)  # fmt: skip
+def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> None:
+    found = compare(straight(), straight(**changed))
+    assert (found.step, found.channel) == (step, channel)
+    assert said in str(reason(found))
+
+
+@pytest.mark.parametrize(
+    ("changed", "step", "channel", "said"),
+    [
+        (
+            {"batch": {1: sha(("batch", 1))}, "generator": {1: sha(("generator", 1))}, "weights": {1: 1}}, 3, "batch",
+            "the generator `python` at step 1 of the resumed run is that of step 1 of the whole run: the random "
+            "generator was not restored, so old batches come again",
+        ),
+        ({"batch": {1: sha(("batch", 2))}, "weights": {1: 1}}, 3, "batch", "is that of step 2 of the whole run"),
+        ({"generator": {1: 7}, "weights": {1: 1}}, 3, "generator", "in a state that the whole run never had"),
+        ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
+        ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),
+        ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
+        ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),
+        ({"weights": {1: 7}}, 3, "weights", "the learning rate, or its schedule, was not restored (a guess)"),
+        ({"buffers": {1: 7}}, 3, "buffers", "they were not restored"),
+        ({"gradients": {2: 7}}, 4, "gradients", "an operation adds in another order (a guess)"),
+    ],
+)  # fmt: skip
+def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
+    found = compare(straight(), resumed(2, **changed), True)
+    assert (found.step, found.channel) == (step, channel)
+    assert said in str(reason(found))
+
+
+def test_a_generator_that_nobody_draws_from_is_no_difference(compare) -> None:
+    a, b = straight(), straight()
+    for run, state in ((a, "one"), (b, "another")):
+        for hashes in run.values():
+            hashes["generator"]["numpy"] = sha(state)
+    assert compare(a, b) is None
+
+
+def test_one_that_is_drawn_from_without_effect_is_told(tmp_path: Path) -> None:
+    a = record.read(write(tmp_path / "a", straight()))
+    b = record.read(write(tmp_path / "b", straight(generator={2: 7})))
+    assert compared(a, b) is None and without_effect(a, a) == ""
+    assert without_effect(a, b) == "; but `python` drew other numbers, with no effect on what is seen"
+
+
+def test_nor_is_it_named_where_another_thing_differs(compare) -> None:
+    a, b = straight(), straight(gradients={2: 1})
+    for run, state in ((a, "one"), (b, "another")):
+        for hashes in run.values():
+            hashes["generator"]["numpy"] = sha(state)
+    assert compare(a, b).channel == "gradients"
+
+
+def test_before_the_first_step_every_generator_is_a_suspect(compare) -> None:
+    a, b = straight(), straight(initial_weights={0: 1}, weights={1: 1})
+    for run, state in ((a, "one"), (b, "another")):
+        for hashes in run.values():
+            hashes["generator"] = {"numpy": sha(state)}
+    found = compare(a, b)
+    assert (found.channel, found.names) == ("generator", ["numpy"])
+
+
+def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:
+    a, b = straight(), straight(buffers={1: 1})
+    for hashes in a.values():
+        hashes.pop("buffers", None)
+    assert compare(a, b) is None
+
+
+def test_one_run_that_is_longer(compare) -> None:
+    found = compare(straight(4), straight(3))
+    assert (found.step, found.channel, found.names) == (4, "weights", [])
+    assert str(reason(found)) == "one run ends after step 3, the other after step 4"
+
+
+def test_steps_that_only_one_hashed_are_left_out(compare) -> None:
+    some = straight()
+    del some[2], some[3]
+    assert compare(straight(gradients={2: 1}), some) is None
+
+
+def test_outputs_come_last(tmp_path: Path) -> None:
+    a, b = (
+        record.read(write(tmp_path / name, straight(), outputs={"m": sha(name), "n": sha(1)})) for name in ("a", "b")
+    )
+    found = first_difference(a, b)
+    assert found and (found.step, found.channel, found.names) == (None, "outputs", ["m"])
+    assert "though every weight that was hashed is equal" in str(reason(found))
+
+
+def test_the_rank_that_differs_first(tmp_path: Path) -> None:
+    a = record.read(write(tmp_path / "a", straight(), straight()))
+    b = record.read(write(tmp_path / "b", straight(weights={4: 1}), straight(gradients={3: 1})))
+    found = first_difference(a, b)
+    assert found and found.pair and (found.pair.a.label, found.step, found.channel) == ("rank-1", 3, "gradients")
+
+
+def test_records_of_different_programs(tmp_path: Path, compare) -> None:
+    other = straight()
+    for hashes in other.values():
+        for channel in ("weights", "initial weights"):
+            if channel in hashes:
+                hashes[channel] = {"conv1.kernel": sha(1)}
+    with pytest.raises(UsageError, match=r"different programs: no weight of .* \(w and conv1.kernel\)"):
+        compare(straight(), other)
+
+
+@pytest.mark.parametrize(("a", "b"), [([straight()], []), ([], []), ([straight(), straight()], [straight()])])
+def test_records_that_share_nothing(a, b, tmp_path: Path) -> None:
+    ours, theirs = record.read(write(tmp_path / "a", *a)), record.read(write(tmp_path / "b", *b))
+    with pytest.raises(UsageError, match=r"nothing that both|records of one program|processes of"):
+        compared(ours, theirs)
+
+
+def test_which_step_a_run_goes_on_after(tmp_path: Path) -> None:
+    a = record.read(write(tmp_path / "a", straight()))
+    b = record.read(write(tmp_path / "b", resumed(3)))
+    assert [pair.offset for pair in pairs(a, b)] == [3]
+    assert [pair.offset for pair in pairs(b, a)] == [0]
+
+
+def test_names_in_the_order_of_people() -> None:
+    assert sorted(["l.10.w", "l.2.w", "l.b"], key=natural) == ["l.2.w", "l.10.w", "l.b"]

@@ -1,0 +1,114 @@
+"""What a run of a question changes: the seed's words, the order of listings, cores; and what two runs wrote."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from repro.ask import outputs
+from repro.ask.trials import LISTINGS, LOG, Command, end, on_cores
+
+
+@pytest.mark.parametrize(
+    ("option", "words", "expected"),
+    [
+        ("--seed={}", ["a"], ["a", "--seed=9"]),
+        ("--seed={}", ["a", "--seed=1", "b"], ["a", "--seed=9", "b"]),
+        ("--seed {}", ["a", "--seed", "1", "b"], ["a", "--seed", "9", "b"]),
+        ("seed={}", ["a", "seed=1"], ["a", "seed=9"]),
+    ],
+)
+def test_another_seed_takes_the_place_of_the_one_that_is_there(
+    option: str, words: list[str], expected: list[str]
+) -> None:
+    assert Command(words, seed_option=option).with_seed("9") == expected
+
+
+def listed(code: str, folder: Path) -> str:
+    """What this code prints where listings are reversed."""
+    path = {"PYTHONPATH": os.pathsep.join([str(LISTINGS), str(folder / "mine")]), LOG: str(folder / "log")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=os.environ | path, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_listings_come_in_the_reverse_order_and_are_told(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sitecustomize.py").write_text("print('mine')")
+    for name in ("a", "b", "c"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    code = """if True:
+        import os, glob, pathlib, shutil
+        with os.scandir("data") as entries: print([e.name for e in entries])
+        print(os.listdir("data"), [n for _, names, _ in os.walk("data") for n in names],
+              [p.name for p in pathlib.Path("data").iterdir()], [os.path.basename(n) for n in glob.glob("data/*")])
+        shutil.copytree("data", "copy"); shutil.rmtree("copy"); os.listdir(os.open("data", os.O_RDONLY)); os.listdir()
+        os.listdir(os.path.dirname(os.__file__))
+    """
+    mine, first, others = listed(code, tmp_path).splitlines()
+    straight = [entry.name for entry in os.scandir(tmp_path / "data")]
+    assert (mine, first) == ("mine", str(straight[::-1]))  # the user's own is loaded, too
+    assert others == " ".join([first] * 4)
+    log = (tmp_path / "log").read_text().splitlines()
+    assert f"{tmp_path.resolve() / 'data'}/" in log and len(log) == len({*log})
+    assert not [line for line in log if line.startswith(os.path.realpath(sys.base_prefix))]
+
+
+def test_fewer_cores_for_what_is_started_only() -> None:
+    before = os.sched_getaffinity(0)
+    with on_cores(1):
+        code = "import os; print(len(os.sched_getaffinity(0)))"
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"1\n"
+    assert os.sched_getaffinity(0) == before
+
+
+def test_what_ignores_a_signal_is_killed_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("repro.ask.trials.GRACE", 0.2)
+    code = "trap '' TERM; sleep 60 & echo $! > child; echo; wait; sleep 60"
+    with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        end(process, signal.SIGTERM)
+    assert process.returncode == -signal.SIGKILL
+    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    while state.exists() and state.read_text().split()[2] not in "ZX":  # it ends within the test's time, or never
+        time.sleep(0.01)
+
+
+def test_what_went_into_a_session_of_its_own_is_ended_too(tmp_path: Path) -> None:
+    code = "setsid sh -c 'echo $$ > child; sleep 60' & while ! test -s child; do sleep 0.01; done; echo; wait"
+    with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        end(process, signal.SIGKILL)
+    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    while state.exists() and state.read_text().split()[2] not in "ZX":
+        time.sleep(0.01)
+
+
+def test_outputs_of_the_runs_own_folder_have_its_name_in_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "runs [1]"  # brackets are no pattern here
+    (own / "deep").mkdir(parents=True)
+    (own / "deep" / "m").write_text("1")
+    (tmp_path / "n").write_text("2")
+    monkeypatch.chdir(tmp_path)
+    assert [*outputs.matched(["{run}", "{run}/deep/*", "n"], own)] == ["n", "{run}/deep/m"]
+
+
+def test_a_file_that_was_written_again_counts_as_written(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("1")
+    before = outputs.folder(tmp_path)
+    beside = tmp_path / "new"
+    beside.write_text("1")
+    os.utime(beside, ns=(1, 1))
+    beside.replace(tmp_path / "a")
+    assert outputs.written(before, outputs.folder(tmp_path)) == {str(tmp_path / "a")}

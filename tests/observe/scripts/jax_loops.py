@@ -1,0 +1,105 @@
+"""Trains a small network with JAX in each way that is named, in one process, and prints hashes of the last weights."""
+
+import sys
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import optax
+from hashes import tell
+from jax import numpy as jnp
+
+COUNT = 6
+DATA = np.random.RandomState(0).randn(COUNT, 8, 4).astype("float32")
+
+
+def weights(tree: object) -> dict[str, np.ndarray]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+
+
+def plain(scenario: str) -> None:
+    """`eager`, `jit` with donated buffers, or `scan`."""
+    params = {scenario: {"kernel": jnp.full((4, 3), 0.1), "bias": jnp.zeros(3)}}  # names tell optimizers apart
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-2))
+
+    def loss(params: dict, x: jax.Array) -> jax.Array:
+        layer = params[scenario]
+        return jnp.square(jnp.tanh(x @ layer["kernel"] + layer["bias"]) - 1).mean()
+
+    def step(params: dict, state: optax.OptState, x: jax.Array) -> tuple:
+        updates, state = optimizer.update(jax.grad(loss)(params, x), state, params)
+        return optax.apply_updates(params, updates), state
+
+    carry = params, optimizer.init(params)
+    if scenario == "scan":
+        all_steps = jax.jit(
+            lambda carry: jax.lax.scan(lambda c, x: (step(*c, x), None), carry, DATA)[0], donate_argnums=0
+        )
+        carry = all_steps(carry)
+    else:
+        one = jax.jit(step, donate_argnums=(0, 1)) if scenario == "jit" else step
+        for x in DATA:
+            carry = one(*carry, x)
+    tell(scenario, COUNT, weights(carry[0]))
+
+
+def linen(scenario: str) -> None:
+    """Flax' TrainState."""
+    from flax import linen
+    from flax.training.train_state import TrainState
+
+    model = linen.Dense(2)
+    params = model.init(jax.random.key(0), DATA[0])["params"]
+    state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.sgd(0.1, momentum=0.9))
+
+    @jax.jit
+    def step(state: TrainState, x: jax.Array) -> TrainState:
+        gradients = jax.grad(lambda params: jnp.square(state.apply_fn({"params": params}, x)).mean())(state.params)
+        return state.apply_gradients(grads=gradients)
+
+    for x in DATA:
+        state = step(state, x)
+    tell(scenario, COUNT, weights(state.params))
+
+
+def nnx(scenario: str) -> None:
+    from flax import nnx
+
+    model = nnx.Linear(4, 5, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
+
+    @nnx.jit
+    def step(model: nnx.Linear, optimizer: nnx.Optimizer, x: jax.Array) -> None:
+        optimizer.update(model, nnx.grad(lambda model: jnp.square(model(x)).mean())(model))
+
+    for x in DATA:
+        step(model, optimizer, x)
+    tell(scenario, COUNT, {"kernel": np.asarray(model.kernel[...]), "bias": np.asarray(model.bias[...])})
+
+
+def equinox(scenario: str) -> None:
+    import equinox
+
+    model = equinox.nn.MLP(4, 1, 6, 1, key=jax.random.key(0))
+    optimizer = optax.adam(1e-2)
+    state = optimizer.init(equinox.filter(model, equinox.is_array))
+
+    @equinox.filter_jit(donate="all")
+    def step(model: equinox.Module, state: optax.OptState, x: jax.Array) -> tuple:
+        gradients = equinox.filter_grad(lambda model: jnp.square(jax.vmap(model)(x)).mean())(model)
+        updates, state = optimizer.update(gradients, state, model)
+        return equinox.apply_updates(model, updates), state
+
+    for x in DATA:
+        model, state = step(model, state, x)
+    tell(scenario, COUNT, weights(equinox.filter(model, equinox.is_array)))
+
+
+SCENARIOS: dict[str, Callable[[str], None]] = {
+    "eager": plain, "jit": plain, "scan": plain, "linen": linen, "nnx": nnx, "equinox": equinox,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    for scenario in sys.argv[1:]:
+        SCENARIOS[scenario](scenario)

@@ -1,0 +1,75 @@
+"""Trains a small network with Keras in each way that is named, in one process; prints hashes of the last weights."""
+
+import sys
+from collections.abc import Callable
+
+import keras
+import numpy as np
+from hashes import tell
+
+COUNT = 10
+X = np.random.RandomState(0).randn(16 * COUNT, 4).astype("float32")
+Y = X.sum(1, keepdims=True)
+
+
+def network() -> keras.Model:
+    keras.utils.set_random_seed(0)
+    layers = [
+        keras.layers.Dense(8),
+        keras.layers.BatchNormalization(),
+        keras.layers.Dropout(0.3),
+        keras.layers.Dense(1),
+    ]
+    return keras.Sequential([keras.Input((4,)), *layers])
+
+
+def told(scenario: str, model: keras.Model, buffers: bool = True) -> None:
+    variables = model.weights if buffers else model.trainable_variables
+    tell(scenario, COUNT, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
+
+
+def fit(scenario: str, buffers: bool = True, **options: object) -> None:
+    model = network()
+    model.compile(keras.optimizers.Adam(), "mse", **options)
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
+    told(scenario, model, buffers)
+
+
+def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
+    """A loop of one's own, in TensorFlow."""
+    import tensorflow
+
+    model, optimizer = network(), keras.optimizers.SGD(0.1, momentum=0.9)
+
+    @around
+    def step(x: tensorflow.Tensor, y: tensorflow.Tensor) -> None:
+        with tensorflow.GradientTape() as tape:
+            loss = tensorflow.reduce_mean(tensorflow.square(model(x, training=True) - y))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+
+    for at in range(0, 16 * COUNT, 16):
+        step(X[at : at + 16], Y[at : at + 16])
+    told(scenario, model, buffers=False)
+
+
+def compiled(jit: bool) -> Callable[[Callable], Callable]:
+    import tensorflow
+
+    return lambda step: tensorflow.function(step, jit_compile=jit)
+
+
+SCENARIOS: dict[str, Callable[[str], None]] = {
+    "fit": lambda name: fit(name, jit_compile=False),
+    "fit, 5 at a time": lambda name: fit(name, jit_compile=False, steps_per_execution=5),
+    "fit, eager": lambda name: fit(name, run_eagerly=True),
+    "fit, XLA": lambda name: fit(name, jit_compile=True),
+    "own, eager": lambda name: own(name, lambda step: step),
+    "own, graph": lambda name: own(name, compiled(False)),
+    "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
+    "own, XLA": lambda name: own(name, compiled(True)),
+    "fit, as it comes": lambda name: fit(name, buffers=keras.backend.backend() != "jax"),
+}
+
+if __name__ == "__main__":
+    for scenario in sys.argv[1:]:
+        SCENARIOS[scenario](scenario)

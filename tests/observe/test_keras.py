@@ -1,0 +1,91 @@
+"""What is seen of training in Keras 3, on each of its backends, and that seeing it changes nothing."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from observed import SCRIPTS, interpreter, notes, observed, steps
+
+LOOPS = str(SCRIPTS / "keras_loops.py")
+COUNT = 10
+EACH = ["fit", "fit, 5 at a time", "fit, eager", "fit, XLA", "own, eager", "own, graph"]
+SOME = "fit, XLA, 5 at a time"
+BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Any], list[dict[str, str]], list[Any]]:
+    """The steps, the last weights of each scenario, and all lines, on TensorFlow."""
+    printed, written = observed(interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME)
+    return steps(written), [json.loads(line)[2] for line in printed.splitlines()], written
+
+
+def check(place: int, seen: list[Any], weights: dict[str, str]) -> None:
+    """The last line holds the last weights, and each step moved them."""
+    last = seen[-1]
+    everything = last["weights"] | last.get("buffers", {}) | last.get("generator", {})
+    assert {f"{place}.{name}": code for name, code in weights.items()}.items() <= everything.items()
+    moved = [line["weights"] for line in seen]
+    assert all(a != b for a, b in pairwise(moved))
+    assert ("initial weights" in seen[0]) == (place > 0)  # the first one's are in line 0
+
+
+@pytest.mark.parametrize("scenario", EACH)
+def test_each_step_is_seen_once(found: Any, scenario: str) -> None:
+    place = EACH.index(scenario)
+    seen = [found[0][place * COUNT + step] for step in range(1, COUNT + 1)]
+    check(place, seen, found[1][place])
+    assert all(("gradients" in line) == (scenario != "fit, XLA") for line in seen)
+    assert all(("batch" in line) == (scenario.startswith("fit") and scenario != "fit, XLA") for line in seen)
+    assert {"iteration", "learning_rate"} <= {name.split("/")[-1] for name in seen[0]["optimizer"]}
+
+
+def test_batches_and_initial_weights(found: Any) -> None:
+    fit, five = ([found[0][place * COUNT + step] for step in range(1, COUNT + 1)] for place in (0, 1))
+    assert [line["batch"] for line in fit] == [line["batch"] for line in five]
+    assert len({json.dumps(line["batch"]) for line in fit}) == COUNT
+    first = found[0][0]["initial weights"]
+    assert list(first.values()) == list(five[0]["initial weights"].values())  # of one seed
+    assert set(first.values()) - set(fit[0]["weights"].values())
+
+
+def test_xla_with_several_steps_per_execution(found: Any) -> None:
+    """Only the end of each execution is seen, under the number of its last step."""
+    before = len(EACH) * COUNT
+    assert [step for step in found[0] if step > before] == [before + 5, before + 10]
+    check(len(EACH), [found[0][before + 5], found[0][before + 10]], found[1][-1])
+    assert any("only the last step of each execution" in note for note in notes(found[2]))
+    assert any("that XLA compiles" in note for note in notes(found[2]))
+
+
+def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:
+    _, written = observed(interpreter("tensorflow"), tmp_path, LOOPS, "own, XLA")
+    assert not steps(written)
+    said = notes(written)
+    assert any("that XLA compiles" in note for note in said)
+    assert any("no step of an optimizer was seen" in note for note in said)
+
+
+@pytest.mark.parametrize(("framework", "backend"), [("jax", "jax"), ("pytorch", "torch")])
+def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
+    """Keras and what it needs, from TensorFlow's environment, beside that of another framework."""
+    python = interpreter(framework)
+    interpreter("tensorflow")
+    (packages,) = (ROOT / ".venv" / "tensorflow" / "lib").glob("python*/site-packages")
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for name in BESIDE:
+        if (packages / name).exists():
+            (beside / name).symlink_to(packages / name)
+    for path in packages.glob("*.libs"):  # of wheels with libraries of their own
+        (beside / path.name).symlink_to(path)
+    env = {"KERAS_BACKEND": backend, "PYTHONPATH": str(beside), "KERAS_HOME": str(tmp_path)}
+    printed, written = observed(python, tmp_path, LOOPS, "fit, as it comes", **env)
+    seen = steps(written)
+    assert list(seen) == list(range(COUNT + 1))
+    check(0, [seen[step] for step in range(1, COUNT + 1)], json.loads(printed)[2])
+    assert all("gradients" in line and ("batch" in line) == (backend == "jax") for step, line in seen.items() if step)
+    assert any("batches are observed only where" in note for note in notes(written)) == (backend == "torch")

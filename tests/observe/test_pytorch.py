@@ -1,0 +1,161 @@
+"""What is seen of training in PyTorch, and that seeing it changes nothing."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
+
+LOOPS = str(SCRIPTS / "pytorch_loops.py")
+EAGER = ["adamw", "workers", "nested", "fused", "by lists", "backward", "scaled", "scaled, fused", "closure"]
+
+
+def loops(folder: Path, *scenarios: str) -> tuple[dict[str, tuple[dict[int, Any], dict[str, str]]], list[Any]]:
+    """For each scenario its steps and the hashes of its last weights; and all lines."""
+    printed, written = observed(interpreter("pytorch"), folder, LOOPS, *scenarios)
+    all_steps = steps(written)
+    found, before = {}, 0
+    for line in printed.splitlines():
+        scenario, count, weights = json.loads(line)
+        found[scenario] = {step: all_steps[step] for step in range(before + 1, before + count + 1)}, weights
+        before += count
+    assert max(all_steps) == before  # nothing was counted twice, and nothing more than there was
+    return found, written
+
+
+def named(hashes: dict[str, str]) -> dict[str, str]:
+    """Of the newest optimizer, whose place is left out."""
+    newest = max(int(name.split(".")[0]) for name in hashes)
+    return {name.split(".", 1)[1]: code for name, code in hashes.items() if name.startswith(f"{newest}.")}
+
+
+@pytest.fixture(scope="module")
+def eager(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Any]]:
+    return loops(tmp_path_factory.mktemp("eager"), *EAGER)
+
+
+def check(seen: dict[int, Any], weights: dict[str, str]) -> None:
+    """The last line holds the last weights and buffers, and each step moved the weights."""
+    last = seen[max(seen)]
+    assert named(last["weights"] | last.get("buffers", {})) == weights
+    moved = [line["weights"] for line in seen.values()]
+    assert all(a != b for a, b in pairwise(moved))
+
+
+@pytest.mark.parametrize("scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "closure"])
+def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
+    check(*eager[0][scenario])
+
+
+def test_the_channels_of_a_step(eager: Any) -> None:
+    seen, weights = eager[0]["adamw"]
+    assert {channel for line in seen.values() for channel in line} == {
+        "batch", "generator", "gradients", "optimizer", "weights", "buffers",
+    }  # fmt: skip
+    assert all(set(line["batch"]) == {"0.0", "0.1"} for line in seen.values())
+    assert len({json.dumps(line["batch"]) for line in seen.values()}) == len(seen)
+    assert len({line["generator"]["torch"] for line in seen.values()}) == len(seen)  # dropout draws
+    assert "python" not in seen[1]["generator"]  # nobody seeded it, or drew
+    assert {"0.0.weight.exp_avg", "0.0.weight.step", "0.group 0.lr"} <= set(seen[1]["optimizer"])
+    trained = {f"0.{name}" for name in weights if "running" not in name and "num_batches" not in name}
+    assert set(seen[1]["gradients"]) == set(seen[1]["weights"]) == trained
+    (initial,) = [line["hashes"] for line in eager[1] if line.get("step") == 0]
+    assert set(initial["initial weights"]) == trained
+    assert initial["initial weights"] != seen[1]["weights"]
+
+
+def test_a_later_optimizer_has_its_own_initial_weights_and_names(eager: Any) -> None:
+    seen, _ = eager[0]["nested"]
+    first, *others = seen.values()
+    assert set(first["initial weights"]) == set(first["weights"]) == {f"2.{name}" for name in NAMES}
+    assert not any("initial weights" in line for line in others)
+
+
+NAMES = ("0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias")
+
+
+def test_parameters_of_several_modules(eager: Any) -> None:
+    """Two layers' parameters in one list; the network of which they are part was never asked for its own."""
+    seen, _ = eager[0]["by lists"]
+    assert len(seen[max(seen)]["weights"]) == 4
+    assert any("are called by their group and place" in note for note in notes(eager[1]))
+
+
+def test_optimizers_within_the_backward_pass(eager: Any) -> None:
+    seen, weights = eager[0]["backward"]
+    places = range(EAGER.index("backward"), EAGER.index("backward") + len(NAMES))
+    own = [(name.split(".", 1), code) for line in seen.values() for name, code in line["weights"].items()]
+    last = {name: code for (place, name), code in own if int(place) in places}
+    assert last == {name: weights[name] for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "scenarios",
+    [
+        ("compiled", "compiled optimizer"),
+        pytest.param(("inductor", "inductor, optimizer"), marks=pytest.mark.slow),
+    ],
+)
+def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
+    found, _ = loops(tmp_path, *scenarios)
+    for scenario in scenarios:
+        check(*found[scenario])
+
+
+RANKS = """
+import os, sys, torch
+from torch.nn.parallel import DistributedDataParallel
+torch.distributed.init_process_group("gloo")
+rank = torch.distributed.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(rank)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+torch.distributed.barrier()
+os._exit(0)  # PyTorch 2.15 itself aborts now and then, observed or not, where the group ends
+"""
+
+
+@pytest.mark.xdist_group("ports")
+def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(RANKS)
+    module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    ended(start([interpreter("pytorch"), *module], tmp_path))
+    found = {name.split(".")[0]: written for name, written in lines(tmp_path).items()}
+    first, second = steps(found["rank-0"]), steps(found["rank-1"])
+    assert list(first) == list(second) == [0, 1, 2, 3]
+    assert first[3]["weights"] == second[3]["weights"]
+    assert set(first[3]["weights"]) == {"0.weight", "0.bias"}  # as without ranks
+    assert first[1]["generator"] != second[1]["generator"]
+    assert found["rank-1"][0]["rank"] == 1
+    launcher = [written for name, written in found.items() if not name.startswith("rank")]
+    assert all(not steps(written) for written in launcher)
+
+
+FORKS = """
+import os, torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+step(), step()
+if os.fork():
+    step(), os.wait()
+else:
+    step()
+    os._exit(0)
+"""
+
+
+def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
+    ended(start([interpreter("pytorch"), "-c", FORKS], tmp_path))
+    found = [steps(written) for written in lines(tmp_path).values()]
+    assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]

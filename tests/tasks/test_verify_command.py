@@ -1,0 +1,222 @@
+"""`repro verify` of a command: each planted fault is named, and a sound training is called the same."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import REPRO, environment, script
+
+from repro import __main__
+from repro.ask import changes
+
+SMALL = ("--out={run}", "--pause=0.004")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to start commands in, with the data of the script that lists them."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "data").mkdir()
+    for number in range(64):
+        (tmp_path / "data" / str(number)).touch()
+    return tmp_path
+
+
+def verify(*words: str) -> tuple[int, dict[str, Any]]:
+    """`repro verify WORDS` in this process: the exit code, and the answers by question."""
+    code = __main__.main(["verify", "--json", "answers.json", *words], __main__.COMMANDS)
+    content = json.loads(Path("answers.json").read_text()) if Path("answers.json").exists() else {"answers": []}
+    return code, content | {"answers": {answer["question"]: answer for answer in content["answers"]}}
+
+
+def resumable(name: str) -> list[str]:
+    command = script(name, *SMALL)
+    return ["--resume", shlex.join([*command, "--resume"]), "--", *command]
+
+
+def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
+    found = {name: answer["answer"] for name, answer in content["answers"].items()}
+    assert [*found] == [*changes.NAMES]
+    alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
+    assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
+    assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
+    assert content["answers"]["seed"]["first"] == {"step": 0, "channel": "generator", "name": "python"}
+    assert content["steps"] == 12 and content["fingerprint"].startswith("sha256:")
+    assert content.keys() == {"steps", "fingerprint", "answers"}
+    assert all(a.keys() == {"question", "answer", "promised", "first", "why"} for a in content["answers"].values())
+    assert code == 0
+    told = capfd.readouterr()
+    assert "as they should be" in told.out and "about" in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "channel", "said"),
+    [
+        ("generator_not_restored", "batch", "the random generator was not restored, so old batches come again"),
+        ("momentum_forgotten", "optimizer", "another state of the optimizer (`w.momentum`): it was not restored"),
+        ("schedule_forgotten", "weights", "the learning rate, or its schedule, was not restored (a guess)"),
+        ("weights_changed", "initial weights", "those of no step of the whole run"),
+    ],
+)
+def test_a_fault_that_shows_on_resuming(name: str, channel: str, said: str, here: Path) -> None:
+    code, content = verify("--ask", "restart,kill", *resumable(name))
+    answer = content["answers"]["kill"]
+    assert (code, content["answers"]["restart"]["answer"], answer["answer"]) == (3, "same", "differs")
+    assert answer["first"]["channel"] == channel and said in answer["why"]
+
+
+def test_stopped_by_sigterm(here: Path) -> None:
+    code, content = verify("--ask", "resume", *resumable("momentum_forgotten"))
+    assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
+
+
+def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> None:
+    code, content = verify("--every", "5", "--ask", "kill", *resumable("momentum_forgotten"))
+    assert code == 3 and content["answers"]["kill"]["first"]["channel"] == "optimizer"
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "channel", "said"),
+    [
+        ("set_order", "restart", "batch", "with PYTHONHASHSEED=0 two runs are the same, so the order of a set"),
+        ("time_as_seed", "restart", "generator", "no seed is set, or one that changes from run to run, as the time"),
+        ("listing_order", "file_order", "batch", "sort what os.listdir or glob gives"),
+    ],
+)
+def test_a_fault_that_shows_without_resuming(name: str, question: str, channel: str, said: str, here: Path) -> None:
+    code, content = verify("--ask", f"{question},environment", "--", *script(name, *SMALL))
+    answer = content["answers"][question]
+    assert (code, answer["answer"], answer["first"]["channel"]) == (3, "differs", channel)
+    assert said in answer["why"]
+    other = content["answers"]["environment"]["answer"]
+    assert other == ("cannot tell" if question == "restart" else "same")
+
+
+def test_a_set_under_a_fixed_hash_seed_shows_by_another_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "3")
+    code, content = verify("--ask", "restart,hash_seed", "--", *script("set_order", *SMALL))
+    assert code == 3 and content["answers"]["restart"]["answer"] == "same"
+    assert "the order of a set" in content["answers"]["hash_seed"]["why"]
+
+
+def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, _ = verify("--ask", "restart", "--", *script("trainer", "--pause=0"))
+    told = " ".join(capfd.readouterr().out.split())
+    assert code == 0 and "both runs wrote to one place: out/checkpoint.json, out/model.json" in told
+    assert "Put {run} into the command" in told
+
+
+def test_a_run_that_finds_the_end_of_the_one_before(here: Path) -> None:
+    code, content = verify("--ask", "restart", "--", *script("trainer", "--pause=0", "--steps=11", "--resume"))
+    assert code == 3
+    why = content["answers"]["restart"]["why"]
+    assert "B starts from the weights of step 10 of A: it went on from what an earlier run had left; both runs" in why
+
+
+def test_a_command_that_did_not_go_on_is_not_called_resumed(here: Path) -> None:
+    command = script("trainer", *SMALL)
+    code, content = verify("--ask", "kill", "--resume", shlex.join(command), "--", *command)
+    assert content["answers"]["kill"]["answer"] == "cannot tell"
+    assert "took all 12 steps from the beginning" in content["answers"]["kill"]["why"] and code == 0
+
+
+def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
+    said = 'import sys; open(sys.argv[1], "w").write("1")'
+    options = ("--ask", "restart,observed,kill", "--output", "{run}/m", "--resume", "true")
+    code, content = verify(*options, "--", sys.executable, "-c", said, "{run}/m")
+    answers = {name: answer["answer"] for name, answer in content["answers"].items()}
+    assert (code, answers) == (0, {"restart": "same", "observed": "same", "kill": "cannot tell"})
+    code, content = verify("--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", "echo $$ > {run}/m")
+    assert code == 3
+    assert content["answers"]["restart"]["first"] == {"step": None, "channel": "outputs", "name": "{run}/m"}
+
+
+def test_an_observer_that_changes_bits_is_found(here: Path) -> None:
+    code, content = verify(
+        "--ask", "observed", "--output", "{run}/m", "--", "sh", "-c", "echo $REPRO_OBSERVE_EVERY > {run}/m"
+    )
+    assert code == 3 and content["answers"]["observed"]["first"]["name"] == "{run}/m"
+
+
+def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
+    code, content = verify("--ask", "seed", "--seed-option", "--steps=12", "--", *script("trainer", *SMALL))
+    assert code == 2  # no {}, where the seed goes
+    code, content = verify("--ask", "seed", "--seed-option", "--x={}", "--output", "{run}/m", "--",
+                           "sh", "-c", "echo 1 > {run}/m")  # fmt: skip
+    assert code == 3 and content["answers"]["seed"]["answer"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of restart,observed"),
+        (("--resume", "'", "--", "true"), 2, "--resume \"'\": No closing quotation"),
+        (("--resume", "", "--", "true"), 2, "is empty"),
+        (("--", "/no/such"), 2, "'/no/such' cannot be started"),
+        (("--", "true"), 1, "nothing of the command was observed: no step of an optimizer, and no output; name"),
+        (("--output", "x*", "--", "true"), 1, "--output x* names no file that it wrote"),
+        (("--", "sh", "-c", "echo first; echo why >&2; exit 4"), 1, "fails as it stands: it ended with code 4: why"),
+        (("--", "sh", "-c", "printf '\\033[2J' >&2; exit 4"), 1, "fails as it stands: it ended with code 4"),
+        (("--", "sh", "-c", "kill -KILL $$"), 1, "fails as it stands: it was killed by SIGKILL"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(
+    words: tuple[str, ...], code: int, said: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "answers.json").write_text('{"answers": []}')
+    assert verify(*words)[0] == code
+    (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert said in error and error.isprintable()
+    assert (here / "answers.json").read_text() == '{"answers": []}'  # what was there is untouched
+
+
+def test_a_place_for_the_answers_that_cannot_be_written(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["verify", "--json", "no/such.json", "--", "true"], __main__.COMMANDS) == 2
+    assert "--json no/such.json: cannot be written" in capfd.readouterr().err
+    assert not (here / "repro-records").exists()
+
+
+def test_a_run_that_fails_under_a_change_cannot_be_told(here: Path) -> None:
+    code, content = verify("--ask", "environment,hash_seed", "--output", "{run}/m", "--",
+                           "sh", "-c", 'echo 1 > {run}/m; test "$TZ" != Asia/Tokyo')  # fmt: skip
+    answers = content["answers"]
+    assert (code, answers["environment"]["answer"], answers["hash_seed"]["answer"]) == (1, "cannot tell", "same")
+    assert answers["environment"]["why"] == "elsewhere: it ended with code 1"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
+    hang = f'echo 1 > {{run}}/m; test -z "$PYTHONHASHSEED" || {{ echo $$ > {here}/pid; sleep 60; }}'
+    command = ["verify", "--ask", "restart,hash_seed,threads", "--output", "{run}/m", "--json", "answers.json"]
+    with subprocess.Popen([*REPRO, *command, "--", "sh", "-c", hang], cwd=here, env=environment()) as process:
+        while not (here / "pid").exists() or not (here / "pid").read_text().strip():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 1
+    answers = {one["question"]: one for one in json.loads((here / "answers.json").read_text())["answers"]}
+    assert answers["restart"]["answer"] == "same"
+    assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((here / "pid").read_text()), 0)
+
+
+def test_a_full_disk_is_one_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("repro.files.os.fsync", full)
+    assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)], __main__.COMMANDS) == 1
+    (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert "No space left on device; make it writable, or free space" in error
