@@ -1,0 +1,211 @@
+"""Asks container engines what a command would get from them, and ends the containers that we started, and no others."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from repro.ask.containers import APPTAINER, LABEL, Container, mounts, outside
+from repro.errors import UsageError
+
+AS_ROOT = ("sudo", "doas", "env")  # what an engine has to be asked by, too
+PATIENCE = 120.0  # seconds for an engine to answer
+SIF = (32, b"SIF_MAGIC\0", 48)  # of Apptainer's files: where this is, and where the image's own number of 16 bytes
+OPEN, ENTERED_BY_US = 0o777, 0o700
+
+
+@dataclass
+class Engine:
+    """What is known of the container that a command starts, and how to end it."""
+
+    container: Container
+    environment: Mapping[str, str]
+    """What the command is started with."""
+    label: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Of the containers that are started by us."""
+    _image: dict[str, Any] | None = None
+
+    @property
+    def _program(self) -> list[str]:
+        """The engine as the command calls it, with its general options."""
+        words, place = self.container.words, self.container.program
+        before = words[:place] if Path(words[0]).name in AS_ROOT else ()
+        general = words[place : self.container.action]
+        return [*before, *(general[:-1] if general[-1] == "container" else general)]
+
+    def ask(self, *words: str) -> str | None:
+        """What the engine prints; None where it fails."""
+        try:
+            done = subprocess.run(
+                [*self._program, *words], env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, errors="replace", timeout=PATIENCE, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def image(self) -> dict[str, Any]:
+        """What Docker knows of the image, which it fetches where it has to, as `run` would; empty if unknown."""
+        if self._image is None and self.container.kind != APPTAINER:
+            found = self._inspected()
+            if found is None and self.container.values("pull")[-1:] != ["never"]:
+                self.ask("pull", self.container.image)
+                found = self._inspected()
+            self._image = found
+        return self._image or {}
+
+    def _inspected(self) -> dict[str, Any] | None:
+        said = self.ask("image", "inspect", self.container.image)
+        try:
+            (found,) = json.loads(said or "")
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment inside, without what we add, as far as it can be known."""
+        container = self.container
+        if container.kind == APPTAINER:
+            words = [*container.words[container.action + 1 : container.place], container.image]
+            said = self.ask("exec", *words, "cat", "/proc/self/environ")
+            return _pairs((said or "").split("\0"), {})
+        found = _pairs((self.image.get("Config") or {}).get("Env") or [], {})
+        for path in container.values("env-file"):
+            try:
+                lines = Path(path).read_text(errors="replace").splitlines()
+            except OSError:
+                continue  # the engine will say so
+            found |= _pairs([line.lstrip() for line in lines if not line.lstrip().startswith("#")], self.environment)
+        return found | _pairs(container.values("env"), self.environment)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Which container it is: the engine, the image as the command calls it, and the number of its content."""
+        name, image = Path(self.container.words[self.container.program]).name, self.container.image
+        if self.container.kind == APPTAINER:
+            return {"engine": "apptainer", "name": image, "image": sif_number(Path(image))}
+        digests = self.image.get("RepoDigests") or [None]
+        return {"engine": name, "name": image, "image": self.image.get("Id"), "digest": digests[0]}
+
+    def scripts(self) -> list[str]:
+        """The words of the command inside, paths as the host knows them."""
+        return [outside(self.container, word) for word in self.container.inner]
+
+    # --- how it ends ------------------------------------------------------------------------------------------------
+
+    def _ours(self, *options: str) -> list[str]:
+        return (self.ask("ps", "--quiet", "--no-trunc", f"--filter=label={LABEL}={self.label}", *options) or "").split()
+
+    def end(self, number: signal.Signals, seconds: float) -> None:
+        """Sends a signal to the first process of each container that we started, and sees to it that they end.
+
+        It is not sent to the engine's client alone, whose end would not be theirs. A first process that has no handler
+        for SIGTERM never gets it, as the kernel has it, so that waiting would be in vain.
+        """
+        if self.container.kind == APPTAINER:
+            return  # its processes are ours
+        ours = self._ours()
+        if number != signal.SIGKILL:
+            heeding = [one for one in ours if self._heeds(one, number)]
+            if heeding:
+                self.ask("kill", f"--signal={number.name}", *heeding)
+            end = time.monotonic() + seconds
+            while heeding and time.monotonic() < end and set(heeding) & set(self._ours()):
+                time.sleep(0.1)
+            ours = self._ours()
+        if ours:
+            self.ask("kill", *ours)
+
+    def _heeds(self, one: str, number: signal.Signals) -> bool:
+        """Whether the first process of a container does anything on a signal; yes where that cannot be seen."""
+        try:
+            process = int((self.ask("inspect", "--format={{.State.Pid}}", one) or "").strip())
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+            masks = int(status["SigCgt"], 16) | int(status["SigBlk"], 16)  # an init waits for those that it blocks
+        except (OSError, ValueError, KeyError):
+            return True
+        return bool(masks >> (number - 1) & 1)
+
+    def remove(self) -> None:
+        """Removes what our containers leave behind, so that the next one of the same name can be started."""
+        left = self._ours("--all") if self.container.kind != APPTAINER else []
+        if left:
+            self.ask("rm", "--force", "--volumes", *left)
+
+
+def _pairs(texts: Iterable[str], host: Mapping[str, str]) -> dict[str, str]:
+    """NAME=VALUE, and NAME alone for the host's value."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name and (equals or name in host):
+            found[name] = value if equals else host[name]
+    return found
+
+
+def sif_number(path: Path) -> str | None:
+    """The number that an image of Apptainer's was given when it was built; None if it is no such file."""
+    place, magic, number = SIF
+    try:
+        with open(path, "rb") as file:
+            head = file.read(number + 16)
+    except OSError:
+        return None
+    return f"sif:{uuid.UUID(bytes=head[number:])}" if head[place:].startswith(magic) and len(head) == 64 else None
+
+
+def check(container: Container) -> None:
+    """UsageError for what cannot be recorded."""
+    if container.has("detach"):
+        raise UsageError(
+            "the container goes on in the background when the command has ended, which is too early to look at it; "
+            "leave --detach out"
+        )
+
+
+# --- folders that a user inside can write into ----------------------------------------------------------------------
+
+
+def share(container: Container, *folders: Path) -> None:
+    """Lets any user inside write into these folders, and nobody on the host reach them but us.
+
+    Who runs inside may be of any number: the image's own, or one that the engine maps. It gets the folder by its mount,
+    not by its path, so that what is above need not be open.
+    """
+    if container.kind == APPTAINER:
+        return  # the user inside is the one outside
+    for folder in folders:
+        folder.parent.chmod(ENTERED_BY_US)
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+        folder.chmod(OPEN)
+
+
+def unshare(container: Container, *folders: Path) -> None:
+    """Gives folders, and those that they are in, the rights that a new one gets here."""
+    if container.kind == APPTAINER:
+        return
+    mask = os.umask(0o022)
+    os.umask(mask)
+    for folder in folders:
+        folder.chmod(0o777 & ~mask)
+        folder.parent.chmod(0o777 & ~mask)
+
+
+def make_sources(container: Container, run: Path) -> None:
+    """Makes folders of the run's own that are to be mounted. Docker would make them as root, and Apptainer fail."""
+    for source in {Path(mount.source) for mount in mounts(container)}:
+        if source.is_relative_to(run) and not source.exists():
+            source.mkdir(parents=True)
+            if container.kind != APPTAINER:
+                source.chmod(OPEN)
