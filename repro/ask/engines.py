@@ -1,23 +1,24 @@
 """Asks container engines what a command would get from them, and ends the containers that we started, and no others."""
 
+import functools
 import json
 import os
 import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from repro.ask.containers import APPTAINER, LABEL, Container, mounts, outside
+from repro.ask.containers import APPTAINER, LABEL, Addition, Container, mounts, outside, with_added
 from repro.errors import UsageError
 
 AS_ROOT = ("sudo", "doas", "env")  # what an engine has to be asked by, too
 PATIENCE = 120.0  # seconds for an engine to answer
 SIF = (32, b"SIF_MAGIC\0", 48)  # of Apptainer's files: where this is, and where the image's own number of 16 bytes
-OPEN, ENTERED_BY_US = 0o777, 0o700
+OPEN, OURS = 0o777, 0o700
 
 
 @dataclass
@@ -29,7 +30,17 @@ class Engine:
     """What the command is started with."""
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Of the containers that are started by us."""
-    _image: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.container.has("detach"):
+            raise UsageError(
+                "the container would go on in the background when the command has ended, too early to look at what it "
+                "did; leave --detach out"
+            )
+
+    def words(self, additions: Sequence[Addition]) -> list[str]:
+        """The command's words, with what a run gets beside."""
+        return with_added(self.container, [*additions, Addition(label=self.label)], self.variables)
 
     @property
     def _program(self) -> list[str]:
@@ -52,16 +63,14 @@ class Engine:
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def image(self) -> dict[str, Any]:
         """What Docker knows of the image, which it fetches where it has to, as `run` would; empty if unknown."""
-        if self._image is None and self.container.kind != APPTAINER:
+        found = self._inspected()
+        if found is None and self.container.values("pull")[-1:] != ["never"]:
+            self.ask("pull", self.container.image)
             found = self._inspected()
-            if found is None and self.container.values("pull")[-1:] != ["never"]:
-                self.ask("pull", self.container.image)
-                found = self._inspected()
-            self._image = found
-        return self._image or {}
+        return found or {}
 
     def _inspected(self) -> dict[str, Any] | None:
         said = self.ask("image", "inspect", self.container.image)
@@ -71,7 +80,7 @@ class Engine:
             return None
         return found if isinstance(found, dict) else None
 
-    @property
+    @functools.cached_property
     def variables(self) -> dict[str, str]:
         """The environment inside, without what we add, as far as it can be known."""
         container = self.container
@@ -98,8 +107,9 @@ class Engine:
         return {"engine": name, "name": image, "image": self.image.get("Id"), "digest": digests[0]}
 
     def scripts(self) -> list[str]:
-        """The words of the command inside, paths as the host knows them."""
-        return [outside(self.container, word) for word in self.container.inner]
+        """The paths of the host that words of the command inside name, where these name another one."""
+        paths = {word: outside(self.container, word) for word in self.container.inner}
+        return [path for word, path in paths.items() if path not in (word, os.path.abspath(word))]
 
     # --- how it ends ------------------------------------------------------------------------------------------------
 
@@ -142,6 +152,33 @@ class Engine:
         if left:
             self.ask("rm", "--force", "--volumes", *left)
 
+    # --- folders that a user inside can write into ------------------------------------------------------------------
+
+    def prepare(self, folders: Sequence[Path], run: Path | None) -> None:
+        """Lets any user inside write into these folders, and nobody on the host reach them but us.
+
+        Who runs inside may be of any number: the image's own, or one that the engine maps. It gets a folder by its
+        mount, not by its path, so that what is above need not be open. Folders of the run's own that are mounted are
+        made: Docker would make them as root, and Apptainer fail.
+        """
+        below = {Path(mount.source) for mount in mounts(self.container)}
+        own = [path for path in below if run and path.is_relative_to(run) and not path.exists()]
+        for folder in [*folders, *own]:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.container.kind != APPTAINER:  # there the user inside is the one outside
+                folder.chmod(OPEN)
+        for folder in folders if self.container.kind != APPTAINER else ():
+            folder.parent.chmod(OURS)
+
+    def settle(self, folders: Sequence[Path]) -> None:
+        """Gives these folders, and those that they are in, the rights that a new one gets here."""
+        if self.container.kind != APPTAINER:
+            mask = os.umask(0o022)
+            os.umask(mask)
+            for folder in folders:
+                folder.chmod(0o777 & ~mask)
+                folder.parent.chmod(0o777 & ~mask)
+
 
 def _pairs(texts: Iterable[str], host: Mapping[str, str]) -> dict[str, str]:
     """NAME=VALUE, and NAME alone for the host's value."""
@@ -162,50 +199,3 @@ def sif_number(path: Path) -> str | None:
     except OSError:
         return None
     return f"sif:{uuid.UUID(bytes=head[number:])}" if head[place:].startswith(magic) and len(head) == 64 else None
-
-
-def check(container: Container) -> None:
-    """UsageError for what cannot be recorded."""
-    if container.has("detach"):
-        raise UsageError(
-            "the container goes on in the background when the command has ended, which is too early to look at it; "
-            "leave --detach out"
-        )
-
-
-# --- folders that a user inside can write into ----------------------------------------------------------------------
-
-
-def share(container: Container, *folders: Path) -> None:
-    """Lets any user inside write into these folders, and nobody on the host reach them but us.
-
-    Who runs inside may be of any number: the image's own, or one that the engine maps. It gets the folder by its mount,
-    not by its path, so that what is above need not be open.
-    """
-    if container.kind == APPTAINER:
-        return  # the user inside is the one outside
-    for folder in folders:
-        folder.parent.chmod(ENTERED_BY_US)
-    for folder in folders:
-        folder.mkdir(exist_ok=True)
-        folder.chmod(OPEN)
-
-
-def unshare(container: Container, *folders: Path) -> None:
-    """Gives folders, and those that they are in, the rights that a new one gets here."""
-    if container.kind == APPTAINER:
-        return
-    mask = os.umask(0o022)
-    os.umask(mask)
-    for folder in folders:
-        folder.chmod(0o777 & ~mask)
-        folder.parent.chmod(0o777 & ~mask)
-
-
-def make_sources(container: Container, run: Path) -> None:
-    """Makes folders of the run's own that are to be mounted. Docker would make them as root, and Apptainer fail."""
-    for source in {Path(mount.source) for mount in mounts(container)}:
-        if source.is_relative_to(run) and not source.exists():
-            source.mkdir(parents=True)
-            if container.kind != APPTAINER:
-                source.chmod(OPEN)

@@ -13,10 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from repro.ask import origin, outputs, record
-from repro.ask.record import FILE, SCHEMA, STEPS, Record
+from repro.ask import containers, origin, outputs, record
+from repro.ask.engines import Engine
+from repro.ask.record import FILE, KEPT, SCHEMA, STEPS, Record
 from repro.errors import UsageError
 from repro.files import write_atomically
+from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
 PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
@@ -39,26 +41,59 @@ class Recording:
     """The folder that `{run}` stands for."""
     variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """The command's own environment."""
+    changes: containers.Addition = field(default_factory=containers.Addition)
+    """What a question changes: a container gets it by its command line, a process by its environment."""
+    observed: bool = True
 
     def __post_init__(self) -> None:
         self.folder = self.folder.absolute()
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise UsageError(f"record: {self.folder} is there already, and not empty; name another folder with --to")
+        container = containers.find(self.command)
+        self.engine = Engine(container, unobserved(self.variables)) if container else None
         (self.folder / STEPS).mkdir(parents=True)
+        if self.engine:
+            self.engine.prepare(self._shared, self.run)
         self.before = outputs.states(outputs.matched(self.patterns, self.run))
-        self.facts = origin.beforehand(self.command, Path.cwd())
+        inside = self.engine.scripts() if self.engine else []
+        self.facts = origin.beforehand([*self.command, *inside], Path.cwd())
         self.started = datetime.now(UTC)
         self.clock = time.perf_counter()
 
     @property
+    def _shared(self) -> list[Path]:
+        """The folders that are written into from inside a container."""
+        return [self.folder / STEPS, *([self.folder / KEPT] if self.keep else []), *([self.run] if self.run else [])]
+
+    @property
+    def words(self) -> list[str]:
+        """What is started: the command, and in the words of a container what it gets beside."""
+        if self.engine is None:
+            return list(self.command)
+        observing = [containers.observing(self.folder, OBSERVER.parent, self.every, self.keep)] * self.observed
+        return self.engine.words([*observing, self.changes])
+
+    @property
     def environment(self) -> dict[str, str]:
         """What the command is started with."""
+        if self.engine or not self.observed:
+            return unobserved(self.variables)
         own = {FOLDER: str(self.folder), EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
         return unobserved(self.variables) | own | {PATH: joined(str(OBSERVER), self.variables.get(PATH))}
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """Those that were told beforehand, and those of a container in the place of the host's."""
+        if self.engine is None:
+            return self.facts
+        inside = {**self.engine.variables, **self.changes.variables}
+        return self.facts | {"container": self.engine.facts, "environment": environment.deciding(inside)}
 
     def finish(self, code: int) -> Record:
         """Writes record.json. OSError where the disk is full."""
         seconds = time.perf_counter() - self.clock
+        if self.engine:
+            self.engine.settle(self._shared)
         processes = record.processes(self.folder)
         trained = [process for process in processes if process.steps]
         files = outputs.matched(self.patterns, self.run)
@@ -74,7 +109,7 @@ class Recording:
             "seconds": seconds,
             "exit_code": code,
             "every": self.every,
-            "facts": origin.facts(self.variables, processes) | self.facts,
+            "facts": origin.facts(self.variables, processes) | self._facts,
             "processes": [
                 {"name": one.name, "rank": one.rank, "steps": one.last, "frameworks": one.about.get("frameworks", {})}
                 for one in trained

@@ -16,7 +16,7 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_outputs()
     options, command = parser.split(arguments)
     recording = Recording(command, options.to or fresh(), options.output, options.every, options.keep)
-    code = pass_through(command, recording.environment)
+    code = pass_through(recording.words, recording.environment)
     print(f"repro: {_closing(recording.finish(code))}", file=sys.stderr, flush=True)
     return code
 
