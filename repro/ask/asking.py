@@ -110,6 +110,8 @@ class Asking:
         """Why a question cannot be asked here."""
         if question.name in COURSES and self.command.resume is None:
             return "--resume names no command that goes on from a checkpoint"
+        if question.name == "container" and self.command.image is None:
+            return "--image names no image"
         if question.name == "seed" and self.command.seed_option is None:
             return "--seed-option names no option for the seed, as in --seed-option '--seed={}'"
         return question.missing()

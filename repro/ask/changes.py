@@ -34,6 +34,8 @@ class Change:
     """Python gets the names in a folder in the reverse order."""
     cores: int | None = None
     seed: str | None = None
+    contained: bool = False
+    """The command runs in the image that --image names."""
     course: str = "straight"
     """straight | stop (SIGTERM in mid-run, then resumed) | kill (SIGKILL in mid-run, then resumed)."""
 
@@ -115,6 +117,10 @@ def questions() -> tuple[Question, ...]:
         Question("resume", "Stopped by SIGTERM, resumed", (Change("stopped, resumed", course="stop"),)),
         Question("kill", "Killed by SIGKILL, resumed", (Change("killed, resumed", course="kill"),)),
         Question(
+            "container", "In an image", (Change("in the image", contained=True),), promised=None,
+            cause="only the container was added: the image brings other versions, another C library or Python",
+        ),
+        Question(
             "gpu", "Without the GPU", (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),), promised=None,
             missing=_gpu, cause="only the GPU was hidden: a GPU adds in another order than a CPU",
         ),
@@ -126,4 +132,4 @@ def questions() -> tuple[Question, ...]:
 
 
 NAMES = ("restart", "observed", "hash_seed", "environment", "threads", "instruction_set", "cores", "file_order",
-         "resume", "kill", "gpu", "seed")  # fmt: skip
+         "resume", "kill", "container", "gpu", "seed")  # fmt: skip

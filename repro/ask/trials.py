@@ -9,16 +9,19 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 
-from repro.ask import outputs
+from repro.ask import containers, outputs
 from repro.ask.changes import Change
+from repro.ask.engines import Engine
 from repro.ask.findings import printable
+from repro.ask.in_image import Place, engine, moved
 from repro.ask.record import STEPS, Record
 from repro.ask.recording import PATH, Recording, joined, start, unobserved
+from repro.run import environment, gpu
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
@@ -35,6 +38,8 @@ class Command:
     seed_option: str | None = None
     patterns: Sequence[str] = ()
     every: int = 1
+    image: str | None = None
+    """For the question `container`."""
 
     def with_seed(self, seed: str) -> list[str]:
         """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
@@ -107,8 +112,11 @@ class Trials:
         try:
             code = process.wait()
         except BaseException:
-            end(process, signal.SIGKILL)
+            end(process, signal.SIGKILL, recording.engine)
             raise
+        finally:
+            if recording.engine:
+                recording.engine.remove()
         if code:
             trial.error = f"it {ended(code)}: {said(trial.folder / 'stderr')}".removesuffix(": ")
             return
@@ -137,18 +145,28 @@ class Trials:
                     "after a file that it could resume from; let it write checkpoints more often, or take more steps"
                 )
                 return None
-            end(process, signal.SIGKILL if kill else signal.SIGTERM)
+            end(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
         except BaseException:
-            end(process, signal.SIGKILL)
+            end(process, signal.SIGKILL, recording.engine)
             raise
+        finally:
+            if recording.engine:
+                recording.engine.remove()
         return recording
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
         own = trial.folder / "run"
         in_place = [outputs.in_run(word, own) for word in words]
+        if trial.change.contained:
+            assert self.command.image is not None
+            here = Place(Path.cwd(), own, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            in_place = moved(in_place, self.command.image, here, engine(self.command.image))
+        container = containers.find(in_place) is not None
         return Recording(
-            in_place, trial.folder / name, self.command.patterns, every, run=own, variables=self._variables(trial)
-        )
+            in_place, trial.folder / name, self.command.patterns, every, run=own,
+            variables=unobserved(os.environ) if container else self._variables(trial),
+            changes=self._inside(trial) if container else containers.Addition(), observed=trial.change.observed,
+        )  # fmt: skip
 
     def _variables(self, trial: Trial) -> dict[str, str]:
         variables = unobserved(os.environ)
@@ -159,16 +177,28 @@ class Trials:
             variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}
         return variables
 
+    def _inside(self, trial: Trial) -> containers.Addition:
+        """A change as a container gets it, which takes nothing over from the process that starts it."""
+        change = trial.change
+        cores = None if change.cores is None else sorted(os.sched_getaffinity(0))[: change.cores]
+        added = containers.Addition((), dict(change.environment), cores=cores, terminal=False)
+        if not change.reversed_listings:
+            return added
+        log = trial.folder / "listings"
+        log.touch()
+        log.chmod(0o666)  # for whoever runs inside; only we can enter the folder
+        reversing = containers.reversing(LISTINGS, log)
+        return replace(added, mounts=reversing.mounts, variables={**added.variables, **reversing.variables})
+
     def _start(self, trial: Trial, recording: Recording) -> subprocess.Popen[bytes]:
         """In a session of its own, so that all that it starts can be ended with it."""
-        environment = recording.environment if trial.change.observed else dict(recording.variables)
         with (
             open(trial.folder / "stdout", "ab") as out,
             open(trial.folder / "stderr", "ab") as errors,
             on_cores(trial.change.cores),
         ):
             return start(
-                recording.command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+                recording.words, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
                 start_new_session=True,
             )  # fmt: skip
 
@@ -185,11 +215,13 @@ def on_cores(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, usable)
 
 
-def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def end(process: subprocess.Popen[bytes], number: signal.Signals, engine: Engine | None = None) -> None:
     """Sends a signal to a process and all that it started, and sees to it that they end.
 
-    A launcher such as torchrun may put its workers into sessions of their own.
+    A launcher such as torchrun may put its workers into sessions of their own, and an engine runs a container itself.
     """
+    if engine:
+        engine.end(number, GRACE)
     family: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
         family = psutil.Process(process.pid).children(recursive=True)
@@ -206,6 +238,12 @@ def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
             with contextlib.suppress(psutil.Error):
                 one.kill()
         process.wait()
+
+
+def _deciding() -> dict[str, str]:
+    """The variables of this process that can change bits, without those that name folders of the host."""
+    found = environment.deciding(unobserved(os.environ))
+    return {name: value for name, value in found.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"}
 
 
 def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
