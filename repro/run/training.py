@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import re
+import sys
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from repro.console import progress
 from repro.errors import ReproError
 from repro.files import locked, write_atomically
 from repro.fingerprint import fingerprint
+from repro.observe.watch import watch
 from repro.run import checkpoint, config, experiment, float32, golden, layout, randomness
 from repro.run.checkpoint import Checkpoint, Record
 from repro.run.config import Config, Params
@@ -180,6 +182,7 @@ class Run:
             if self.writes:
                 self.trace.saw(losses)
             self.step = stop
+            self._watch()
             bar.update(shown, completed=stop - first)
             if not math.isfinite(self.losses[-1]):  # before a checkpoint takes the place of the last good one
                 raise ReproError(
@@ -194,6 +197,12 @@ class Run:
                 log.info("%s  step %d  loss %.4f", name, stop, self.losses[-1])
         bar.remove_task(shown)
         self._finish_epoch(epoch, name, whole=end == first + self.steps_per_epoch)
+
+    def _watch(self) -> None:
+        """Shows `repro record` and `repro verify` the weights after a call, unless they see each of its steps."""
+        recorder = getattr(sys.modules.get("_repro_observe.recorder"), "active", None)
+        if recorder is not None and not recorder.steps:
+            watch(self.step, self.trainer.state())
 
     def _next_stop(self, end: int) -> int:
         """The step at which the next call returns: for a checkpoint, a trace, a log line, or as it is long."""
