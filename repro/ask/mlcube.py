@@ -152,9 +152,8 @@ def _parameter(
 
 
 def _host_path(cube: Cube, value: str) -> str:
-    return (
-        value if value.startswith(RUN) else os.path.join(cube.workspace, os.path.expandvars(os.path.expanduser(value)))
-    )
+    path = Path(os.path.expandvars(os.path.expanduser(value)))
+    return str(path if value.startswith(RUN) else Path(cube.workspace, path))
 
 
 def _apart(cube: Cube, path: str, name: str) -> str:

@@ -14,6 +14,7 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
     parser.add_argument("--keep", action="store_true", help="keep the arrays as well, so that compare says by how much")
     parser.add_outputs()
+    parser.add_cube()
     options, command = parser.split(arguments)
     recording = Recording(command, options.to or fresh(), options.output, options.every, options.keep)
     code = pass_through(recording.words, recording.environment)

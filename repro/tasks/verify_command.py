@@ -8,6 +8,7 @@ from pathlib import Path
 
 from repro.ask import changes
 from repro.ask.asking import Asking
+from repro.ask.in_image import engine
 from repro.ask.trials import Command
 from repro.console import log_to_console, wide_console
 from repro.errors import UsageError
@@ -23,8 +24,10 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     parser.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
+    parser.add_argument("--image", metavar="IMAGE", help="for the question `container`: a Docker image, or a FILE.sif")
     parser.add_outputs()
-    options, command = parser.split(arguments)
+    parser.add_cube()
+    options, command = parser.split(arguments, apart=True)
     names = options.ask.split(",")
     unknown = [name for name in names if name not in changes.NAMES]
     if unknown:
@@ -34,11 +37,15 @@ def run(task: str, arguments: list[str]) -> int:
     if options.json is not None:
         _check_writable(options.json)
     resume = words("--resume", options.resume) if options.resume is not None else None
+    if resume and options.mlcube is not None:
+        resume = parser.cube_words(options, [*options.parameters, *resume], apart=True)
+    if options.image is not None:
+        engine(options.image)
     if options.seed_option is not None:
         words("--seed-option", options.seed_option)
     log_to_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
-    asked = Command(command, resume, options.seed_option, options.output, options.every)
+    asked = Command(command, resume, options.seed_option, options.output, options.every, options.image)
     asking = Asking(asked, names, fresh("verify-").absolute())
     asking()
     content = asking.as_json()
