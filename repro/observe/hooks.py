@@ -34,15 +34,17 @@ class Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self.waiting:
             return None
-        self.waiting.discard(name)  # a failed import is tried again by few, and each module is hooked once
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None and finder is not self else None
-            if spec is not None:
-                self.follow(name, spec.loader)
-                return spec
-        self.waiting.add(name)
-        return None
+        self.waiting.discard(name)  # while the others look
+        try:
+            for finder in list(sys.meta_path):
+                find = getattr(finder, "find_spec", None)
+                spec = find(name, path, target) if find is not None and finder is not self else None
+                if spec is not None:
+                    self.follow(name, spec.loader)
+                    return spec
+            return None
+        finally:
+            self.waiting.add(name)  # who asks whether there is a module may not load it
 
     def follow(self, name: str, loader: Any) -> None:
         """Calls the watcher after the loader: by an attribute of that one object, which stays what it is to others."""
@@ -52,10 +54,11 @@ class Finder:
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
+            self.waiting.discard(name)  # each module is hooked once
             try:
                 execute(module)
             except BaseException:
-                self.waiting.add(name)
+                self.waiting.add(name)  # few try a failed import again
                 raise
             self.act(name, module)
 
