@@ -31,14 +31,14 @@ def facts(variables: Mapping[str, str], processes: Sequence[Process]) -> dict[st
 
 def beforehand(command: Sequence[str], folder: Path) -> dict[str, Any]:
     """The facts that the run itself could change: the commit, and the hashes of the command's own files."""
-    return {"source": experiment.commit(folder), "scripts": _scripts(command, folder)}
+    return {"source": experiment.commit(folder), "scripts": scripts(command, folder)}
 
 
 def _other_container() -> dict[str, str | None] | None:
     return {"engine": "docker", "image": None} if Path("/.dockerenv").exists() else None
 
 
-def _scripts(command: Sequence[str], folder: Path) -> dict[str, str]:
+def scripts(command: Sequence[str], folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a word of the command names, and of the module after `-m`; programs aside."""
     named = [(word, folder / word) for word in command]
     for option, module in pairwise(command):

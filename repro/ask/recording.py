@@ -22,6 +22,7 @@ from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
 PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
+NARROW = "REPRO_OBSERVE_NARROW"
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
 
@@ -44,6 +45,8 @@ class Recording:
     changes: containers.Addition = field(default_factory=containers.Addition)
     """What a question changes: a container gets it by its command line, a process by its environment."""
     observed: bool = True
+    narrow: int | None = None
+    """The step of which each operation is written down."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.absolute()
@@ -79,6 +82,7 @@ class Recording:
         if self.engine or not self.observed:
             return unobserved(self.variables)
         own = {FOLDER: str(self.folder), EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
+        own |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
         return unobserved(self.variables) | own | {PATH: joined(str(OBSERVER), self.variables.get(PATH))}
 
     @property
@@ -130,7 +134,7 @@ def joined(first: str, *others: str | None) -> str:
 def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without those of an observer around this process."""
     folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(OBSERVER)]
-    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, PATH)}
+    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
     return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
 
 

@@ -249,6 +249,11 @@ def after_torch(torch: Any) -> None:
     observer = Observer(torch)
     os.register_at_fork(after_in_child=observer.begin)
     entries.update(before=_before, after=_after, batch=_batch)
+    step = os.environ.get("REPRO_OBSERVE_NARROW", "")
+    if step.isdigit():
+        from . import operations
+
+        operations.start(torch, int(step))
     _register()
     _watch_loader(sys.modules["torch.utils.data.dataloader"])
     _watch_modules(torch)

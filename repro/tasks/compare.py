@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from repro.ask import channels, compare, kept, reasons, record
+from repro.console import log_to_console
 from repro.errors import NOT_REPRODUCIBLE, UsageError
 from repro.show import records
 
@@ -14,9 +15,7 @@ def run(_task: str, arguments: list[str]) -> int:
         raise UsageError(f"compare: two runs' folders must be given, not {len(folders)}: compare A B")
     narrow = "--narrow" in arguments
     if any(record.is_one(folder) for folder in folders):
-        if narrow:
-            raise UsageError("compare: --narrow trains a step anew, so it needs two runs of the suite, not two records")
-        return _records(folders[0], folders[1])
+        return _records(folders[0], folders[1], narrow)
     return _runs(folders[0], folders[1], narrow)
 
 
@@ -33,7 +32,7 @@ def _runs(first: Path, second: Path, narrow: bool) -> int:
     return NOT_REPRODUCIBLE if difference and not difference.only_losses else 0
 
 
-def _records(first: Path, second: Path) -> int:
+def _records(first: Path, second: Path, narrow: bool) -> int:
     """Two records of a command; the one that goes on where the other was stopped comes second."""
     a, b = (record.read(folder) for folder in (first, second))
     channels.check_comparable(a, b)
@@ -42,4 +41,9 @@ def _records(first: Path, second: Path) -> int:
     found = channels.first_difference(a, b)
     why, far = (reasons.reason(found), kept.distance(a, b, found)) if found else (None, None)
     print(records.told(a, b, found, why, far, reasons.differing_facts(a, b)), flush=True)
+    if found and narrow:
+        from repro.ask.rerun import narrowed
+
+        log_to_console()
+        print(f"  begins  {narrowed(a, b, found)}", flush=True)
     return NOT_REPRODUCIBLE if found else 0

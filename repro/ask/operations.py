@@ -1,0 +1,112 @@
+"""Where a step that was looked into begins to differ: the first operation that makes other bits of equal ones."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+UNSEEN = (
+    "what it takes differs already, and no operation that can be seen made it: it comes from code that torch.compile "
+    "made, from NumPy, or from a library of its own"
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A line that the observer wrote."""
+
+    step: int
+    number: int
+    """In its step, from 1."""
+    name: str
+    """As PyTorch calls it: `aten.mm.default`."""
+    inputs: list[str]
+    """The hashes of what it read; not of what it only overwrites."""
+    outputs: list[str]
+    """Of what it returned or wrote to, where that has values."""
+    in_place: bool
+    view: bool
+    """It shows other memory in another way, and reads nothing."""
+    read_at: list[int]
+    """Where in memory the tensors are that it takes."""
+    written_at: list[int]
+    """Where those are that it returns or writes to."""
+    module: str | None
+    line: str | None
+    """FILE:LINE of the program."""
+    backward: bool
+
+    @property
+    def place(self) -> str:
+        """Where it is called, as far as that is known."""
+        within = "in the backward pass" if self.backward else ""
+        if self.module:
+            within = f"{within} of {self.module}" if within else f"in {self.module}"
+        return f"{within} ({self.line})" if self.line else within
+
+
+Pairs = list[tuple[Operation, Operation]]
+
+
+def read(file: Path, step: int) -> list[Operation]:
+    """The operations of a step in the file of a process, in their order."""
+    return [operation for operation in _operations(file) if operation.step == step]
+
+
+def _operations(file: Path) -> Iterator[Operation]:
+    with open(file, "rb") as lines:
+        for line in lines:
+            content: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+            if content.pop("kind", None) == "operation":
+                yield Operation(**content)
+
+
+def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:
+    """Where two runs of one step part, in words. `seen`: the hashes of ours that differ after the step."""
+    pairs: Pairs = []
+    for a, b in zip_longest(ours, theirs):
+        if a is None or b is None or a.name != b.name:
+            break
+        pairs.append((a, b))
+    rest = ours[len(pairs) :]
+    needed = {*seen, *(code for operation in rest for code in operation.inputs)}
+    felt = _felt(pairs, needed) or _felt(pairs, needed, in_place=True)
+    if not felt:
+        if len(pairs) == len(ours) == len(theirs):
+            return f"none of {len(ours)} operations that can be seen gives other results; {UNSEEN}"
+        names = [many[len(pairs)].name if len(pairs) < len(many) else "none" for many in (ours, theirs)]
+        return f"from operation {len(pairs) + 1} on other operations are called: {names[0]} in A, {names[1]} in B"
+    a, b = felt[0]
+    called = " ".join([f"with {a.name}, operation {a.number} of {len(ours)}", a.place]).strip()
+    if a.view or _differing(a.inputs, b.inputs):
+        return f"before {called.removeprefix('with ')}: {UNSEEN}"
+    return f"{called}: what it takes is equal, what it gives is not"
+
+
+def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
+    """The operations that give other results, as far as the end of the step feels it.
+
+    Others may: memory that nobody has filled yet, a time that is logged. Followed back from the end, by the hashes of
+    what was taken, and by its place in memory: what is written to through a view has another hash as a whole.
+    `in_place`: what is written in place counts in any case.
+    """
+    found: Pairs = []
+    hashes, places = set(seen), set[int]()
+    for a, b in reversed(pairs):
+        others = _differing(a.outputs, b.outputs)
+        felt = others and (others & hashes or (not a.view and places.intersection(a.written_at)))
+        if not a.view and not a.in_place:
+            places.difference_update(a.written_at)  # here they are made; before, the memory held something else
+        if felt or (others and in_place and a.in_place):
+            found.append((a, b))
+            taken = _differing(a.inputs, b.inputs)
+            hashes |= taken
+            places.update(a.read_at if taken or a.view else ())
+    return found[::-1]
+
+
+def _differing(ours: list[str], theirs: list[str]) -> set[str]:
+    """The hashes of the first that are others in the second."""
+    return {str(a) for a, b in zip_longest(ours, theirs) if a != b}
