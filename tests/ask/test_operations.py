@@ -32,9 +32,9 @@ def test_the_first_that_makes_other_results_of_equal_ones() -> None:
 def test_what_nobody_feels_is_passed_over() -> None:
     logged = [made("time", "", "t", at=7), made("copy_", "t", "t", at=8, in_place=True)]
     other = [made("time", "", "T", at=7), made("copy_", "T", "T", at=8, in_place=True)]
-    ours = [*logged, made("mm", "ab", "c", at=8)]  # in memory that has become free
-    theirs = [*other, made("mm", "ab", "C", at=8)]
-    assert told(ours, theirs, "c").startswith("with mm, operation 3 of 3:")
+    ours = [*logged, made("mm", "ab", "c", at=8), made("sum", "c", "e", read_at=[8])]  # in memory that has become free
+    theirs = [*other, made("mm", "ab", "C", at=8), made("sum", "C", "E", read_at=[8])]
+    assert told(ours, theirs, "e").startswith("with mm, operation 3 of 4:")
 
 
 def test_what_is_written_through_a_view_is_found_by_its_place() -> None:

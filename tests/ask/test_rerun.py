@@ -1,11 +1,14 @@
 """`repro compare A B --narrow` of two records: what it runs, what it refuses to run, the operation that it names."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from commands import SCRIPTS, straight, write
+from commands import REPRO, SCRIPTS, environment, straight, write
 from observed import interpreter
 
 from repro import __main__
@@ -22,6 +25,9 @@ def sha(value):
 pathlib.Path("ran").open("a").write(os.environ.get("OMP_NUM_THREADS", "none") + "\\n")
 threads, drawn = os.environ.get("OMP_NUM_THREADS"), pathlib.Path("drawn").read_text()
 narrow = int(os.environ.get("REPRO_OBSERVE_NARROW", "0"))
+if narrow and "hang" in sys.argv:
+    pathlib.Path("pid").write_text(f"{os.getpid()}\\n")
+    time.sleep(60)
 with open(f"{os.environ['REPRO_OBSERVE']}/steps/{os.getpid()}.jsonl", "a", buffering=1) as file:
     def line(**content):
         file.write(json.dumps(content) + "\\n")
@@ -128,6 +134,19 @@ def test_a_step_of_which_no_operation_was_seen(here: Path, capfd: pytest.Capture
     capfd.readouterr()
     assert repro("compare", "1", "4", "--narrow") == 1
     assert "error: compare: no operation of step 3 was seen" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_ends_what_is_run_again(here: Path) -> None:
+    by_hand(here, "hang")
+    with subprocess.Popen([*REPRO, "compare", "1", "4", "--narrow"], env=environment(), stderr=-1) as process:
+        while not (here / "pid").exists() or not (here / "pid").read_text().endswith("\n"):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1 and errors.endswith(b"error: interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((here / "pid").read_text()), 0)
 
 
 def changed(here: Path, **content: object) -> tuple[str, str]:
