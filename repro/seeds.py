@@ -9,8 +9,6 @@ import random
 import sys
 import warnings
 
-import numpy as np
-
 from repro.errors import UsageError
 
 LARGEST = 2**32 - 1  # NumPy's global generator takes no larger seed
@@ -46,8 +44,10 @@ def set_seeds(seed: int, deterministic: bool = True) -> list[str]:
     if deterministic and not _hash_seed_is_fixed():
         change = "set_seeds: PYTHONHASHSEED was not set when Python started, so the order of sets of strings changes"
         warnings.warn(f"{change}; start it with PYTHONHASHSEED=0", stacklevel=2)
+    import numpy  # only here: `import repro`, which each start of pytest may do, takes no time
+
     random.seed(number)
-    np.random.seed(number)
+    numpy.random.seed(number)
     found = [name for name in FRAMEWORKS if sys.modules.get(name)]
     for name in found:
         FRAMEWORKS[name](number, deterministic)
