@@ -88,6 +88,13 @@ def words(option: str, text: str) -> list[str]:
     return found
 
 
+def place(task: str, to: Path | None) -> Path:
+    """The folder that `verify --to` names, or a fresh one. UsageError where there is something in it."""
+    if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise UsageError(f"{task}: {to} is there already, and not empty; name another folder with --to")
+    return (to or fresh(f"{task}-")).absolute()
+
+
 def fresh(prefix: str = "") -> Path:
     """A folder for what is recorded now."""
     return RECORDS / f"{prefix}{datetime.now().strftime('%Y-%m-%d_%H-%M-%S-%f')}"

@@ -14,7 +14,7 @@ from repro.console import log_to_console, wide_console
 from repro.errors import UsageError
 from repro.files import write_atomically
 from repro.show import answers
-from repro.tasks.commands import Options, fresh, words
+from repro.tasks.commands import Options, place, words
 
 
 def run(task: str, arguments: list[str]) -> int:
@@ -23,6 +23,9 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_argument("--ask", default=",".join(changes.NAMES), metavar="NAMES", help="questions (default: all)")
     parser.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     parser.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    parser.add_argument(
+        "--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
     parser.add_argument("--image", metavar="IMAGE", help="for the question `container`: a Docker image, or a FILE.sif")
     parser.add_outputs()
@@ -46,7 +49,7 @@ def run(task: str, arguments: list[str]) -> int:
     log_to_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image)
-    asking = Asking(asked, names, fresh("verify-").absolute())
+    asking = Asking(asked, names, place(task, options.to))
     asking()
     content = asking.as_json()
     answers.show(content, asking.notes, asking.folder, shlex.join(command), wide_console())

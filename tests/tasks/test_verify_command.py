@@ -180,6 +180,14 @@ def test_bad_input_is_one_line(
     assert (here / "answers.json").read_text() == '{"answers": []}'  # what was there is untouched
 
 
+def test_a_folder_of_ones_own_for_the_runs(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("--to", "mine", "--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", "echo 1 > {run}/m")
+    assert verify(*words)[0] == 0
+    assert (here / "mine" / "again" / "run" / "m").exists() and not (here / "repro-records").exists()
+    assert verify(*words)[0] == 2
+    assert "error: verify: mine is there already, and not empty" in capfd.readouterr().err
+
+
 def test_a_place_for_the_answers_that_cannot_be_written(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["verify", "--json", "no/such.json", "--", "true"], __main__.COMMANDS) == 2
     assert "--json no/such.json: cannot be written" in capfd.readouterr().err
