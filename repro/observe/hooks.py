@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -24,17 +25,20 @@ WATCHERS = {
 class Finder:
     """Finds no module itself: lets the others find it, and has the watcher called when it has run.
 
-    It stands first in sys.meta_path, and asks for nothing but the names above.
+    It stands first in sys.meta_path, and asks for nothing but the names above. Many only ask whether a framework is
+    there (importlib.util.find_spec), and import it later or never: so a name is waited for until its module has run.
     """
 
     def __init__(self, act: Callable[[str, ModuleType], None]):
         self.act = act
         self.waiting = set(WATCHERS)
+        self.asking = threading.local()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in self.waiting:
+        asking = vars(self.asking)
+        if name not in self.waiting or name in asking:  # another finder may ask all of them again
             return None
-        self.waiting.discard(name)  # while the others look
+        asking[name] = True
         try:
             for finder in list(sys.meta_path):
                 find = getattr(finder, "find_spec", None)
@@ -44,7 +48,7 @@ class Finder:
                     return spec
             return None
         finally:
-            self.waiting.add(name)  # who asks whether there is a module may not load it
+            del asking[name]
 
     def follow(self, name: str, loader: Any) -> None:
         """Calls the watcher after the loader: by an attribute of that one object, which stays what it is to others."""
@@ -54,13 +58,10 @@ class Finder:
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
-            self.waiting.discard(name)  # each module is hooked once
-            try:
-                execute(module)
-            except BaseException:
-                self.waiting.add(name)  # few try a failed import again
-                raise
-            self.act(name, module)
+            execute(module)
+            if name in self.waiting:  # each module is hooked once
+                self.waiting.discard(name)
+                self.act(name, module)
 
         loader.exec_module = exec_module
 
