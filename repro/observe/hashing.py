@@ -49,12 +49,16 @@ def states(found: dict[str, str]) -> dict[str, str]:
 
 
 def of_numpy(array: Any) -> str:
-    """The hash of a NumPy array, of the name that NumPy gives its dtype."""
+    """The hash of a NumPy array of numbers, of the name that NumPy gives its dtype."""
     numpy = sys.modules["numpy"]
-    if array.dtype.hasobject:
-        return text("object", repr(array.tolist()))
     plain = numpy.ascontiguousarray(array)
     return digest(plain.dtype.name, array.shape, plain.reshape(-1).view(numpy.uint8).data if plain.size else b"")
+
+
+def of_objects(array: Any) -> Optional[str]:
+    """The hash of a NumPy array of strings or other objects; None if one of them has none, but only an address."""
+    codes = [of_scalar(value) for value in array.reshape(-1).tolist()]
+    return None if None in codes else text("object", repr((array.shape, codes)))
 
 
 def of_scalar(value: Any) -> Optional[str]:
@@ -78,11 +82,15 @@ def of_leaf(value: Any) -> Optional[str]:
 
         return pytorch.of_tensor(value)
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-        return of_numpy(numpy.asarray(value))
+        return of_array(numpy.asarray(value))
     found = of_scalar(value)
     if found is None and numpy is not None and hasattr(value, "shape") and hasattr(value, "dtype"):
-        return of_numpy(plain(value))
+        return of_array(plain(value))
     return found
+
+
+def of_array(array: Any) -> Optional[str]:
+    return of_objects(array) if array.dtype.hasobject else of_numpy(array)
 
 
 def plain(value: Any) -> Any:
@@ -96,8 +104,7 @@ def plain(value: Any) -> Any:
 def key_data(value: Any) -> Any:
     """The numbers of a typed JAX key, which is no array to NumPy; anything else as it is."""
     jax = sys.modules.get("jax")
-    dtypes = getattr(jax, "dtypes", None)
-    if jax is not None and hasattr(dtypes, "prng_key") and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if jax is not None and str(getattr(value, "dtype", "")).startswith("key<"):
         return jax.random.key_data(value)
     return value
 

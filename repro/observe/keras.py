@@ -51,6 +51,11 @@ def watched(optimizer: Any) -> Watched:
     return found
 
 
+def stepping(optimizer: Any) -> Any:
+    """The one that takes the steps: within that of a model under mixed precision, which scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 def after_keras(keras: Any) -> None:
     """Watches Keras 3, once all of it has loaded; its backend is decided by then."""
     assert recorder.active is not None
@@ -98,7 +103,7 @@ def _watch_fit(keras: Any) -> None:
     train_step = kind.train_step
 
     @functools.wraps(train_step)
-    def stepping(self: Any, *arguments: Any, **named: Any) -> Any:
+    def training(self: Any, *arguments: Any, **named: Any) -> Any:
         now.model, now.data = self, arguments[-1] if arguments else None
         try:
             return train_step(self, *arguments, **named)
@@ -106,7 +111,7 @@ def _watch_fit(keras: Any) -> None:
             now.model = now.data = None
 
     if backend() != "torch":  # torch.compile would trace it; there, batches come from its loaders
-        kind.train_step = stepping
+        kind.train_step = training
     callbacks = keras.callbacks.CallbackList
     on_train_begin, on_train_batch_end = callbacks.on_train_begin, callbacks.on_train_batch_end
 
@@ -130,13 +135,11 @@ def begin(callbacks: Any) -> None:
     optimizer = getattr(model, "optimizer", None)
     if model is None or optimizer is None or recorder.active is None:
         return
-    this = watched(optimizer)
+    this = watched(stepping(optimizer))
     this.model = weakref.ref(model)
     this.iterations, this.counted = int(hashing.plain(optimizer.iterations)), recorder.active.steps
     if not this.started and not this.initial:
-        this.initial = {
-            name: code_of(value) for _, name, value in variables(this, "weights", model.trainable_variables)
-        }
+        this.initial = of_weights(this, model.trainable_variables)
 
 
 @recorder.quietly
@@ -152,7 +155,7 @@ def before(optimizer: Any, grads: list[Any], trainable_variables: Optional[list[
     arrays: Named = [("batch", path, leaf) for path, leaf in hashing.leaves(now.data, "0") if hasattr(leaf, "shape")]
     for variable, gradient in zip(trained, grads):
         name = name_of(variable, this)
-        if gradient is not None and hasattr(gradient, "indices"):  # TensorFlow's IndexedSlices
+        if hasattr(gradient, "indices") and not callable(gradient.indices):  # TensorFlow's IndexedSlices
             arrays += [("gradients", f"{name}.indices", gradient.indices)]
             gradient = gradient.values
         if gradient is not None:
@@ -174,8 +177,11 @@ def after(optimizer: Any, arrays: Optional[Named]) -> None:
     this = watched(optimizer)
     found = [array for array in arrays if array[0] != "later"]
     found += variables(this, "weights", [variable for channel, _, variable in arrays if channel == "later"])
-    found += variables(this, "optimizer", optimizer.variables)
     model = this.model() if this.model is not None else None
+    whole: Any = getattr(model, "optimizer", None)
+    if backend() == "jax" or stepping(whole) is not optimizer:
+        whole = optimizer
+    found += variables(this, "optimizer", whole.variables)
     if model is not None and backend() != "jax":
         found += variables(this, "buffers", model.non_trainable_variables)
     elif model is not None:
@@ -225,9 +231,8 @@ def record(this: Watched, names: list[tuple[str, str]], *values: Any) -> None:
         return
     number = to.count()
     if to.is_due(number) or not this.started:
-        seen: recorder.Hashes = {"batch": {}, "generator": hashing.states(generators.states())}
-        for (channel, name), value in zip(names, values):
-            seen.setdefault(channel, {})[name] = code_of(value)
+        seen: recorder.Hashes = {"generator": hashing.states(generators.states())}
+        put(seen, [(channel, name, value) for (channel, name), value in zip(names, values)])
         write(this, number, seen)
 
 
@@ -251,10 +256,12 @@ def after_batch(callbacks: Any) -> None:
     to = recorder.active
     if model is None or optimizer is None or to is None:
         return
-    this = watched(optimizer)
+    this = watched(stepping(optimizer))
     if not this.by_batches:
         return
     number = this.counted + int(hashing.plain(optimizer.iterations)) - this.iterations
+    if number == to.steps:  # skipped, as its gradients were infinite
+        return
     if number - to.steps > 1:
         recorder.note("Keras: with steps_per_execution, only the last step of each execution is seen")
     due = any(to.is_due(step) for step in range(to.steps + 1, number + 1))
@@ -266,8 +273,7 @@ def after_batch(callbacks: Any) -> None:
             ("optimizer", optimizer.variables),
             ("buffers", model.non_trainable_variables),
         ):
-            for kind, name, value in variables(this, channel, listed):
-                seen.setdefault(kind, {})[name] = code_of(value)
+            put(seen, variables(this, channel, listed))
         write(this, number, seen)
 
 
@@ -292,15 +298,26 @@ def variables(this: Watched, channel: str, listed: Any) -> Named:
 def initial(this: Watched, trained: list[Any]) -> dict[str, str]:
     """The weights before the first step. While a graph is traced they are read outside of it."""
     if backend() != "tensorflow":
-        return {name: code_of(value) for _, name, value in variables(this, "weights", trained)}
+        return of_weights(this, trained)
     try:
         with sys.modules["tensorflow"].init_scope():
-            return {name: code_of(value) for _, name, value in variables(this, "weights", trained)}
+            return of_weights(this, trained)
     except Exception:
         recorder.note("Keras: weights that are made while a graph is traced are not observed before the first step")
         return {}
 
 
-def code_of(value: Any) -> str:
-    code = hashing.of_leaf(value)
-    return code if code is not None else hashing.text("object", repr(value))
+def of_weights(this: Watched, trained: Any) -> dict[str, str]:
+    seen: recorder.Hashes = {}
+    put(seen, variables(this, "weights", trained))
+    return seen.get("weights", {})
+
+
+def put(seen: recorder.Hashes, arrays: Named) -> None:
+    """Adds the hash of each array. What is none has no hash: its text may hold an address, which no run has again."""
+    for channel, name, value in arrays:
+        code = hashing.of_leaf(value)
+        if code is None:
+            recorder.note(f"Keras: {name} ({channel}) is of type {type(value).__name__}, which is not hashed")
+        else:
+            seen.setdefault(channel, {})[name] = code

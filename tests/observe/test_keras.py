@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from observed import SCRIPTS, interpreter, notes, observed, steps
+from observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
@@ -69,6 +69,26 @@ def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:
     assert any("no step of an optimizer was seen" in note for note in said)
 
 
+def test_steps_that_mixed_precision_skips(tmp_path: Path) -> None:
+    printed, written = observed(interpreter("tensorflow"), tmp_path, LOOPS, "scaled", "scaled, XLA")
+    seen, before = steps(written), 0
+    for place, line in enumerate(printed.splitlines()):
+        _, count, weights = json.loads(line)
+        assert 0 < count < COUNT
+        check(place, [seen[before + step] for step in range(1, count + 1)], weights)
+        before += count
+    assert max(seen) == before
+    assert {"iteration", "dynamic_scale"} <= {name.split("/")[-1] for name in seen[1]["optimizer"]}
+
+
+def test_replicas_on_several_devices(tmp_path: Path) -> None:
+    printed, written = observed(interpreter("tensorflow"), tmp_path, LOOPS, "distributed")
+    seen = steps(written)
+    assert list(seen) == list(range(COUNT + 1))
+    check(0, [seen[step] for step in range(1, COUNT + 1)], json.loads(printed)[2])
+    assert any("that is distributed, is seen after each batch" in note for note in notes(written))
+
+
 @pytest.mark.parametrize(("framework", "backend"), [("jax", "jax"), ("pytorch", "torch")])
 def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     """Keras and what it needs, from TensorFlow's environment, beside that of another framework."""
@@ -89,3 +109,6 @@ def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     check(0, [seen[step] for step in range(1, COUNT + 1)], json.loads(printed)[2])
     assert all("gradients" in line and ("batch" in line) == (backend == "jax") for step, line in seen.items() if step)
     assert any("batches are observed only where" in note for note in notes(written)) == (backend == "torch")
+    ended(start([python, LOOPS, "fit, as it comes"], tmp_path / "again", **env))
+    (again,) = lines(tmp_path / "again").values()
+    assert steps(again) == seen  # no hash is of an address in memory

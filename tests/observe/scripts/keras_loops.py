@@ -23,9 +23,9 @@ def network() -> keras.Model:
     return keras.Sequential([keras.Input((4,)), *layers])
 
 
-def told(scenario: str, model: keras.Model, buffers: bool = True) -> None:
+def told(scenario: str, model: keras.Model, buffers: bool = True, count: int = COUNT) -> None:
     variables = model.weights if buffers else model.trainable_variables
-    tell(scenario, COUNT, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
+    tell(scenario, count, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
 
 
 def fit(scenario: str, buffers: bool = True, **options: object) -> None:
@@ -33,6 +33,28 @@ def fit(scenario: str, buffers: bool = True, **options: object) -> None:
     model.compile(keras.optimizers.Adam(), "mse", **options)
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
     told(scenario, model, buffers)
+
+
+def scaled(scenario: str, **options: object) -> None:
+    """What Keras makes of an optimizer under mixed precision; its scale is so large that it skips the first steps."""
+    model = network()
+    inner = keras.optimizers.SGD(0.1, momentum=0.9)
+    model.compile(keras.optimizers.LossScaleOptimizer(inner, initial_scale=2.0**127), "mse", **options)
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
+    told(scenario, model, keras.backend.backend() != "jax", int(keras.ops.convert_to_numpy(inner.iterations)))
+
+
+def distributed(scenario: str) -> None:
+    """Two replicas, on two devices that are this CPU."""
+    import tensorflow
+
+    halves = [tensorflow.config.LogicalDeviceConfiguration()] * 2
+    tensorflow.config.set_logical_device_configuration(tensorflow.config.list_physical_devices("CPU")[0], halves)
+    with tensorflow.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        model = network()
+        model.compile(keras.optimizers.Adam(), "mse")
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
+    told(scenario, model)
 
 
 def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
@@ -67,6 +89,10 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "own, graph": lambda name: own(name, compiled(False)),
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
+    "scaled": lambda name: scaled(name, jit_compile=False),
+    "scaled, XLA": lambda name: scaled(name, jit_compile=True),
+    "scaled, as it comes": scaled,
+    "distributed": distributed,
     "fit, as it comes": lambda name: fit(name, buffers=keras.backend.backend() != "jax"),
 }
 
