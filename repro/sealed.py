@@ -18,7 +18,8 @@ LARGEST = 1e100  # no number of a run comes near; beyond, what is computed from 
 NESTED = 20  # levels, twice what a run needs; what walks over a file calls itself once a level
 
 # How a shape reads: a type; a pattern of a text; a set of the values allowed; [shape] of each element; {key: shape} of
-# the keys that must be there, {...: shape} of every value; (shape, shape) for one or the other; object for anything.
+# the keys that must be there (`key?` may be missing), {...: shape} of every value; (shape, shape) for one or the other;
+# object for anything.
 NONE = type(None)
 INTEGER, NUMBER, TEXT = (NONE, int), (NONE, int, float), (NONE, str)
 SHA256 = re.compile("sha256:[0-9a-f]{64}")
@@ -130,9 +131,13 @@ def _misshapen(value: Any, shape: Any, place: str) -> Iterator[str]:
             yield from _misshapen(element, shape[0], f"{place}[{index}]")
     elif isinstance(shape, dict) and isinstance(value, dict):
         shapes = dict.fromkeys(value, shape[...]) if ... in shape else shape
-        for key, inner in shapes.items():
+        for name, inner in shapes.items():
+            key = name.removesuffix("?") if name not in value else name
             where = f"{place}.{key}".lstrip(".")
-            yield from _misshapen(value[key], inner, where) if key in value else [f"{where} is missing"]
+            if key in value:
+                yield from _misshapen(value[key], inner, where)
+            elif key == name:
+                yield f"{where} is missing"
     elif not _fits(value, shape):
         yield f"{place} is {_short(value)}"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.progress import Progress
 
-from repro.ask import reasons
+from repro.ask import passport, reasons
 from repro.ask.changes import AGAIN, PLAIN, WHOLE, Change, Question, questions
 from repro.ask.channels import Difference, first_difference
 from repro.ask.judgment import CANNOT_TELL, COURSES, NOT_ASKED, Answer, Grounds, record_of
@@ -76,8 +76,13 @@ class Asking:
         return {
             "steps": record.steps if record else 0,
             "fingerprint": record.content["fingerprint"] if record else None,
-            "answers": [vars(answer) for answer in self.answers],
+            "answers": [answer.as_json() for answer in self.answers],
         }
+
+    def passport(self) -> dict[str, Any]:
+        """What results.json holds."""
+        spent = time.perf_counter() - self.clock
+        return passport.content(self.command, spent, self.questions, self.answers, self.trials)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +99,8 @@ class Asking:
             self._restart_differs(found)
             return
         if "restart" in self.names:
-            self.answers.append(Answer("restart", SAME, SAME, why=self._grounds(self.questions[0]).evidence(plain)))
+            why = self._grounds(self.questions[0]).evidence(plain)
+            self.answers.append(Answer("restart", SAME, SAME, why=why, runs=[PLAIN.label, AGAIN.label]))
         for question in self.questions:
             if question.name != "restart":
                 self.answers.append(self._answer(question))
@@ -165,8 +171,10 @@ class Asking:
     def _restart_differs(self, found: Difference) -> None:
         why = str(reasons.reason(found))
         if "PYTHONHASHSEED" not in os.environ and found.channel != "generator":
-            runs = [self._run(change) for change in (FIXED, FIXED_AGAIN)]
-            if all(run.record for run in runs) and not first_difference(record_of(runs[0]), record_of(runs[1]), False):
+            fixed = [self._run(change) for change in (FIXED, FIXED_AGAIN)]
+            if all(run.record for run in fixed) and not first_difference(
+                record_of(fixed[0]), record_of(fixed[1]), False
+            ):
                 why = (
                     "with PYTHONHASHSEED=0 two runs are the same, so the order of a set, or hash(), decides; sort the "
                     "set, or set PYTHONHASHSEED"
@@ -174,7 +182,8 @@ class Asking:
         why = "; ".join([why, *self.places])
         for question in self.questions:
             if question.name == "restart":
-                self.answers.append(Answer("restart", DIFFERS, SAME, found.as_json(), why))
+                runs = [PLAIN.label, AGAIN.label]
+                self.answers.append(Answer("restart", DIFFERS, SAME, found.as_json(), why, found, runs))
             else:
                 two = f"two plain runs differ: {why}" if "restart" not in self.names else "two plain runs differ"
                 self.answers.append(Answer(question.name, CANNOT_TELL, question.promised, why=two))
@@ -205,12 +214,14 @@ class Asking:
                 answer.answer, answer.why = CANNOT_TELL, obstacle
                 return answer
             if found:
-                answer.answer, answer.first = DIFFERS, found.as_json()
+                answer.answer, answer.first, answer.found = DIFFERS, found.as_json(), found
                 answer.why = grounds.why(question, trial, found)
         if not found and failed:
             answer.answer, answer.why = CANNOT_TELL, "; ".join(failed)
         elif not found:
             answer.answer, answer.why = SAME, grounds.same(question, trials)
+        against = grounds.whole if question.name in COURSES else grounds.plain
+        answer.runs = [trial.change.label for trial in (against, *trials) if not trial.error]
         return answer
 
 

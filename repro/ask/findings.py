@@ -6,11 +6,13 @@ report.json is that structure; the page, the Markdown and the terminal's table s
 from typing import Any
 
 from repro.ask import machines, results
+from repro.ask.results import UNANSWERED
 
-FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX", results.COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
 MANY = 1_000_000  # units in the last place: from there on, nobody counts
-BASE = "as configured"  # the label of the run that nothing was changed for
+BASES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
+EVIDENCE = {"fingerprint": "fingerprint", "evaluation": "evaluation", "record": "fingerprint"}  # what is shown of a run
 
 Json = dict[str, Any]
 
@@ -84,8 +86,8 @@ def _blocks(answered) -> list[Json]:
 
 
 def _cell(answer: Json, runs: list[Json]) -> Json:
-    fingerprints = list(dict.fromkeys(run[answer["evidence"]] for run in runs))
-    asked = answer["answer"] != "not asked"
+    fingerprints = list(dict.fromkeys(run[EVIDENCE[answer["evidence"]]] for run in runs))
+    asked = answer["answer"] not in UNANSWERED
     return {
         "framework": answer["framework"],
         "answer": answer["answer"],
@@ -96,7 +98,7 @@ def _cell(answer: Json, runs: list[Json]) -> Json:
         "difference": answer["difference"],
         "runs": [
             {name: run[name] for name in ("task", "label", "seconds", "command")}
-            | {"evidence": run[answer["evidence"]]}
+            | {"evidence": run[EVIDENCE[answer["evidence"]]] or run["error"] or "not observed"}
             for run in runs
         ],
     }
@@ -104,8 +106,10 @@ def _cell(answer: Json, runs: list[Json]) -> Json:
 
 def _says(answer: Json, evidence: list[str], runs: int) -> str:
     """The evidence in one line."""
-    if answer["answer"] == "not asked":
+    if answer["answer"] in UNANSWERED:
         return answer["reason"] or "no reason was given"
+    if answer["evidence"] == "record":
+        return answer.get("says", "")
     if answer["answer"] == "same":
         same = short(evidence[0]) if answer["evidence"] == "fingerprint" else "loss and accuracy to the last bit"
         return answer.get("says", f"{runs} runs, {same}")
@@ -118,7 +122,7 @@ def _says(answer: Json, evidence: list[str], runs: int) -> str:
 
 def _where(found: Json) -> str:
     """The first difference, its size and its most likely cause."""
-    said = f"first seen at step {found['step']}"
+    said = f"first seen at step {found['step']}" if found["step"] is not None else "no step is known"
     if found["tensor"] is not None:
         said += f" in {found['tensor']}"
     if found["ulps"] is not None and found["ulps"] < MANY:
@@ -142,8 +146,8 @@ def short(fingerprint: str) -> str:
 
 
 def promised(cell: Json) -> str:
-    """Whether the promise was kept, in words and with a mark, so that no colour is needed; empty where not asked."""
-    if cell["answer"] == "not asked":
+    """Whether the promise was kept, in words and with a mark, so that no colour is needed; empty without an answer."""
+    if cell["answer"] in UNANSWERED:
         return ""
     if cell["promise"] is None:
         return "nothing promised"
@@ -156,7 +160,7 @@ def verdict(report: Json) -> str:
     broken, all_ = len(found["broken"]), len(found["broken"]) + found["kept"]
     first = f"{broken} of {all_} promises broken." if broken else f"{all_} of {all_} promises kept."
     first = first if all_ else "No promise was put to the test."
-    return f"{first} {found['without_promise']} answers without a promise, {found['not_asked']} questions not asked."
+    return f"{first} {found['without_promise']} answers without a promise, {found['not_asked']} questions not answered."
 
 
 def _verdict(blocks: list[tuple[str | None, Json]]) -> Json:
@@ -171,8 +175,8 @@ def _verdict(blocks: list[tuple[str | None, Json]]) -> Json:
             {"machine": machine, "title": row["title"], "numerics": numerics} | cell
             for machine, numerics, row, cell in cells if cell["kept"] is False
         ],
-        "without_promise": sum(cell["kept"] is None and cell["answer"] != "not asked" for *_, cell in cells),
-        "not_asked": sum(cell["answer"] == "not asked" for *_, cell in cells),
+        "without_promise": sum(cell["kept"] is None and cell["answer"] not in UNANSWERED for *_, cell in cells),
+        "not_asked": sum(cell["answer"] in UNANSWERED for *_, cell in cells),
     }  # fmt: skip
 
 
@@ -182,7 +186,7 @@ def _verdict(blocks: list[tuple[str | None, Json]]) -> Json:
 def _bases(runs: list[Json], numerics: str) -> dict[str, Json]:
     """By framework the run as configured, where it was done, in the frameworks' usual order."""
     found = {run["task"]: run for run in runs
-             if run["numerics"] == numerics and run["label"] == BASE and run["status"] == "done"}  # fmt: skip
+             if run["numerics"] == numerics and run["label"] in BASES and run["status"] == "done"}  # fmt: skip
     return dict(sorted(found.items(), key=lambda item: (*FRAMEWORKS, item[0]).index(item[0])))
 
 
@@ -200,7 +204,7 @@ def _curves(runs: dict[str, Json]) -> Json:
 def _speed(numerics: str, run: Json) -> Json:
     """The time of the run as configured: per step in training, and of the whole process with all that it loads."""
     trained = [row["train_seconds"] for row in run["metrics"] if row["train_seconds"] is not None]
-    framework = run["experiment"]["framework"] if run["experiment"] else {}
+    framework = (run["experiment"] or {}).get("framework", {})
     return {
         "numerics": numerics,
         "framework": run["task"],

@@ -16,13 +16,17 @@ COURSES = ("resume", "kill")
 
 @dataclass
 class Answer:
-    """The answer to a question, as the JSON file has it."""
+    """The answer to a question."""
 
     question: str
     answer: str
     promised: str | None
     first: dict[str, Any] | None = None
     why: str | None = None
+    found: Difference | None = None
+    """What `first` tells of in short."""
+    runs: list[str] = field(default_factory=list)
+    """The labels of the runs that were compared."""
 
     @property
     def kept(self) -> bool | None:
@@ -30,6 +34,10 @@ class Answer:
         if self.promised is None or self.answer not in (SAME, DIFFERS):
             return None
         return self.answer == self.promised
+
+    def as_json(self) -> dict[str, Any]:
+        """As `verify --json` writes it."""
+        return {name: getattr(self, name) for name in ("question", "answer", "promised", "first", "why")}
 
 
 @dataclass

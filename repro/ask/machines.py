@@ -6,6 +6,7 @@ from itertools import combinations, product
 from typing import Any
 
 from repro.ask import facts
+from repro.ask.results import COMMAND
 from repro.run import config
 from repro.run.config import TRAIN_SAMPLES, Config, Data, Params
 
@@ -26,7 +27,8 @@ class Machine:
         found: dict[str, list[dict[str, Any]]] = {}
         for content in self.results:
             for name, run in content["runs"].items():
-                recorded = run["experiment"]["config"]["params"].get("numerics") if run["experiment"] else numerics
+                configured = (run["experiment"] or {}).get("config", {"params": {"numerics": numerics}})
+                recorded = configured["params"].get("numerics")
                 if run["task"] == task and run["numerics"] == recorded == numerics:
                     found.setdefault(name, []).append(run)
         return found
@@ -71,7 +73,7 @@ def _answer(a: Machine, b: Machine, task: str, numerics: str) -> dict[str, Any]:
         else:
             refused.append(f"{pairs[0][0]['label']}: {obstacles[0]}")
     compared.sort(key=lambda pair: pair[0]["fingerprint"] == pair[1]["fingerprint"])  # what differs comes first
-    answer, promise, difference = "not asked", "same" if numerics == "portable" else None, None
+    answer, promise, difference = "not asked", "same" if numerics == "portable" and task != COMMAND else None, None
     runs = [run | {"label": f"{m.name}: {run['label']}"} for p in compared for m, run in zip((a, b), p, strict=True)]
     equal = sum(x["fingerprint"] == y["fingerprint"] for x, y in compared)
     if compared:
@@ -94,6 +96,11 @@ def _obstacle(a: Machine, x: dict[str, Any], b: Machine, y: dict[str, Any]) -> s
             return f"{run['status']} on {machine.name} ({run['error']})"
         if run["experiment"] is None:
             return f"{machine.name} did not record its configuration"
+        if run["fingerprint"] is None:
+            return f"not observed on {machine.name}"
+    if x["task"] == COMMAND:
+        files = x["experiment"]["facts"]["scripts"], y["experiment"]["facts"]["scripts"]
+        return None if files[0] == files[1] else "the files that the command names are not the same"
     ours, theirs = _deciding(x), _deciding(y)
     other = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     return ", ".join(f"{key}: {ours.get(key)} and {theirs.get(key)}" for key in other) or None
@@ -112,18 +119,23 @@ def _deciding(run: dict[str, Any]) -> dict[str, object]:
 
 
 def _difference(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any] | None:
-    """The first loss that differs, in the form of results.json. Weights are not carried over, so no tensor is named."""
+    """The first loss that differs, in the form of results.json. Weights are not carried over, so no tensor is named.
+
+    Of a command no loss is known: then only the facts that differ can be told.
+    """
     theirs = dict(zip(y["loss_steps"], y["losses"], strict=True))
     pairs = [
         (step, loss, theirs[step]) for step, loss in zip(x["loss_steps"], x["losses"], strict=True) if step in theirs
     ]
     first = next((index for index, (_, a, b) in enumerate(pairs) if a != b), None)
+    unknown = dict.fromkeys(("epoch", "step", "last_equal_step", "tensor", "elements", "size", "ulps", "relative",
+                             "operation"))  # fmt: skip
+    experiments = (run["experiment"].get("facts", run["experiment"]) for run in (x, y))
+    known = unknown | {"growth": [], "causes": [asdict(cause) for cause in facts.causes(*experiments)]}
     if first is None:
-        return None
-    causes = [asdict(cause) for cause in facts.causes(x["experiment"], y["experiment"])]
+        return known if x["task"] == COMMAND else None
     growth = [
         {"step": step, "relative": abs(a - b) / abs(a) if a else abs(b)} for step, a, b in pairs[max(first - 1, 0) :]
     ]
-    unknown = dict.fromkeys(("epoch", "tensor", "elements", "size", "ulps", "relative", "operation"))
     last_equal = pairs[first - 1][0] if first else None
-    return unknown | {"step": pairs[first][0], "last_equal_step": last_equal, "growth": growth, "causes": causes}
+    return known | {"step": pairs[first][0], "last_equal_step": last_equal, "growth": growth}

@@ -7,6 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from repro import __version__
 from repro.ask.findings import FRAMEWORKS, TOGETHER, Json, promised, short, verdict
+from repro.ask.results import UNANSWERED
 from repro.sealed import LARGEST
 from repro.show import charts, speed_page
 
@@ -38,7 +39,8 @@ def html(report: Json) -> str:
         growth_across=_growth(report["across"]), verdict=verdict(report),
         broken=report["verdict"]["broken"],
         title="Will you get it again?" if sections or not benchmarks else "How fast is training here?",
-        promises=PROMISES, together=TOGETHER, frameworks=FRAMEWORKS, chart=charts, version=__version__,
+        promises=PROMISES, unanswered=UNANSWERED, together=TOGETHER, frameworks=FRAMEWORKS, chart=charts,
+        version=__version__,
     )  # fmt: skip
 
 

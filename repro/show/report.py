@@ -11,6 +11,8 @@ from repro.files import write_atomically
 from repro.measure import speed
 from repro.show import page, speed_tables, tables
 
+PATTERNS = ("verify/*/results.json", "verify-*/results.json", "benchmark/*/benchmark.json")
+
 
 def write(workspace: Path, files: list[str]) -> Json:
     """Writes WORKSPACE/report/report.{html,md,json} from the files, or from all that the two tasks left there.
@@ -19,11 +21,11 @@ def write(workspace: Path, files: list[str]) -> Json:
     believed.
     """
     named = [Path(file) for file in files]
-    paths = named or sorted([*workspace.glob("verify/*/results.json"), *workspace.glob("benchmark/*/benchmark.json")])
+    paths = named or sorted(path for pattern in PATTERNS for path in workspace.glob(pattern))
     if not paths:
         raise UsageError(
-            f"report: there is no verify/*/results.json and no benchmark/*/benchmark.json in {workspace}; "
-            "run `./run.sh verify` or `./run.sh benchmark` first, or name the files"
+            f"report: there is none of {', '.join(PATTERNS)} in {workspace}; run `verify` or `benchmark` first, or "
+            "name the files"
         )
     contents = {content["seal"]: content for content in (sealed.read(path, results.KIND, speed.KIND) for path in paths)}
     measured = [content for content in contents.values() if speed.KIND.mark in content]

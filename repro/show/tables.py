@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.ask.findings import TOGETHER, Json, promised, short, verdict
+from repro.ask.results import UNANSWERED
 from repro.show.markdown import escaped, table
 from repro.show.page import framework
 
@@ -30,7 +31,7 @@ def show(report: Json, console: Console) -> None:
 
 def _styled(cell: Json) -> tuple[Text, Text]:
     """Answer and evidence. Text takes what a file says as it is; a string would be read as rich's markup."""
-    style = STYLES[cell["kept"]] if cell["answer"] != "not asked" else "dim"
+    style = STYLES[cell["kept"]] if cell["answer"] not in UNANSWERED else "dim"
     return Text(", ".join(filter(None, (cell["answer"], promised(cell)))), style), Text(cell["says"])
 
 

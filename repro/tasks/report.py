@@ -1,4 +1,7 @@
-"""The task `report`: a page of what `verify` and `benchmark` found, here and elsewhere, or of a sweep."""
+"""The task `report`: a page of what `verify` and `benchmark` found, here and elsewhere, or of a sweep.
+
+`verify` of one's own command has no workspace: the page is made where its runs are.
+"""
 
 import sys
 from pathlib import Path
@@ -8,10 +11,13 @@ from rich.console import Console
 from repro.console import wide_console
 from repro.show import report, speed_tables, sweep_report, tables
 from repro.tasks.arguments import parse
+from repro.tasks.commands import RECORDS
 
 
 def run(task: str, arguments: list[str]) -> int:
     """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
+    if not any(argument.startswith("--workspace") for argument in arguments) and RECORDS.is_dir():
+        arguments = [f"--workspace={RECORDS}", *arguments]
     workspace, files = parse(task, arguments, files=True)
     if len(files) == 1 and Path(files[0]).is_dir():
         sweep_report.report(workspace, Path(files[0]))

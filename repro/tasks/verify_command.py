@@ -6,7 +6,7 @@ import shlex
 import signal
 from pathlib import Path
 
-from repro.ask import changes
+from repro.ask import changes, results
 from repro.ask.asking import Asking
 from repro.ask.in_image import engine
 from repro.ask.trials import Command
@@ -52,6 +52,7 @@ def run(task: str, arguments: list[str]) -> int:
     asking = Asking(asked, names, place(task, options.to))
     asking()
     content = asking.as_json()
+    results.write(asking.folder / "results.json", asking.passport())
     answers.show(content, asking.notes, asking.folder, shlex.join(command), wide_console())
     if options.json is not None:
         write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")

@@ -50,7 +50,7 @@ def test_all_of_the_workspace_or_those_named(tmp_path: Path):
 
 
 def test_nothing_to_report(tmp_path: Path):
-    said = r"no verify/\*/results.json and no benchmark/\*/benchmark.json in .*; run `./run.sh verify` or"
+    said = r"none of verify/\*/results.json, .*, benchmark/\*/benchmark.json in .*; run `verify` or `benchmark` first"
     with pytest.raises(UsageError, match=said):
         report.write(tmp_path, [])
     assert not list(tmp_path.iterdir())
