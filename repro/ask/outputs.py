@@ -54,24 +54,23 @@ def _state(path: Path | os.DirEntry[str]) -> State:
     return said.st_mtime_ns, said.st_size, said.st_ino
 
 
-def folder(*paths: Path) -> dict[str, State]:
-    """How all files below some folders are, by path; environments and what git keeps aside."""
+def folder(path: Path, without: Path | None = None) -> dict[str, State]:
+    """How all files below a folder are, by path, without those in another; environments and what git keeps aside."""
     found: dict[str, State] = {}
-    for path in paths:
-        for entry in _entries(path):
-            with contextlib.suppress(OSError):
-                found[entry.path] = _state(entry)
-            if len(found) >= MANY:
-                return found
+    for entry in _entries(path, str(without)):
+        with contextlib.suppress(OSError):
+            found[entry.path] = _state(entry)
+        if len(found) >= MANY:
+            return found
     return found
 
 
-def _entries(path: Path) -> Iterator[os.DirEntry[str]]:
+def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in UNSEEN:
-                    yield from _entries(Path(entry.path))
+                if entry.name not in UNSEEN and entry.path != without:
+                    yield from _entries(Path(entry.path), without)
             elif entry.is_file(follow_symlinks=False):
                 yield entry
 

@@ -78,17 +78,34 @@ class Trial:
 
 @dataclass
 class Trials:
-    """Carries out runs, each in a folder of its own below `folder`."""
+    """Carries out runs, one after another, each with a folder of its own below `folder`."""
 
     command: Command
     folder: Path
 
+    @property
+    def place(self) -> Path:
+        """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
+        return self.folder / "now" / "run"
+
     def run(self, change: Change, steps: int = 0) -> Trial:
         """Carries out a change; its failure is the trial's `error`. `steps`: how many the plain command takes."""
         trial = Trial(change, self.folder / re.sub(r"[^a-z0-9]+", "-", change.label.lower()))
-        own = trial.folder / "run"
-        own.mkdir(parents=True)
-        before, started = outputs.folder(Path.cwd()), time.perf_counter()
+        trial.folder.mkdir(parents=True)
+        self.place.mkdir(parents=True, exist_ok=True)
+        try:
+            self._carry_out(trial, steps)
+        finally:
+            with contextlib.suppress(FileNotFoundError):  # a command may remove it
+                self.place.rename(trial.folder / "run")
+            self.place.mkdir()  # for `compare --narrow`, which runs the same command again
+        with contextlib.suppress(OSError):
+            trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
+        return trial
+
+    def _carry_out(self, trial: Trial, steps: int) -> None:
+        change = trial.change
+        before, started = self._files(), time.perf_counter()
         every = 1 if change.course != "straight" or change.label == "every step hashed" else self.command.every
         words = self.command.with_seed(change.seed) if change.seed else self.command.words
         if change.course == "straight":
@@ -97,10 +114,11 @@ class Trials:
             assert self.command.resume is not None
             self._once(trial, self.command.resume, "resumed", every, stopped)
         trial.seconds = time.perf_counter() - started
-        trial.wrote = outputs.written(before, outputs.folder(Path.cwd()))
-        with contextlib.suppress(OSError):
-            trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
-        return trial
+        trial.wrote = outputs.written(before, self._files())
+
+    def _files(self) -> dict[str, outputs.State]:
+        """How the files are below the folder that the command is started in, without ours."""
+        return outputs.folder(Path.cwd(), without=self.folder.resolve())
 
     def _once(
         self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
@@ -137,7 +155,7 @@ class Trials:
                     continue
                 if written_at is not None and step > written_at:
                     break
-                if outputs.written(before, outputs.folder(Path.cwd())) or any((trial.folder / "run").rglob("*")):
+                if outputs.written(before, self._files()) or any(self.place.rglob("*")):
                     written_at = step if written_at is None else written_at
             else:
                 trial.error = (
@@ -155,7 +173,7 @@ class Trials:
         return recording
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
-        own = trial.folder / "run"
+        own = self.place
         in_place = [outputs.in_run(word, own) for word in words]
         if trial.change.contained:
             assert self.command.image is not None

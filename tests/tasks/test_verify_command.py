@@ -188,6 +188,24 @@ def test_a_folder_of_ones_own_for_the_runs(here: Path, capfd: pytest.CaptureFixt
     assert "error: verify: mine is there already, and not empty" in capfd.readouterr().err
 
 
+def test_our_own_files_below_the_current_folder_are_no_checkpoint(here: Path) -> None:
+    code, content = verify("--to", "mine", "--ask", "kill", *resumable("late_checkpoint"))
+    assert (code, content["answers"]["kill"]["why"]) == (0, "went on after step 10 of 12")
+
+
+def test_the_runs_own_folder_has_one_path_in_all_runs(here: Path) -> None:
+    """Programs write it into their checkpoints."""
+    said = "test ! -e {run}/m && echo {run} > {run}/m"
+    code, content = verify("--ask", "restart,hash_seed", "--output", "{run}/m", "--", "sh", "-c", said)
+    assert code == 0 and {answer["answer"] for answer in content["answers"].values()} == {"same"}
+
+
+def test_a_command_that_removes_its_folder(here: Path) -> None:
+    said = f"echo 1 > {here}/m; rm -r {{run}}"
+    code, content = verify("--ask", "restart", "--output", "m", "--", "sh", "-c", said)
+    assert (code, content["answers"]["restart"]["answer"]) == (0, "same")
+
+
 def test_a_place_for_the_answers_that_cannot_be_written(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["verify", "--json", "no/such.json", "--", "true"], __main__.COMMANDS) == 2
     assert "--json no/such.json: cannot be written" in capfd.readouterr().err

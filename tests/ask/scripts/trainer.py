@@ -76,6 +76,9 @@ class Training:
     def rate(self, step: int) -> float:
         return 0.05
 
+    def is_kept(self, step: int) -> bool:
+        return step % 2 == 0
+
     def kept(self, step: int, weights: list[float], momentum: list[float]) -> dict[str, object]:
         return {"step": step, "weights": weights, "momentum": momentum, "random": random.getstate()}
 
@@ -100,7 +103,7 @@ class Training:
             observer.step(step - first, batch={"0": sha(batch)}, generator={"python": state},
                           gradients={"w": sha(gradient)}, optimizer={"w.momentum": sha(momentum)},
                           weights={"w": sha(weights)})  # fmt: skip
-            if step % 2 == 0:
+            if self.is_kept(step):
                 beside = self.checkpoint.with_suffix(".new")
                 beside.write_text(json.dumps(self.kept(step, weights, momentum)))
                 beside.replace(self.checkpoint)
