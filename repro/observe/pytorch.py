@@ -17,6 +17,11 @@ from . import generators, hashing, recorder
 
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # names say nothing of them
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
+NO_LOADER = "no DataLoader of PyTorch handed out a batch before a step: batches are not observed there"
+AHEAD = (
+    "before some steps no DataLoader handed out a batch: where batches are asked for ahead, a step's batch is recorded "
+    "with the step before"
+)
 MANY = 8  # optimizers; more have one parameter each, and are stepped within the backward pass
 
 
@@ -116,6 +121,7 @@ class Observer:
         self.places = 0
         self.batches: dict[str, str] = {}
         self.batch_count = 0
+        self.loads = False  # whether a loader ever handed out a batch
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
     def before(self, optimizer: Any, arguments: Any, named: Any) -> None:
@@ -145,7 +151,7 @@ class Observer:
         if not arguments and named.get("closure") is None:  # a closure computes the gradients within the step
             seen["gradients"] = self.gradients(parameters)
         if not self.batch_count:
-            recorder.note("no DataLoader of PyTorch handed out a batch before a step: batches are not observed there")
+            recorder.note(AHEAD if self.loads else NO_LOADER)
         self.local.begun = seen
 
     def after(self, optimizer: Any, arguments: Any, named: Any) -> None:
@@ -227,6 +233,7 @@ class Observer:
         if to.is_due(to.steps + 1):
             self.batches.update(hashing.of_tree(data, str(self.batch_count), unknown))
         self.batch_count += 1
+        self.loads = True
 
 
 def unknown(text: str) -> None:

@@ -66,6 +66,18 @@ def test_the_channels_of_a_step(eager: Any) -> None:
     assert initial["initial weights"] != seen[1]["weights"]
 
 
+def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:
+    """The note says so, and does not say that no batch is observed."""
+    found, written = loops(tmp_path, "ahead")
+    seen, weights = found["ahead"]
+    check(seen, weights)
+    assert [len(line.get("batch", {})) for line in seen.values()] == [4, 2, 2, 2, 2, 0]
+    assert [note for note in notes(written) if "DataLoader" in note] == [
+        "before some steps no DataLoader handed out a batch: where batches are asked for ahead, a step's batch is "
+        "recorded with the step before"
+    ]
+
+
 def test_a_later_optimizer_has_its_own_initial_weights_and_names(eager: Any) -> None:
     seen, _ = eager[0]["nested"]
     first, *others = seen.values()

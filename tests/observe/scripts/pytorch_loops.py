@@ -50,6 +50,21 @@ def plain(scenario: str, make: Callable, compiled: Callable = lambda step: step,
     loop(scenario, model, compiled(step), workers)
 
 
+def ahead(scenario: str) -> None:
+    """The next batch is asked for before the step of this one: no batch comes before the last step."""
+    model = network()
+    optimizer = sgd(model)
+    batch, following = None, iter(batches())
+    for _ in range(COUNT + 1):
+        asked = next(following, None)
+        if batch is not None:
+            optimizer.zero_grad()
+            loss_of(model, *batch).backward()
+            optimizer.step()
+        batch = asked
+    tell(scenario, COUNT, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
+
+
 def in_backward(scenario: str) -> None:
     """An optimizer per parameter, stepped as soon as its gradient is there."""
     model = network()
@@ -129,6 +144,7 @@ def compiled_optimizer(scenario: str, backend: str) -> None:
 SCENARIOS: dict[str, Callable[[str], None]] = {
     "adamw": lambda name: plain(name, lambda model: torch.optim.AdamW(model.parameters())),
     "workers": lambda name: plain(name, sgd, workers=2),
+    "ahead": ahead,
     "nested": lambda name: plain(name, lambda model: Nested(model.parameters(), lr=0.1)),
     "fused": lambda name: plain(name, lambda model: torch.optim.AdamW(model.parameters(), fused=True)),
     "by lists": lambda name: plain(
