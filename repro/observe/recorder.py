@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 from typing import Any, Optional
 
 from . import generators, hashing
@@ -29,6 +30,8 @@ class Recorder:
     def begin(self) -> None:
         """Nothing is written yet. Called again in a child that was forked: it has its own file and its own count."""
         self.lock = threading.RLock()
+        self.seconds = 0.0  # that the program waited for the observer, in all threads
+        self.local = threading.local()
         self.steps = 0
         self.watched = False  # by repro.watch
         self.path: Optional[str] = None
@@ -108,8 +111,10 @@ class Recorder:
         }
 
     def end(self) -> None:
-        """A process that imported a framework and took no step says so."""
-        if self.frameworks and not self.steps and not self.watched and not self.broken:
+        """What observing took. A process that imported a framework and took no step says so."""
+        if self.steps or self.watched:
+            self.write({"kind": "end", "seconds": round(self.seconds, 6)})
+        elif self.frameworks and not self.broken:
             names = ", ".join(sorted(self.frameworks))
             self.note(f"{names}: imported, but no step of an optimizer was seen")
 
@@ -148,13 +153,22 @@ def note(text: str) -> None:
 
 
 def quietly(watch: Any) -> Any:
-    """The function, except that what goes wrong in it is a note, and the program goes on."""
+    """The function, except that what goes wrong in it is a note, and the program goes on. Its seconds are counted."""
 
     def watched(*arguments: Any, **named: Any) -> Any:
+        to, began = active, time.perf_counter()
+        outermost = to is not None and not getattr(to.local, "busy", False)
+        if to is not None:
+            to.local.busy = True
         try:
             return watch(*arguments, **named)
         except Exception as error:
             note(f"{watch.__module__.split('.')[-1]}.{watch.__name__} failed: {type(error).__name__}: {error}")
             return None
+        finally:
+            if to is not None and outermost:
+                to.local.busy = False
+                with to.lock:
+                    to.seconds += time.perf_counter() - began
 
     return watched

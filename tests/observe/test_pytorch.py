@@ -66,6 +66,11 @@ def test_the_channels_of_a_step(eager: Any) -> None:
     assert initial["initial weights"] != seen[1]["weights"]
 
 
+def test_the_last_line_says_what_observing_took(eager: Any) -> None:
+    assert [line["kind"] for line in eager[1]].index("end") == len(eager[1]) - 1
+    assert eager[1][-1]["seconds"] > 0
+
+
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:
     """The note says so, and does not say that no batch is observed."""
     found, written = loops(tmp_path, "ahead")
@@ -148,7 +153,7 @@ def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     assert first[1]["generator"] != second[1]["generator"]
     assert found["rank-1"][0]["rank"] == 1
     launcher = [written for name, written in found.items() if not name.startswith("rank")]
-    assert all(not steps(written) for written in launcher)
+    assert all(not steps(written) and written[-1]["kind"] != "end" for written in launcher)
 
 
 FORKS = """

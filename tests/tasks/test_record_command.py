@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +53,11 @@ def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert [*facts["scripts"]] == [str(SCRIPTS / "trainer.py")]
     assert {"cpu", "gpu", "environment", "container", "source"} <= facts.keys()
     assert found.content["fingerprint"] in told[0]
+
+
+def test_what_observing_took(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recorded("--to", "a", "--", *script("trainer"))
+    assert re.search(r"; \d+\.\d s, 0\.0 s of them for observing \(\d\.\d%\); ", capfd.readouterr().err)
 
 
 def test_two_records_have_one_fingerprint(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -109,6 +109,7 @@ class Training:
                 beside.replace(self.checkpoint)
             time.sleep(self.options.pause)
         (self.options.out / "model.json").write_text(json.dumps(weights))
+        observer.line(kind="end", seconds=0.002)
         print("trained", flush=True)
 
 

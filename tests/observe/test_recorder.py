@@ -1,0 +1,46 @@
+"""What the observer writes of itself."""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from observed import lines
+
+from repro.observe import recorder
+
+
+@pytest.fixture
+def active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recorder.Recorder:
+    """A recorder that writes here, and a clock that goes on by a second whenever it is asked."""
+    clock = count()
+    monkeypatch.setattr(recorder.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(recorder, "active", recorder.Recorder(str(tmp_path), 1, False))
+    assert recorder.active is not None
+    return recorder.active
+
+
+@recorder.quietly
+def inner() -> None:
+    pass
+
+
+@recorder.quietly
+def outer() -> None:
+    inner()
+    raise ValueError("planted")
+
+
+def test_the_seconds_within_the_observer_are_counted_once(active: recorder.Recorder, tmp_path: Path) -> None:
+    outer()  # the clock is asked at both ends, and once in between
+    inner()
+    active.count()
+    active.end()
+    (written,) = lines(tmp_path).values()
+    assert [line["kind"] for line in written] == ["process", "note", "end"]
+    assert written[-1]["seconds"] == 3
+
+
+def test_a_process_that_took_no_step_says_nothing_of_seconds(active: recorder.Recorder, tmp_path: Path) -> None:
+    inner()
+    active.end()
+    assert not lines(tmp_path)
