@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -31,7 +31,7 @@ class Pair:
     def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
         if channel == STARTS and self.offset and step == self.offset:
-            ours, theirs = self.a.steps[step].get("weights"), self.b.steps.get(0, {}).get(STARTS)
+            ours, theirs = self.a.steps.get(step, {}).get("weights"), self.b.steps.get(0, {}).get(STARTS)
         else:
             ours, theirs = (self.a.steps[step].get(channel), self.b.steps.get(step - self.offset, {}).get(channel))
         return None if ours is None or theirs is None else (ours, theirs)
@@ -80,15 +80,24 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
         if ours is None or theirs is None:
             break
         called = ("the whole run", "the resumed run") if resumed else ("A", "B")
-        found.append(Pair(ours, theirs, 0 if resumed is False else offset(ours, theirs, bool(resumed)), called))
+        before = 0 if resumed is False else offset(ours, theirs, bool(resumed))
+        found.append(Pair(ours, _from_one(theirs) if before and theirs.begun > ours.begun else theirs, before, called))
     return found
+
+
+def _from_one(process: Process) -> Process:
+    """The same with its steps counted from 1."""
+    return replace(process, steps={step - process.begun: hashes for step, hashes in process.steps.items()})
 
 
 def offset(a: Process, b: Process, resumed: bool = False) -> int:
     """After which step of `a` the first one of `b` comes: the one whose weights `b` starts from.
 
-    Where it starts from other weights, a run known to be resumed is taken to end where `a` does.
+    Where it counts on by itself, its count says so. Where it starts from other weights, a run known to be resumed is
+    taken to end where `a` does.
     """
+    if b.begun > a.begun:
+        return b.begun
     starts = b.steps.get(0, {}).get(STARTS)
     if starts is not None:
         if starts == a.steps.get(0, {}).get(STARTS):

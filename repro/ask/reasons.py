@@ -7,6 +7,7 @@ from repro.ask.facts import Cause, causes
 from repro.ask.record import OUTPUTS, Record
 
 SHOWN = 3  # names
+WATCHED = "watch."  # how the names of what repro.watch was given begin
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ def reason(found: Difference) -> Reason:
     pair, step = found.pair, found.step
     if pair is None or step is None:
         return Reason(
-            "the files differ, though every weight that was hashed is equal: they may hold a time, a path, or what was "
-            "computed after the last step" if found.channel == OUTPUTS else "", guess=True,
+            "the files differ, though every weight that was hashed is equal: they may hold a time, a path, an option "
+            "of the command, or what no step shows, as an average of the weights or what comes after the last step"
+            if found.channel == OUTPUTS else "", guess=True,
         )  # fmt: skip
     if found.lengths:
         return Reason(f"one run ends after step {min(found.lengths)}, the other after step {max(found.lengths)}")
@@ -53,7 +55,7 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
         name, old = again
         where = f"the generator `{name}` at step {step - pair.offset} of {b} is that of step {old} of {a}"
         if resumed:
-            return Reason(f"{where}: the random generator was not restored, so old batches come again")
+            return Reason(f"{where}: the random generator was not restored, so {_again(found, pair, step)}")
         return Reason(f"{where}: it was set back, or began again")
     old_batch = _old_batch(pair, step)
     if old_batch is not None and resumed:
@@ -65,8 +67,9 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
     if resumed:
         if differing:
             return Reason(
-                f"the generator {listed(differing)} is in a state that {a} never had: it was not restored, or was "
-                "seeded anew"
+                f"the generator {listed(differing)} is in a state that {a} never had: it was not restored, was seeded "
+                "anew, or has drawn more or less since it was (a batch that is fetched ahead, or the start of a "
+                "DataLoader's workers, draws as well)"
             )
         return Reason("another batch, from equal generators: the place in the data was not restored", guess=True)
     if (found.channel == "generator" and step == 0) or (differing and _unlike_from_the_start(pair)):
@@ -87,6 +90,14 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
         "comes from a set or hash(), from a folder's listing, from workers, or from a generator that cannot be seen",
         guess=True,
     )  # fmt: skip
+
+
+def _again(found: Difference, pair: Pair, step: int) -> str:
+    """What an old state of a generator brings back."""
+    if found.channel == "batch":
+        return "old batches come again"
+    unseen = "a batch that cannot be seen, " if pair.hashes(step, "batch") is None else ""
+    return f"old numbers are drawn again, as for {unseen}dropout or augmentation"
 
 
 def _moving(pair: Pair, step: int) -> list[str]:
@@ -131,6 +142,12 @@ def _resumed(found: Difference, pair: Pair, step: int) -> Reason:
         return Reason(
             f"the weights that {b} starts from are those of no step of {a} ({names}): the checkpoint does not hold "
             "them, or they are changed when it is read"
+        )
+    both = pair.hashes(step, found.channel)
+    equal = [name for name in sorted(both[0]) if name not in found.names] if both else []
+    if found.channel == "weights" and all(name.startswith(WATCHED) for name in found.names) and equal:
+        return Reason(
+            f"of what repro.watch was given {listed(equal)} is equal, {names} is not: it was not restored", True
         )
     if found.channel == "optimizer":
         return Reason(

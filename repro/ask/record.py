@@ -66,6 +66,11 @@ class Process:
         return max(self.steps, default=0)
 
     @property
+    def begun(self) -> int:
+        """The step before the first: more than 0 where a script that calls repro.watch counts on, once resumed."""
+        return max(min(self.steps, default=0) - 1, 0)
+
+    @property
     def weights(self) -> dict[str, str]:
         """The last that were hashed."""
         hashed = [step for step, hashes in self.steps.items() if "weights" in hashes]

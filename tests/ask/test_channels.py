@@ -33,6 +33,17 @@ def test_a_run_that_goes_on_is_laid_beside_the_steps_that_it_repeats(compare) ->
     assert compare(straight(), resumed(2)) is None
 
 
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_run_that_counts_on_where_it_was_stopped(every: int, compare) -> None:
+    """As scripts count that call repro.watch; no weights before the first step are seen, and of A some steps only."""
+    hashed = [step for step in range(1, 9) if step == 1 or step % every == 0]
+    whole = {step: {"weights": straight(8)[step]["weights"]} for step in hashed}
+    rest = {step: {"weights": straight(8)[step]["weights"]} for step in (6, 7, 8)}
+    rest[8]["weights"] = {"w": sha("other")}
+    found = compare(whole, rest)
+    assert (found.step, found.channel, found.pair.offset) == (8, "weights", 5)
+
+
 @pytest.mark.parametrize(
     ("changed", "step", "channel", "said"),
     [
@@ -61,7 +72,14 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
             "generator was not restored, so old batches come again",
         ),
         ({"batch": {1: sha(("batch", 2))}, "weights": {1: 1}}, 3, "batch", "is that of step 2 of the whole run"),
-        ({"generator": {1: 7}, "weights": {1: 1}}, 3, "generator", "in a state that the whole run never had"),
+        (
+            {"generator": {1: sha(("generator", 1))}, "gradients": {1: 1}}, 3, "generator",
+            "was not restored, so old numbers are drawn again, as for dropout or augmentation",
+        ),
+        (
+            {"generator": {1: 7}, "weights": {1: 1}}, 3, "generator",
+            "in a state that the whole run never had: it was not restored, was seeded anew, or has drawn more or less",
+        ),
         ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
         ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),
         ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
@@ -75,6 +93,14 @@ def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
     found = compare(straight(), resumed(2, **changed), True)
     assert (found.step, found.channel) == (step, channel)
     assert said in str(reason(found))
+
+
+def test_an_old_generator_may_choose_batches_that_cannot_be_seen(compare) -> None:
+    whole, rest = straight(), resumed(2, generator={1: sha(("generator", 1))}, gradients={1: 1})
+    for hashes in [*whole.values(), *rest.values()]:
+        hashes.pop("batch", None)
+    said = "old numbers are drawn again, as for a batch that cannot be seen, dropout or augmentation"
+    assert said in str(reason(compare(whole, rest, True)))
 
 
 def test_a_generator_that_nobody_draws_from_is_no_difference(compare) -> None:

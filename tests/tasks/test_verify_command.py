@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import REPRO, environment, script
+from conftest import ROOT
 
 from repro import __main__
 from repro.ask import changes
@@ -63,6 +64,7 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     ("name", "channel", "said"),
     [
         ("generator_not_restored", "batch", "the random generator was not restored, so old batches come again"),
+        ("dropout_not_restored", "generator", "not restored, so old numbers are drawn again, as for dropout"),
         ("momentum_forgotten", "optimizer", "another state of the optimizer (`w.momentum`): it was not restored"),
         ("schedule_forgotten", "weights", "the learning rate, or its schedule, was not restored (a guess)"),
         ("weights_changed", "initial weights", "those of no step of the whole run"),
@@ -73,6 +75,37 @@ def test_a_fault_that_shows_on_resuming(name: str, channel: str, said: str, here
     answer = content["answers"]["kill"]
     assert (code, content["answers"]["restart"]["answer"], answer["answer"]) == (3, "same", "differs")
     assert answer["first"]["channel"] == channel and said in answer["why"]
+
+
+@pytest.mark.parametrize(
+    ("options", "channel", "said"),
+    [
+        ((), "outputs", "or what no step shows, as an average of the weights"),
+        (
+            ("--watch",),
+            "weights",
+            "`watch.weight` is equal, `watch.average` is not: it was not restored (a guess)",
+        ),
+    ],
+)
+def test_an_average_that_is_not_restored(
+    options: tuple[str, ...], channel: str, said: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that the script itself counts: a run that was killed counts on."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = script("average_forgotten", *SMALL, *options)
+    resume = shlex.join([*command, "--resume"])
+    code, content = verify("--ask", "kill", "--output", "{run}/model.json", "--resume", resume, "--", *command)
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"], answer["first"]["channel"]) == (3, "differs", channel)
+    assert said in answer["why"]
+
+
+def test_a_script_that_counts_on_went_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = script("average_forgotten", *SMALL)
+    code, content = verify("--ask", "kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
+    assert (code, content["answers"]["kill"]["why"]) == (0, "went on after step 8 of 12")
 
 
 def test_stopped_by_sigterm(here: Path) -> None:

@@ -73,6 +73,9 @@ class Training:
             found = [g + error * v for g, v in zip(found, x, strict=True)]
         return found
 
+    def batch(self, examples: list[int]) -> list[int]:
+        return random.sample(examples, BATCH)
+
     def rate(self, step: int) -> float:
         return 0.05
 
@@ -96,8 +99,8 @@ class Training:
         observer, first = Observer(), step
         observer.step(0, initial_weights={"w": sha(weights)}, generator={"python": sha(random.getstate())})
         for step in range(first + 1, self.options.steps + 1):
-            batch = random.sample(examples, BATCH)
-            gradient, state = self.gradient(weights, batch), sha(random.getstate())
+            batch, state = self.batch(examples), sha(random.getstate())
+            gradient = self.gradient(weights, batch)
             momentum = [0.9 * m + g for m, g in zip(momentum, gradient, strict=True)]
             weights = [w - self.rate(step) * m for w, m in zip(weights, momentum, strict=True)]
             observer.step(step - first, batch={"0": sha(batch)}, generator={"python": state},
