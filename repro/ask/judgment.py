@@ -5,7 +5,7 @@ from typing import Any
 
 from repro.ask import reasons
 from repro.ask.changes import Question
-from repro.ask.channels import STARTS, Difference, first_difference, offset, without_effect
+from repro.ask.channels import STARTS, Difference, first_difference, offset, pairs, without_effect
 from repro.ask.questions import DIFFERS, SAME
 from repro.ask.record import OUTPUTS, Record
 from repro.ask.trials import Trial
@@ -90,7 +90,8 @@ class Grounds:
             return f"the same {what}; {observed:.1f} s observed, {trials[0].seconds:.1f} s not"
         if question.name in COURSES:
             whole, rest = record_of(self.whole), record_of(trials[0])
-            on = f"went on after step {whole.steps - rest.steps} of {whole.steps}"
+            after = max((pair.offset for pair in pairs(whole, rest, resumed=True)), default=0)
+            on = f"went on after step {after} of {whole.steps}"
             return on + without_effect(whole, rest, True)
         if question.name == "file_order":
             return f"{len(trials[0].reversed_listings)} folders listed in the reverse order"
@@ -115,8 +116,8 @@ def _not_resumed(whole: Record, resumed: Record) -> str | None:
     """Why a run cannot be called resumed."""
     if not resumed.steps:
         return "the --resume command took no step" if whole.steps else None
-    pairs = list(zip(whole.processes, resumed.processes, strict=False))
-    alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in pairs)
-    if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in pairs):
+    both = list(zip(whole.processes, resumed.processes, strict=False))
+    alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
+    if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in both):
         return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
     return None
