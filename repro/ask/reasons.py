@@ -86,9 +86,9 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
             guess=True,
         )
     return Reason(
-        "another batch, though the generators that can be seen are equal: the data are put together in an order that "
-        "comes from a set or hash(), from a folder's listing, from workers, or from a generator that cannot be seen",
-        guess=True,
+        "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), or "
+        "from a folder's listing, or it is drawn from a generator that cannot be seen, as those in a DataLoader's "
+        "workers", guess=True,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import REPRO, SCRIPTS, environment, repro, script
+from observed import interpreter
 
 from repro import __main__
 from repro.ask import record
@@ -79,6 +80,16 @@ def test_compare_names_where_a_resumed_run_parts(here: Path, capfd: pytest.Captu
         told = capfd.readouterr().out
         assert "differs: first seen at step 7 of A, which is step 1 of B, resumed after 6, in the batch" in told
         assert "the generator `python` at step 1 of B is that of step 1 of A: the random generator was not" in told
+
+
+def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        recorded("--to", name, "--", interpreter("pytorch"), str(SCRIPTS / "workers_unseeded.py"))
+    capfd.readouterr()
+    assert __main__.main(["compare", "a", "b"], __main__.COMMANDS) == 3
+    told = capfd.readouterr().out
+    assert "differs: first seen at step 1, in the batch" in told
+    assert "a generator that cannot be seen, as those in a DataLoader's workers (a guess)" in told
 
 
 def test_the_variables_that_the_observer_reads(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
