@@ -265,8 +265,18 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
     answers = {one["question"]: one for one in json.loads((here / "answers.json").read_text())["answers"]}
     assert answers["restart"]["answer"] == "same"
     assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((here / "pid").read_text()), 0)
+    assert ends(int((here / "pid").read_text()))
+
+
+def ends(process: int) -> bool:
+    """Whether a process that was killed is gone, or goes: somebody else has to fetch what is left of it."""
+    for _ in range(500):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_a_full_disk_is_one_line(
