@@ -79,6 +79,12 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
         )
     if differing:
         return Reason(f"from step {step} on {listed(differing)} draws other numbers than before", guess=True)
+    unlike = _unlike_at_first(pair)
+    if unlike:
+        return Reason(
+            f"another batch, and the random generators differ before the first step ({listed(unlike)}): no seed is set",
+            guess=True,
+        )
     if _shuffled(pair):
         return Reason(
             "the same batches come in another order, and the generators that can be seen are equal: the order comes "
@@ -107,6 +113,12 @@ def _moving(pair: Pair, step: int) -> list[str]:
 
 def _unlike_from_the_start(pair: Pair) -> bool:
     return pair.offset == 0 and 0 in pair.steps() and bool(_moving(pair, 0))
+
+
+def _unlike_at_first(pair: Pair) -> list[str]:
+    """The generators that differ before the first step, where nothing later tells whether they are drawn from."""
+    later = any(step > 1 for one in (pair.a, pair.b) for step in one.of("generator"))
+    return [] if pair.offset or later else pair.differing(0, "generator")
 
 
 def _old_state(pair: Pair, step: int) -> tuple[str, int] | None:
@@ -149,6 +161,12 @@ def _resumed(found: Difference, pair: Pair, step: int) -> Reason:
         return Reason(
             f"of what repro.watch was given {listed(equal)} is equal, {names} is not: it was not restored", True
         )
+    if found.channel in ("optimizer", "weights") and pair.hashes(step, "gradients") is None:
+        data = ", the place in the data" if pair.hashes(step, "batch") is None else ""
+        return Reason(
+            f"from equal weights{_alike(pair, step)} {b} comes to others ({names}), and the gradients cannot be seen: "
+            f"the optimizer's state{data}, or what the step draws was not restored", guess=True,
+        )  # fmt: skip
     if found.channel == "optimizer":
         return Reason(
             f"{b} has the gradients of {a}, but another state of the optimizer ({names}): it was not restored"
@@ -180,16 +198,18 @@ def _straight(found: Difference, pair: Pair, step: int) -> Reason:
             "the initial weights differ, though the generators that can be seen are equal: they are drawn from one "
             "that cannot be seen, or in another order, or read from another file", guess=True,
         )  # fmt: skip
-    if found.channel == "gradients":
-        return Reason(
-            f"equal weights{_alike(pair, step)}, other gradients: an operation adds in another order", guess=True
-        )
-    if found.channel in ("optimizer", "weights"):
-        before = "gradients are equal" if pair.hashes(step, "gradients") else "the gradients cannot be seen"
-        return Reason(
-            f"{before}, what the optimizer makes of them is not: other settings (learning rate, decay), or an "
-            "operation that adds in another order", guess=True,
-        )  # fmt: skip
+    order = "an operation that adds in another order"
+    settings = "other settings (learning rate, decay)"
+    if found.channel in ("optimizer", "weights") and pair.hashes(step, "gradients"):
+        return Reason(f"gradients are equal, what the optimizer makes of them is not: {settings}, or {order}", True)
+    if found.channel in ("gradients", "optimizer", "weights"):
+        other = "gradients" if found.channel == "gradients" else "results of the step, whose gradients cannot be seen"
+        causes = [settings] * (found.channel != "gradients") + [order]
+        if pair.hashes(step, "batch") is None:
+            unlike = _unlike_at_first(pair)
+            drawn = f": the generator {listed(unlike)} differs before the first step" if unlike else ""
+            causes = [f"another batch{drawn}", *causes]
+        return Reason(f"equal weights{_alike(pair, step)}, other {other}: {', or '.join(causes)}", guess=True)
     return Reason("the buffers differ, the weights do not: running means, or an operation in the forward pass", True)
 
 

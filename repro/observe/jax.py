@@ -2,6 +2,9 @@
 
 The callback is part of what XLA compiles, so each step reports, also in jit and in scan, from donated buffers. It gets
 NumPy's view of the arrays and calls nothing of JAX: that could wait for the very program that waits for it.
+
+Of a compiled step it takes what the program has as an input or as a result anyway. What lies between, as gradients, XLA
+never writes to memory as it stands: to ask for it changes how operations are fused, and so bits.
 """
 
 import functools
@@ -13,7 +16,7 @@ from . import generators, hashing, recorder
 
 Named = list[tuple[str, str, Any]]  # channel, name, array
 
-last: list[Any] = []  # what the last call of an Optax optimizer returned: updates, gradients, state
+last: list[Any] = []  # of the last call of an Optax optimizer: updates, gradients, new state, all that it was given
 wrapped: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
 places: dict[tuple[Any, ...], int] = {}  # of optimizers, told apart by their weights' names and shapes
 started: set[tuple[int, int]] = set()  # process and place of those whose first step was written
@@ -56,7 +59,8 @@ def _watch_optimizer(update: Any) -> Any:
     @functools.wraps(update)
     def watched(gradients: Any, *arguments: Any, **named: Any) -> Any:
         found = update(gradients, *arguments, **named)
-        last[:] = [found[0], gradients, found[1]] if isinstance(found, tuple) and len(found) == 2 else []
+        pair = isinstance(found, tuple) and len(found) == 2
+        last[:] = [found[0], gradients, found[1], (gradients, arguments, named)] if pair else []
         return found
 
     return wrapped.setdefault(update, watched)
@@ -66,13 +70,45 @@ def _watch_optimizer(update: Any) -> Any:
 def _applied(params: Any, updates: Any, result: Any) -> None:
     """Has a step's arrays reported, with the gradients and the state that led to these updates, if no other did."""
     arrays = named(INITIAL, params) + named("optimizer", updates, "update.") + named("weights", result)
+    others: Named = []
     if last and last[0] is updates:
         arrays += named("gradients", last[1]) + named("optimizer", last[2], "state.")
+        others = inputs(named("", last[3]) + arrays)
     last.clear()
-    recorder.note("JAX: batches are not observed")
+    if not others:
+        recorder.note("JAX: batches are observed only where they are arguments of a compiled step")
     key = tuple((name, *array.shape) for channel, name, array in arrays if channel == "weights")
     place = places.setdefault(key, len(places))
-    report([(channel, f"{place}.{name}", array) for channel, name, array in arrays], place)
+    report([(channel, f"{place}.{name}", array) for channel, name, array in arrays] + others, place)
+
+
+def inputs(known: Named) -> Named:
+    """What the program that is being traced gets beside the weights and the optimizer's state: the batch, and keys.
+
+    JAX tells only within where a program's arguments are, and may do so elsewhere in another version: then nothing.
+    """
+    tracers = [array for _, _, array in known if is_traced(array)]
+    try:
+        trace = tracers[-1]._trace
+        names, variables = trace.frame.debug_info.arg_names, trace.frame.invars
+        own = {id(tracer.val) for tracer in tracers if tracer._trace is trace}
+        taken = {_argument(name) for name, variable in zip(names, variables) if id(variable) in own}
+        found: Named = []
+        for name, variable in zip(names, variables):
+            key = str(variable.aval.dtype).startswith("key<")
+            other = id(variable) not in own and _argument(name) not in taken
+            if len(names) == len(variables) and other and (key or variable.aval.shape):  # one number counts something
+                channel = "generator" if key else "batch"
+                found.append((channel, name, type(tracers[-1])(trace, variable.aval, variable)))
+        return found
+    except (AttributeError, IndexError, TypeError):
+        return []
+
+
+def _argument(name: Any) -> str:
+    """Of which argument an array is a part: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
+    name = str(name)
+    return name if name.startswith("dynamic") else name.replace("[", ".").split(".")[0]
 
 
 def named(channel: str, tree: Any, prefix: str = "") -> Named:
@@ -94,27 +130,35 @@ def _key(key: Any) -> str:
     return str(key)
 
 
+def is_traced(value: Any) -> bool:
+    return isinstance(value, sys.modules["jax"].core.Tracer)
+
+
 def report(arrays: Named, place: int) -> None:
     """Records a step now, or each time that the program that is being traced comes by."""
-    jax = sys.modules["jax"]
     if not arrays:
         return
-    kinds = {type(array).__name__ for _, _, array in arrays}
-    if "BatchTracer" in kinds:
+    states = hashing.states(generators.states())
+    if not any(is_traced(array) for _, _, array in arrays):
+        _record(place, [array[:2] for array in arrays], states, False, *(array for _, _, array in arrays))
+        return
+    if any(type(array).__name__ == "BatchTracer" for _, _, array in arrays):
         recorder.note("JAX: a step within vmap is written as one step for each of its elements")
+    recorder.note(
+        "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
+    )
+    arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{place}.update.")]
     arrays = [(channel, name, hashing.key_data(array)) for channel, name, array in arrays]
-    host = functools.partial(_record, place, [(channel, name) for channel, name, _ in arrays])
-    values = [array for _, _, array in arrays]
-    if any(isinstance(value, jax.core.Tracer) for value in values):
-        recorder.note("JAX: the states of Python's and NumPy's generators are not observed in a compiled step")
-        jax.debug.callback(host, *values)
-    else:
-        host(*values, generator=hashing.states(generators.states()))
+    host = functools.partial(_record, place, [array[:2] for array in arrays], states, True)
+    sys.modules["jax"].debug.callback(host, *(array for _, _, array in arrays))
 
 
 @recorder.quietly
-def _record(place: int, names: list[tuple[str, str]], *values: Any, generator: Any = None) -> None:
-    """Counts the step, and writes its line where it is due."""
+def _record(place: int, names: list[tuple[str, str]], states: dict[str, str], traced: bool, *values: Any) -> None:
+    """Counts the step, and writes its line where it is due.
+
+    `states` are those of the generators before this step; of a compiled one, before it was traced for its first time.
+    """
     to = recorder.active
     if to is None:
         return
@@ -125,7 +169,7 @@ def _record(place: int, names: list[tuple[str, str]], *values: Any, generator: A
         started.add((os.getpid(), place))
         if not to.is_due(number) and not first:
             return
-        seen: recorder.Hashes = {"generator": generator or {}}
+        seen: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         for (channel, name), value in zip(names, values):
             if channel != INITIAL or first:
                 seen.setdefault(channel, {})[name] = hashing.of_numpy(numpy.asarray(value))

@@ -86,7 +86,7 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
         ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),
         ({"weights": {1: 7}}, 3, "weights", "the learning rate, or its schedule, was not restored (a guess)"),
         ({"buffers": {1: 7}}, 3, "buffers", "they were not restored"),
-        ({"gradients": {2: 7}}, 4, "gradients", "an operation adds in another order (a guess)"),
+        ({"gradients": {2: 7}}, 4, "gradients", "an operation that adds in another order (a guess)"),
     ],
 )  # fmt: skip
 def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
@@ -101,6 +101,58 @@ def test_an_old_generator_may_choose_batches_that_cannot_be_seen(compare) -> Non
         hashes.pop("batch", None)
     said = "old numbers are drawn again, as for a batch that cannot be seen, dropout or augmentation"
     assert said in str(reason(compare(whole, rest, True)))
+
+
+def compiled(steps: Steps, *unseen: str) -> Steps:
+    """As of a step that XLA compiles: no gradients, of generators the first state alone, and what else is unseen."""
+    found = {
+        step: {channel: seen for channel, seen in hashes.items() if channel not in ("gradients", "generator", *unseen)}
+        for step, hashes in steps.items()
+    }
+    for step in (0, 1):
+        found[step]["generator"] = steps[0]["generator"]
+    return found
+
+
+OTHERS = ("equal weights (the batch cannot be seen), other results of the step, whose gradients cannot be seen: "
+          "another batch: the generator `python` differs before the first step, or other settings (learning rate, "
+          "decay), or an operation that adds in another order (a guess)")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "unseen", "channel", "said"),
+    [
+        (
+            {"batch": {1: 1}, "generator": {0: 1}},
+            (),
+            "batch",
+            "differ before the first step (`python`): no seed is set",
+        ),
+        ({"batch": {1: 1}}, (), "batch", "generators that can be seen are equal"),
+        ({"weights": {1: 1}, "generator": {0: 1}}, ("batch", "optimizer"), "weights", OTHERS),
+        ({"optimizer": {1: 1}}, ("batch",), "optimizer", "cannot be seen: another batch, or other settings"),
+        ({"optimizer": {1: 1}}, (), "optimizer", "and an equal batch, other results of the step"),
+    ],
+)
+def test_a_step_that_is_compiled(changed, unseen, channel, said, compare) -> None:
+    found = compare(compiled(straight(), *unseen), compiled(straight(**changed), *unseen))
+    assert (found.step, found.channel) == (1, channel)
+    assert said in str(reason(found))
+
+
+@pytest.mark.parametrize(
+    ("unseen", "said"),
+    [
+        ((), "and an equal batch the resumed run comes to others (`w.momentum`), and the gradients cannot be seen: the "
+             "optimizer's state, or what the step draws was not restored (a guess)"),
+        (("batch",), "(the batch cannot be seen) the resumed run comes to others (`w.momentum`), and the gradients "
+                     "cannot be seen: the optimizer's state, the place in the data, or what"),
+    ],
+)  # fmt: skip
+def test_a_step_that_is_compiled_after_resuming(unseen, said, compare) -> None:
+    found = compare(compiled(straight(), *unseen), compiled(resumed(2, optimizer={1: 7}), *unseen), True)
+    assert (found.step, found.channel) == (3, "optimizer")
+    assert said in str(reason(found))
 
 
 def test_a_generator_that_nobody_draws_from_is_no_difference(compare) -> None:

@@ -10,6 +10,7 @@ from hashes import tell
 from jax import numpy as jnp
 
 COUNT = 6
+np.random.seed(0)
 DATA = np.random.RandomState(0).randn(COUNT, 8, 4).astype("float32")
 
 
@@ -42,6 +43,59 @@ def plain(scenario: str) -> None:
         for x in DATA:
             carry = one(*carry, x)
     tell(scenario, COUNT, weights(carry[0]))
+
+
+def key(scenario: str) -> None:
+    """A step that draws, and counts."""
+    params, optimizer = {"kernel": jnp.full((4, 7), 0.1)}, optax.sgd(0.1)
+
+    @jax.jit
+    def step(params: dict, state: optax.OptState, x: jax.Array, key: jax.Array, count: jax.Array) -> tuple:
+        def loss(params: dict) -> jax.Array:
+            kept = jax.random.bernoulli(key, 0.5, x.shape)
+            return jnp.square(jnp.where(kept, x, 0) @ params["kernel"] - 1).mean() * count
+
+        updates, state = optimizer.update(jax.grad(loss)(params), state)
+        return optax.apply_updates(params, updates), state
+
+    state = optimizer.init(params)
+    for count, x in enumerate(DATA):
+        params, state = step(params, state, x, jax.random.fold_in(jax.random.key(0), count), jnp.float32(count + 1))
+    tell(scenario, COUNT, weights(params))
+
+
+def recurrent(scenario: str) -> None:
+    """A network whose gradients XLA makes a part of the update: to ask for them as well gives other bits."""
+    draw, size = np.random.RandomState(1), 16
+    shapes = {"input": (3 * size, 2), "hidden": (3 * size, size), "bias": (3 * size,), "output": (1, size)}
+    params = {name: jnp.float32(draw.uniform(-0.25, 0.25, shape)) for name, shape in shapes.items()}
+    optimizer = optax.adam(3e-3)
+
+    def predicted(params: dict, sequence: jax.Array) -> jax.Array:
+        def cell(state: jax.Array, x: jax.Array) -> tuple:
+            seen, kept = (jnp.split(a, 3) for a in (params["input"] @ x + params["bias"], params["hidden"] @ state))
+            reset, update = (jax.nn.sigmoid(seen[gate] + kept[gate]) for gate in (0, 1))
+            new = jnp.tanh(seen[2] + reset * (kept[2] + 0.1))
+            return new + update * (state - new), None
+
+        return jax.nn.sigmoid(params["output"] @ jax.lax.scan(cell, jnp.zeros(size), sequence)[0])
+
+    @jax.jit
+    def step(params: dict, state: optax.OptState, x: jax.Array, y: jax.Array) -> tuple:
+        def loss(params: dict) -> jax.Array:
+            found = jax.vmap(predicted, (None, 0))(params, x)
+            return -jnp.mean(y * jnp.log(found) + (1 - y) * jnp.log(1 - found))
+
+        updates, state = optimizer.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    state = optimizer.init(params)
+    for _ in range(COUNT):
+        times = np.linspace(0, 6.28, 16) + draw.uniform(0, 6.28, (32, 1))
+        y = draw.randint(0, 2, (32, 1)).astype("float32")
+        x = np.stack([np.sin(times) * (2 * y - 1), np.cos(times)], -1).astype("float32")
+        params, state = step(params, state, x, y)
+    tell(scenario, COUNT, weights(params))
 
 
 def linen(scenario: str) -> None:
@@ -97,7 +151,8 @@ def equinox(scenario: str) -> None:
 
 
 SCENARIOS: dict[str, Callable[[str], None]] = {
-    "eager": plain, "jit": plain, "scan": plain, "linen": linen, "nnx": nnx, "equinox": equinox,
+    "eager": plain, "jit": plain, "scan": plain, "key": key, "recurrent": recurrent, "linen": linen, "nnx": nnx,
+    "equinox": equinox,
 }  # fmt: skip
 
 if __name__ == "__main__":
