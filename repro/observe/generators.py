@@ -1,13 +1,17 @@
 """The states of the random number generators of Python, NumPy and TensorFlow, as text to hash.
 
 A generator that nobody seeded and nobody drew from is left out: its first state is the system's noise, in each run
-another, and decides nothing. NumPy's is the global one; those of default_rng are the program's own objects.
+another, and decides nothing. What a framework draws while it is imported counts as nothing (JAX 0.10 draws from
+NumPy's). NumPy's is the global one; those of default_rng are the program's own objects.
 """
 
 import random
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from . import hashing
 
 untouched: dict[str, Any] = {}
 
@@ -33,14 +37,36 @@ def _of_tensorflow() -> Any:
     return found.getstate() if found is not None else None
 
 
-def states() -> dict[str, str]:
-    """The canonical text of each state: what `repr` gives of tuples of whole numbers (a float in hexadecimal)."""
+def _present() -> dict[str, Any]:
     now: dict[str, Any] = {"python": random.getstate()}
     numpy = sys.modules.get("numpy.random")
     if numpy is not None and hasattr(numpy, "get_state"):
         now["numpy"] = _of_numpy(numpy)
-    found = {name: state for name, state in now.items() if state != untouched.get(name)}
+    return now
+
+
+def _touched() -> dict[str, Any]:
+    return {name: state for name, state in _present().items() if state != untouched.get(name)}
+
+
+def importing(execute: Callable[[], None]) -> None:
+    """Has a framework's module run. What was untouched before is so afterwards."""
+    before = _touched()
+    execute()
+    untouched.update((name, state) for name, state in _present().items() if name not in before)
+
+
+def states() -> dict[str, str]:
+    """The canonical text of each state: what `repr` gives of tuples of whole numbers (a float in hexadecimal)."""
+    found = _touched()
     tensorflow = _of_tensorflow()
     if tensorflow is not None:
         found["tensorflow"] = tensorflow
     return {name: state if isinstance(state, str) else repr(state) for name, state in found.items()}
+
+
+def hashes() -> dict[str, str]:
+    """The hashes of these states, and of PyTorch's where it is observed: it may load the data of another framework."""
+    watcher = sys.modules.get(f"{__package__}.pytorch")
+    observer = getattr(watcher, "observer", None)
+    return hashing.states(states()) if observer is None else dict(observer.generators())

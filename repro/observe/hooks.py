@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from . import recorder
+from . import generators, recorder
 
 # The module that is waited for, and what in this folder then gets its hands on it.
 WATCHERS = {
@@ -58,7 +58,7 @@ class Finder:
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
-            execute(module)
+            generators.importing(lambda: execute(module))
             if name in self.waiting:  # each module is hooked once
                 self.waiting.discard(name)
                 self.act(name, module)

@@ -231,7 +231,7 @@ def record(this: Watched, names: list[tuple[str, str]], *values: Any) -> None:
         return
     number = to.count()
     if to.is_due(number) or not this.started:
-        seen: recorder.Hashes = {"generator": hashing.states(generators.states())}
+        seen: recorder.Hashes = {"generator": generators.hashes()}
         put(seen, [(channel, name, value) for (channel, name), value in zip(names, values)])
         write(this, number, seen)
 
@@ -267,7 +267,7 @@ def after_batch(callbacks: Any) -> None:
     due = any(to.is_due(step) for step in range(to.steps + 1, number + 1))
     to.steps = number
     if due or not this.started:
-        seen: recorder.Hashes = {"generator": hashing.states(generators.states())}
+        seen: recorder.Hashes = {"generator": generators.hashes()}
         for channel, listed in (
             ("weights", model.trainable_variables),
             ("optimizer", optimizer.variables),

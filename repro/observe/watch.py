@@ -33,11 +33,8 @@ def _write(active: Any, recorder: Any, number: int, state: Any) -> None:
     def part(name: str) -> Any:
         return importlib.import_module(f"_repro_observe.{name}")
 
-    hashing, generators = part("hashing"), part("generators")
-    seen = {"generator": hashing.states(generators.states())}
-    torch = sys.modules.get("_repro_observe.pytorch")
-    if torch is not None and torch.observer is not None:
-        seen["generator"] = torch.observer.generators()
+    hashing = part("hashing")
+    seen = {"generator": part("generators").hashes()}
     seen["weights"] = hashing.of_tree(_plain(state), "watch", recorder.note)
     if active.steps:
         recorder.note("both an optimizer's steps and repro.watch were seen: lines of one number are of one step or not")
