@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import signal
+import stat
 import subprocess
 import time
 import uuid
@@ -30,6 +31,8 @@ class Engine:
     """What the command is started with."""
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Of the containers that are started by us."""
+    _rights: dict[Path, int] = field(default_factory=dict)
+    """Those that folders had before they were opened."""
 
     def __post_init__(self) -> None:
         if self.container.has("detach"):
@@ -165,19 +168,19 @@ class Engine:
         own = [path for path in below if run and path.is_relative_to(run) and not path.exists()]
         for folder in [*folders, *own]:
             folder.mkdir(parents=True, exist_ok=True)
-            if self.container.kind != APPTAINER:  # there the user inside is the one outside
-                folder.chmod(OPEN)
-        for folder in folders if self.container.kind != APPTAINER else ():
+        if self.container.kind == APPTAINER:
+            return  # the user inside is the one outside
+        self._rights = {path: path.stat().st_mode for folder in folders for path in (folder, folder.parent)}
+        for folder in [*folders, *own]:
+            folder.chmod(OPEN)
+        for folder in folders:
             folder.parent.chmod(OURS)
 
-    def settle(self, folders: Sequence[Path]) -> None:
-        """Gives these folders, and those that they are in, the rights that a new one gets here."""
-        if self.container.kind != APPTAINER:
-            mask = os.umask(0o022)
-            os.umask(mask)
-            for folder in folders:
-                folder.chmod(0o777 & ~mask)
-                folder.parent.chmod(0o777 & ~mask)
+    def settle(self) -> None:
+        """Gives these folders, and those that they are in, the rights that they had."""
+        for path, mode in self._rights.items():
+            path.chmod(stat.S_IMODE(mode))
+        self._rights = {}
 
 
 def _pairs(texts: Iterable[str], host: Mapping[str, str]) -> dict[str, str]:

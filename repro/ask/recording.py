@@ -97,7 +97,7 @@ class Recording:
         """Writes record.json. OSError where the disk is full."""
         seconds = time.perf_counter() - self.clock
         if self.engine:
-            self.engine.settle(self._shared)
+            self.engine.settle()
         processes = record.processes(self.folder)
         trained = [process for process in processes if process.steps]
         files = outputs.matched(self.patterns, self.run)
