@@ -54,14 +54,15 @@ def _state(path: Path | os.DirEntry[str]) -> State:
     return said.st_mtime_ns, said.st_size, said.st_ino
 
 
-def folder(path: Path, without: Path | None = None) -> dict[str, State]:
-    """How all files below a folder are, by path, without those in another; environments and what git keeps aside."""
+def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
+    """How all files below some folders are, by path, without those in another; environments and what git keeps aside."""
     found: dict[str, State] = {}
-    for entry in _entries(path, str(without)):
-        with contextlib.suppress(OSError):
-            found[entry.path] = _state(entry)
-        if len(found) >= MANY:
-            return found
+    for path in paths:
+        for entry in _entries(path, str(without)):
+            with contextlib.suppress(OSError):
+                found[entry.path] = _state(entry)
+            if len(found) >= MANY:
+                return found
     return found
 
 

@@ -117,8 +117,8 @@ class Trials:
         trial.wrote = outputs.written(before, self._files())
 
     def _files(self) -> dict[str, outputs.State]:
-        """How the files are below the folder that the command is started in, without ours."""
-        return outputs.folder(Path.cwd(), without=self.folder.resolve())
+        """How the files are in the folders that the command may write to, without ours."""
+        return outputs.folder(*places(self.command.words), without=self.folder.resolve())
 
     def _once(
         self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
@@ -170,6 +170,7 @@ class Trials:
         finally:
             if recording.engine:
                 recording.engine.remove()
+                recording.engine.settle()
         return recording
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
@@ -219,6 +220,13 @@ class Trials:
                 recording.words, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
                 start_new_session=True,
             )  # fmt: skip
+
+
+def places(words: Sequence[str]) -> list[Path]:
+    """The folders in which files of the command's are looked for: the current one, and those that a container gets."""
+    container = containers.find(words)
+    mounted = [Path(mount.source) for mount in containers.mounts(container)] if container else []
+    return [Path.cwd(), *(path for path in mounted if path.is_dir())]
 
 
 @contextlib.contextmanager
