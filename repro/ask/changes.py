@@ -118,7 +118,7 @@ def questions() -> tuple[Question, ...]:
         Question("kill", "Killed by SIGKILL, resumed", (Change("killed, resumed", course="kill"),)),
         Question(
             "container", "In an image", (Change("in the image", contained=True),), promised=None,
-            cause="only the container was added: the image brings other versions, another C library or Python",
+            cause="only the image was changed: its Python, its C library and its packages are others",
         ),
         Question(
             "gpu", "Without the GPU", (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),), promised=None,

@@ -78,6 +78,8 @@ class Grounds:
             return "the observer changes what the command writes; please report it"
         if question.name in COURSES:
             return "; ".join([str(reasons.reason(found)), *self.places])
+        if question.name == "container":
+            return question.cause + reasons.beside_the_container(record_of(self.plain), record_of(trial))
         return label + question.cause
 
     def same(self, question: Question, trials: list[Trial]) -> str:

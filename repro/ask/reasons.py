@@ -231,3 +231,10 @@ def listed(names: list[str]) -> str:
 def differing_facts(a: Record, b: Record) -> list[Cause]:
     """The recorded facts that differ, most likely cause first."""
     return causes(a.content["facts"], b.content["facts"])
+
+
+def beside_the_container(a: Record, b: Record) -> str:
+    """The first few recorded facts that differ, but for the container itself, as the end of a sentence."""
+    found = [cause for cause in differing_facts(a, b) if not cause.fact.startswith("container.")]
+    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in found[:SHOWN])
+    return f"; recorded facts that differ: {named}" if found else "; no other recorded fact differs"
