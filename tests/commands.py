@@ -11,6 +11,7 @@ from typing import Any
 from conftest import ROOT
 
 from repro.ask import record
+from repro.ask.containers import Container, find
 
 SCRIPTS = ROOT / "tests" / "ask" / "scripts"
 REPRO = [sys.executable, "-c", "from repro.__main__ import command; command()"]
@@ -89,3 +90,17 @@ def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, 
     }  # fmt: skip
     (path / record.FILE).write_text(json.dumps(whole | content))
     return path
+
+
+def container(text: str) -> Container:
+    """The container that a command of these words starts."""
+    found = find(text.split())
+    assert found is not None
+    return found
+
+
+def program(folder: Path, name: str, code: str) -> None:
+    """A program of this name, to stand in for the real one: Python code, whose arguments are `words`."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!{sys.executable}\nimport json, sys\nwords = sys.argv[1:]\n{code}\n")
+    (folder / name).chmod(0o755)
