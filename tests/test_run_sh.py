@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from scripts import assert_one_line, call, copy_of_root, run_sh
 
 
@@ -139,6 +140,25 @@ class TestShutOut:
         _, environment = seen(root, **{name: self.VALUE})
         assert environment[f"REPRO_SHUT_OUT_{name}"] == self.VALUE
         assert environment.get(name) == ours
+
+    def test_the_observer_gets_in_and_nothing_beside_it(self, root: Path) -> None:
+        site = ROOT / "repro" / "observe" / "site"
+        _, environment = seen(root, PYTHONPATH=f"{site}:/nowhere:", REPRO_OBSERVE="/record")
+        assert (environment["PYTHONPATH"], environment["REPRO_OBSERVE"]) == (f"{site}:{root}", "/record")
+        assert environment["REPRO_SHUT_OUT_PYTHONPATH"] == f"{site}:/nowhere:"
+
+    @pytest.mark.parametrize(
+        ("path", "observe"),
+        [("SITE", ""), ("/nowhere:SITE", "/record"), (":SITE", "/record"), ("/nowhere", "/record"), ("", "/record"),
+         ("ASK", "/record")],
+    )  # fmt: skip
+    def test_what_is_not_the_observer_does_not_get_in(self, root: Path, path: str, observe: str) -> None:
+        """Without a record to write, not the first in the path, or another sitecustomize.py."""
+        folders = {"SITE": ROOT / "repro" / "observe" / "site", "ASK": ROOT / "repro" / "ask" / "listings"}
+        for name, folder in folders.items():
+            path = path.replace(name, str(folder))
+        _, environment = seen(root, PYTHONPATH=path, REPRO_OBSERVE=observe)
+        assert environment["PYTHONPATH"] == str(root)
 
     def test_a_value_of_several_lines_or_none(self, root: Path) -> None:
         _, environment = seen(root, XLA_FLAGS="--a\n--b", OMP_SCHEDULE="")
