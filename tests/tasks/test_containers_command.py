@@ -17,7 +17,8 @@ import os
 if words[0] == "image": print(json.dumps([{{"Id": "sha256:1", "Config": {{"Env": ["A=1"]}}}}])); sys.exit()
 if words[0] != "run": sys.exit()
 at = words.index("an-image")
-mounts = [dict(part.split("=") for part in word.split(",") if "=" in part) for word in words[:at] if "type=bind" in word]
+texts = [word.split(",") for word in words[:at] if word.startswith("type=bind")]
+mounts = [dict(part.split("=") for part in parts if "=" in part) for parts in texts]
 places = [(mount["source"], mount["target"]) for mount in mounts]
 places += [tuple(value.split(":")) for option, value in zip(words[:at], words[1:]) if option == "--volume"]
 places += [(os.path.dirname(one), os.path.dirname(two)) for one, two in places if two == "/repro-record/steps"]
