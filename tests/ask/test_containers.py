@@ -45,6 +45,11 @@ def test_where_the_image_is(text: str, image: str, inner: str) -> None:
     assert (found.image, " ".join(found.inner)) == (image, inner)
 
 
+def test_flags_that_are_set_and_not() -> None:
+    for text, expected in (("-it", True), ("--tty", True), ("-i", False), ("-t=false", False), ("-t --tty=0", False)):
+        assert container(f"docker run {text} i x").has("tty") == expected
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "python train.py docker run i", "docker", "docker ps", "docker compose run i", "docker run", "docker run --rm",

@@ -41,7 +41,7 @@ tasks:
       inputs: {a: {type: file, default: x/a.txt, opts: ro}, b: {type: file, default: x/b.txt}, there: train.yaml}
   rights:
     parameters:
-      inputs: {a: {type: file, default: x/a, opts: ro}, b: {type: file, default: x/b, opts: rw}}
+      inputs: {a: {type: file, default: x/a, opts: rw}, b: {type: file, default: x/b, opts: ro}}
       outputs: {elsewhere: {type: directory, default: "$ELSEWHERE/out", opts: rw}}
   short:
     parameters: {inputs: {data: data/}, outputs: {results: {type: directory}, whole: {type: directory, default: ""}}}
@@ -55,6 +55,7 @@ TASKS = ("train", "files", "rights", "short", "named", "single", "bare")
 @pytest.fixture
 def cube(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ELSEWHERE", str(tmp_path / "else where"))
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "cube"
     (folder / "workspace").mkdir(parents=True)
     (folder / "images").mkdir()
@@ -102,7 +103,7 @@ def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
         "train", "--data=/mlcube_io0", "--config=/mlcube_io1/train.yaml", "--start=/mlcube_io2", "--model=/mlcube_io3",
         "--log=/mlcube_io4/log.txt", "--top=/mlcube_io5/top.txt",
     ]  # fmt: skip
-    assert (place / "model").is_dir() and not (place / "logs").exists()
+    assert (place / "model").is_dir() and not (place / "logs").exists() and not Path("{run}").exists()
     assert volumes(words(cube, "rights"))[1:] == ["{run}/elsewhere:/mlcube_io1:rw"]
     assert volumes(words(cube, "short")) == [
         f"{place}/data:/mlcube_io0", "{run}/results:/mlcube_io1", "{run}:/mlcube_io2"
