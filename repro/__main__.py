@@ -60,7 +60,7 @@ def run(arguments: list[str], tasks: Mapping[str, str]) -> int:
 USAGE = """repro record [OPTIONS] -- COMMAND...       run your own command once, and write down what it computes
 repro verify [OPTIONS] -- COMMAND...       will I get it again? runs it several times, one thing changed each time
 repro compare A B                          where and why two records, or two runs of the suite, differ
-repro report --workspace=DIR [FILE ...]    a page of what the suite's `verify` and `benchmark` found
+repro report [FILE ...]                    a page of what `verify` found, here or in the results.json that are named
 repro --version
 
 `repro record --help` and `repro verify --help` list their options.

@@ -46,6 +46,7 @@ def test_what_it_holds(wheel: Path) -> None:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith("/METADATA"))
         described = message_from_bytes(archive.read(metadata))
+        entries = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
     assert {
         "repro/py.typed",
         "repro/show/templates/report.html",
@@ -53,6 +54,7 @@ def test_what_it_holds(wheel: Path) -> None:
         "repro/ask/listings/sitecustomize.py",
     } <= {*names}
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "docs"))]
+    assert "[pytest11]\nrepro = repro.pytest_plugin\n" in entries
     assert (described["Name"], described["License-Expression"]) == ("repro-bits", "Apache-2.0")
     assert described["Summary"] and described["Keywords"] and described.get_payload()
 
@@ -75,7 +77,7 @@ def test_the_import_and_the_command_need_no_framework(wheel: Path, tmp_path: Pat
         (("compare", "a", "b"), 2, "error: compare: a is no run's folder"),
         (("record",), 2, "error: record: no command; put it after --"),
         (("verify",), 2, "error: verify: no command; put it after --"),
-        (("report", "--workspace=."), 2, "error: report: there is no verify"),
+        (("report", "--workspace=."), 2, "error: report: there is none of verify"),
         (("jax", "--workspace=."), 2, "error: task 'jax' needs the repository: ./run.sh jax there"),
         (("train",), 2, "error: task 'train': must be one of"),
     ):

@@ -142,7 +142,7 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
     if found:
         return min(found, key=lambda one: (one.step or 0, CHANNELS.index(one.channel)))
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
-    return Difference(None, OUTPUTS, names) if names else None
+    return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
 
 
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:

@@ -108,8 +108,6 @@ def _says(answer: Json, evidence: list[str], runs: int) -> str:
     """The evidence in one line."""
     if answer["answer"] in UNANSWERED:
         return answer["reason"] or "no reason was given"
-    if answer["evidence"] == "record":
-        return answer.get("says", "")
     if answer["answer"] == "same":
         same = short(evidence[0]) if answer["evidence"] == "fingerprint" else "loss and accuracy to the last bit"
         return answer.get("says", f"{runs} runs, {same}")

@@ -55,7 +55,7 @@ def _state(path: Path | os.DirEntry[str]) -> State:
 
 
 def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
-    """How all files below some folders are, by path, without those in another; environments and what git keeps aside."""
+    """How all files below some folders are, by path; those in another, and what git and environments keep, left out."""
     found: dict[str, State] = {}
     for path in paths:
         for entry in _entries(path, str(without)):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from repro.ask.channels import STARTS, Difference, Pair, offset
 from repro.ask.facts import Cause, causes
-from repro.ask.record import OUTPUTS, Record
+from repro.ask.record import Record
 
 SHOWN = 3  # names
 WATCHED = "watch."  # how the names of what repro.watch was given begin
@@ -25,11 +25,7 @@ def reason(found: Difference) -> Reason:
     """What the hashes say about the cause of a difference."""
     pair, step = found.pair, found.step
     if pair is None or step is None:
-        return Reason(
-            "the files differ, though every weight that was hashed is equal: they may hold a time, a path, an option "
-            "of the command, or what no step shows, as an average of the weights or what comes after the last step"
-            if found.channel == OUTPUTS else "", guess=True,
-        )  # fmt: skip
+        return _outputs(found)
     if found.lengths:
         return Reason(f"one run ends after step {min(found.lengths)}, the other after step {max(found.lengths)}")
     old = offset(pair.a, pair.b) if not pair.offset and step == 0 else 0
@@ -42,6 +38,17 @@ def reason(found: Difference) -> Reason:
     if pair.offset and (first or step == pair.offset):
         return _resumed(found, pair, step)
     return _straight(found, pair, step)
+
+
+def _outputs(found: Difference) -> Reason:
+    """Only files differ."""
+    if found.equal_before is None:
+        return Reason("the files differ, and no step was seen, so nothing shows where that begins")
+    return Reason(
+        "the files differ, though every weight that was hashed is equal: they may hold a time, a path, an option of "
+        "the command, or what no step shows, as an average of the weights or what comes after the last step",
+        guess=True,
+    )
 
 
 # --- batches and generators -----------------------------------------------------------------------------------------

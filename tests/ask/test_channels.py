@@ -213,6 +213,9 @@ def test_outputs_come_last(tmp_path: Path) -> None:
     found = first_difference(a, b)
     assert found and (found.step, found.channel, found.names) == (None, "outputs", ["m"])
     assert "though every weight that was hashed is equal" in str(reason(found))
+    a, b = (record.read(write(tmp_path / name, outputs={"m": sha(name)})) for name in ("c", "d"))
+    found = first_difference(a, b)
+    assert found and "no step was seen" in str(reason(found))
 
 
 def test_the_rank_that_differs_first(tmp_path: Path) -> None:

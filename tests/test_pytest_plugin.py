@@ -1,0 +1,124 @@
+"""The fixture assert_reproducible in a test of one's own: what passes, what fails and why, what is an error."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import SCRIPTS, environment
+
+TESTS = f"""
+import sys
+import pytest
+
+def script(name, *options):
+    return [sys.executable, f"{SCRIPTS}/{{name}}.py", "--out={{run}}", "--pause=0.004", *options]
+
+def test_sound(assert_reproducible, tmp_path):
+    content = assert_reproducible(script("trainer"), outputs="{{run}}/*")
+    assert content["steps"] == 12 and (tmp_path / "repro-records" / "1" / "again").is_dir()
+    assert [answer["question"] for answer in content["answers"]] == ["restart", "observed", "hash_seed"]
+
+def test_resumed_and_seeded(assert_reproducible):
+    assert_reproducible(" ".join(script("trainer")), resume=script("trainer", "--resume"), seed_option="--seed={{}}")
+
+def test_time_as_seed(assert_reproducible):
+    assert_reproducible(script("time_as_seed"))
+
+def test_old_batches(assert_reproducible):
+    assert_reproducible(script("generator_not_restored"), resume=script("generator_not_restored", "--resume"))
+
+def test_no_control(assert_reproducible):
+    assert_reproducible("sh -c 'echo 1 > {{run}}/m'", outputs=["{{run}}/m"], seed_option="--x={{}}")
+
+def test_fails(assert_reproducible):
+    assert_reproducible("sh -c 'echo no data >&2; exit 3'")
+
+def test_missing(assert_reproducible):
+    assert_reproducible(["/no/such"])
+
+def test_unseen(assert_reproducible):
+    assert_reproducible("true")
+
+def test_untold(assert_reproducible):
+    assert_reproducible(script("trainer"), ask="restart,file_order")
+
+def test_fails_under_a_change(assert_reproducible):
+    assert_reproducible("sh -c 'echo 1 > {{run}}/m; test -z $PYTHONHASHSEED'", outputs=["{{run}}/m"])
+
+def test_needs(assert_reproducible):
+    assert_reproducible("true", ask=["kill"])
+
+def test_not_checked(assert_reproducible):
+    with pytest.warns(pytest.PytestWarning, match="repro: observed: cannot tell"):
+        assert_reproducible(["sh", "-c", "date +%N; exec " + " ".join(script("trainer"))])
+
+def test_twice(assert_reproducible):
+    for _ in range(2):
+        assert_reproducible(script("trainer"), ask="restart")
+"""
+FAILED = {
+    "test_time_as_seed": "AssertionError: not reproducible: restart: differs at step 0, generator, python: the random "
+    "generators differ before the first step (`python`): no seed is set",
+    "test_old_batches": "AssertionError: not reproducible: kill: differs at step 9, batch, 0: the generator `python` "
+    "at step 1 of the resumed run is that of step 1 of the whole run",
+    "test_no_control": "AssertionError: not reproducible: seed: same: another seed changes nothing",
+    "test_fails": "repro.errors.ReproError: verify: the command fails as it stands: it ended with code 3: no data",
+    "test_missing": "repro.errors.UsageError: the command '/no/such' cannot be started: No such file or directory",
+    "test_unseen": "repro.errors.ReproError: verify: nothing of the command was observed",
+    "test_untold": "repro.errors.ReproError: it cannot be told whether it is reproducible: file_order: cannot tell: no",
+    "test_fails_under_a_change": "repro.errors.ReproError: it cannot be told whether it is reproducible: hash_seed: ",
+    "test_needs": "repro.errors.UsageError: assert_reproducible: 'kill' is asked, and needs resume=",
+}
+
+
+def own_pytest(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """pytest in a folder, with the plugin as an installed package brings it, and nothing else of this repository."""
+    command = [sys.executable, "-m", "pytest", "-p", "repro.pytest_plugin", "-p", "no:cacheprovider", "-W", "error"]
+    plain = {name: value for name, value in environment().items() if not name.startswith(("PYTEST_", "PYTHONHASH"))}
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    command += [f"--basetemp={folder / 'temporary'}", *options]
+    return subprocess.Popen(command, cwd=folder, env=plain, stdout=-1, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.mark.parametrize("beside", [(), ("--numprocesses=2",)])
+def test_what_passes_and_what_fails(beside: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(TESTS)
+    options = ("-rA", "--tb=short", "--show-capture=no") if not beside else ("-rA", "--tb=no")
+    with own_pytest(tmp_path, *options, *beside) as process:
+        told = process.communicate(timeout=120)[0]
+    names = re.findall(r"def (test_\w+)", TESTS)
+    outcomes = dict(re.findall(r"^(?:PASSED|FAILED|ERROR) test_mine\.py::(\w+)()", told, re.M))
+    assert [*sorted(outcomes)] == sorted(names), told
+    failed = {*re.findall(r"^FAILED test_mine\.py::(\w+)", told, re.M)}
+    assert failed == {*FAILED}, told
+    for name, said in FAILED.items() if not beside else ():
+        section = told.split(f"_ {name} _")[1]
+        (line,) = [line for line in section.split("\n____")[0].splitlines() if said in line]
+        assert line.startswith("E   ")
+    assert beside or ("  restart     same ✓ " in told and "  kill        differs ✗ " in told)
+
+
+def test_it_imports_nothing_that_takes_time() -> None:
+    code = "import pytest, sys; a = {*sys.modules}; import repro.pytest_plugin; print(*sorted({*sys.modules} - a))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    own = [name for name in done.stdout.split() if not name.startswith("repro")]
+    assert own == [], own
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_ends_what_is_asked_about(tmp_path: Path) -> None:
+    hang = f"def test(assert_reproducible): assert_reproducible(['sh', '-c', 'echo $$ > {tmp_path}/pid; sleep 60'])"
+    (tmp_path / "test_mine.py").write_text(hang)
+    with own_pytest(tmp_path) as process:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().endswith("\n"):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
