@@ -64,7 +64,7 @@ def test_twice(assert_reproducible):
 FAILED = {
     "test_time_as_seed": "AssertionError: not reproducible: restart: differs at step 0, generator, python: the random "
     "generators differ before the first step (`python`): no seed is set",
-    "test_old_batches": ", batch, 0: the generator `python` at step 1 of the resumed run is that of step 1 of the whole run",
+    "test_old_batches": ", batch, 0: the generator `python` at step 1 of the resumed run is that of step 1 of the",
     "test_no_control": "AssertionError: not reproducible: seed: same: another seed changes nothing",
     "test_fails": "repro.errors.ReproError: verify: the command fails as it stands: it ended with code 3: no data",
     "test_missing": "repro.errors.UsageError: the command '/no/such' cannot be started: No such file or directory",
