@@ -23,6 +23,11 @@ class Pair:
     called: tuple[str, str] = ("A", "B")
     """What people are told of the two."""
 
+    @property
+    def sampled(self) -> bool:
+        """Whether one of them chose what it wrote down, so that what only the other holds is no difference."""
+        return self.a.sampled or self.b.sampled
+
     def steps(self) -> list[int]:
         """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
         shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
@@ -30,11 +35,18 @@ class Pair:
 
     def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
-        if channel == STARTS and self.offset and step == self.offset:
-            ours, theirs = self.a.steps.get(step, {}).get("weights"), self.b.steps.get(0, {}).get(STARTS)
-        else:
-            ours, theirs = (self.a.steps[step].get(channel), self.b.steps.get(step - self.offset, {}).get(channel))
+        (here, ours_in), (there, theirs_in) = self.places(step, channel)
+        ours, theirs = self.a.steps.get(here, {}).get(ours_in), self.b.steps.get(there, {}).get(theirs_in)
         return None if ours is None or theirs is None else (ours, theirs)
+
+    def places(self, step: int, channel: str) -> tuple[tuple[int, str], tuple[int, str]]:
+        """The step and the channel of each side, for a channel at a step of `a`.
+
+        What a resumed run starts from are the weights after the step before.
+        """
+        if channel == STARTS and self.offset and step == self.offset:
+            return (step, "weights"), (0, STARTS)
+        return (step, channel), (step - self.offset, channel)
 
     def differing(self, step: int, channel: str) -> list[str]:
         """The names whose hashes differ."""
@@ -42,7 +54,8 @@ class Pair:
         if both is None:
             return []
         ours, theirs = both
-        return [name for name in sorted(ours | theirs, key=natural) if ours.get(name) != theirs.get(name)]
+        held = ours.keys() & theirs.keys() if self.sampled else ours.keys() | theirs.keys()
+        return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
 
 
 @dataclass
@@ -165,10 +178,13 @@ def _of_pair(pair: Pair) -> Difference | None:
     last = next((step for step in steps if any(_felt(pair, step))), None)
     if last is None:
         ends = pair.a.last, pair.b.last + pair.offset
-        if ends[0] != ends[1] and steps:
+        if ends[0] != ends[1] and steps and not pair.sampled:
             return Difference(min(ends) + 1, "weights", [], pair, lengths=ends, equal_before=steps[-1])
         if not steps and (pair.a.last or pair.b.last):
-            raise UsageError("compare: no step was hashed in both records; record both with the same --every")
+            raise UsageError(
+                "compare: no step was hashed in both records; record both with the same --every (runs of the suite: "
+                "with the same params.max_steps or params.trace_steps)"
+            )
         return None
     for step in steps:
         for channel in CHANNELS:

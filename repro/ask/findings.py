@@ -6,7 +6,7 @@ report.json is that structure; the page, the Markdown and the terminal's table s
 from typing import Any
 
 from repro.ask import machines, results
-from repro.ask.results import UNANSWERED
+from repro.ask.questions import UNANSWERED
 
 FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX", results.COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together

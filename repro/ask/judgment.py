@@ -1,43 +1,14 @@
 """What the runs of a question say: whether they can be compared with the plain ones, are the same, and why not."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from repro.ask import reasons
-from repro.ask.changes import Question
 from repro.ask.channels import STARTS, Difference, first_difference, offset, pairs, without_effect
-from repro.ask.questions import DIFFERS, SAME
+from repro.ask.questions import Question
 from repro.ask.record import OUTPUTS, Record
 from repro.ask.trials import Trial
 
-CANNOT_TELL, NOT_ASKED = "cannot tell", "not asked"
 COURSES = ("resume", "kill")
-
-
-@dataclass
-class Answer:
-    """The answer to a question."""
-
-    question: str
-    answer: str
-    promised: str | None
-    first: dict[str, Any] | None = None
-    why: str | None = None
-    found: Difference | None = None
-    """What `first` tells of in short."""
-    runs: list[str] = field(default_factory=list)
-    """The labels of the runs that were compared."""
-
-    @property
-    def kept(self) -> bool | None:
-        """Whether the promise was kept; None without one, or without an answer."""
-        if self.promised is None or self.answer not in (SAME, DIFFERS):
-            return None
-        return self.answer == self.promised
-
-    def as_json(self) -> dict[str, Any]:
-        """As `verify --json` writes it."""
-        return {name: getattr(self, name) for name in ("question", "answer", "promised", "first", "why")}
 
 
 @dataclass

@@ -4,8 +4,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.ask.compare import Difference, RunFolder, read, relative
+from repro.ask.channels import Difference
+from repro.ask.distance import relative
 from repro.ask.runs import quoted, run_sh
+from repro.ask.suite_run import Run, read
 from repro.errors import ReproError
 from repro.fingerprint import fingerprint
 from repro.run import trace
@@ -26,37 +28,38 @@ class Begin:
         return f"in step {self.step}, with {self.operation}{size}"
 
 
-def narrow(a: RunFolder, b: RunFolder, found: Difference) -> Begin:
+def narrow(a: Run, b: Run, found: Difference) -> Begin:
     """Reruns both from the last equal traced state to the first different one. ReproError where that is not possible.
 
     Each side runs as it was recorded: its framework, its configuration, its threads. It has to give its own recorded
     bits again here; if it does not, what differs is this machine, and nothing can be said of the operation.
     """
-    if found.last_equal_step is None:
+    if found.equal_before is None or found.step is None:
         raise ReproError(
             f"compare: --narrow needs a step after which both runs are equal; they differ from step {found.step} on"
         )
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
-        return _first(_rerun(a, found, Path(scratch) / "a"), _rerun(b, found, Path(scratch) / "b"), found)
+        steps = found.equal_before, found.step
+        return _first(_rerun(a, *steps, Path(scratch) / "a"), _rerun(b, *steps, Path(scratch) / "b"), found)
 
 
-def _rerun(run: RunFolder, found: Difference, workspace: Path) -> RunFolder:
-    """One side again, with a trace of every operation."""
-    start, task = found.last_equal_step, run.experiment["task"]
+def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
+    """One side again from a step to another, with a trace of every operation."""
+    task = run.experiment["task"]
     if start not in run.states:
         raise ReproError(
             f"compare: --narrow needs the state of {run.path} after step {start}; run it with params.trace_steps"
         )
     workspace.mkdir()
     done = run_sh(task, workspace, *_recorded(run), f"params.resume={quoted(str(run.states[start]))}",
-                  f"params.max_steps={found.step}", "params.trace_steps=1", "params.trace_operations=true")  # fmt: skip
+                  f"params.max_steps={step}", "params.trace_steps=1", "params.trace_operations=true")  # fmt: skip
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["no word"])[-1].removeprefix("error: ")
         raise ReproError(f"compare: {run.path} cannot be rerun here: {said}")
     (folder,) = (workspace / "outputs" / task).iterdir()
     again = read(folder)
-    recorded = run.trace.tensors.get(found.step)
-    if recorded is not None and again.trace.tensors[found.step] != recorded:
+    recorded = run.trace.tensors.get(step)
+    if recorded is not None and again.trace.tensors[step] != recorded:
         raise ReproError(
             f"compare: {run.path} does not give its own bits again on this machine; "
             "run compare --narrow on the machine where it was made"
@@ -64,7 +67,7 @@ def _rerun(run: RunFolder, found: Difference, workspace: Path) -> RunFolder:
     return again
 
 
-def _recorded(run: RunFolder) -> list[str]:
+def _recorded(run: Run) -> list[str]:
     """The overrides that make a run what experiment.json says it was; the data are where this machine has them."""
     settings = run.experiment["config"]
     params = settings["params"] | {"device": run.experiment["framework"]["device"], "checkpoint_steps": None}
@@ -80,7 +83,7 @@ def _recorded(run: RunFolder) -> list[str]:
     return [*overrides, f"output.data_path={quoted(str(data))}"]
 
 
-def _first(a: RunFolder, b: RunFolder, found: Difference) -> Begin:
+def _first(a: Run, b: Run, found: Difference) -> Begin:
     for step in sorted(a.trace.operations.keys() & b.trace.operations.keys()):
         ours, theirs = (trace.operations(run.path, run.trace, step) for run in (a, b))
         for name, array in ours.items():

@@ -206,6 +206,10 @@ def _straight(found: Difference, pair: Pair, step: int) -> Reason:
             "that cannot be seen, or in another order, or read from another file", guess=True,
         )  # fmt: skip
     order = "an operation that adds in another order"
+    if pair.sampled:
+        return Reason(
+            "one configuration, so one order of batches and one schedule: an operation gives other bits", True
+        )
     settings = "other settings (learning rate, decay)"
     if found.channel in ("optimizer", "weights") and pair.hashes(step, "gradients"):
         return Reason(f"gradients are equal, what the optimizer makes of them is not: {settings}, or {order}", True)
@@ -237,7 +241,7 @@ def listed(names: list[str]) -> str:
 
 def differing_facts(a: Record, b: Record) -> list[Cause]:
     """The recorded facts that differ, most likely cause first."""
-    return causes(a.content["facts"], b.content["facts"])
+    return causes(a.facts, b.facts)
 
 
 def beside_the_container(a: Record, b: Record) -> str:

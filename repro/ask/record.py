@@ -12,7 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from repro import sealed
+from repro.ask import kept
 from repro.ask.findings import printable
 from repro.errors import ReproError, UsageError
 from repro.sealed import INTEGER, NONE, NUMBER, SHA256, UTC
@@ -49,6 +52,8 @@ class Process:
     notes: list[str] = field(default_factory=list)
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
+    sampled: bool = False
+    """What was written down is a choice, and another run's may be another: only what both hold is compared."""
 
     @property
     def label(self) -> str:
@@ -103,6 +108,17 @@ class Record:
     @property
     def outputs(self) -> dict[str, str]:
         return self.content["outputs"]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of where it was made, and with what."""
+        return self.content["facts"]
+
+    def arrays(self, of: Process, step: int, channel: str) -> dict[str, np.ndarray]:
+        """The arrays of a channel at a step of a process, as far as they were kept."""
+        hashes = of.steps.get(step, {}).get(channel, {})
+        found = ((name, kept.array(self.path / KEPT, digest)) for name, digest in hashes.items())
+        return {name: array for name, array in found if array is not None}
 
 
 def is_one(path: Path) -> bool:

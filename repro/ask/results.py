@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from repro import sealed
+from repro.ask.questions import UNANSWERED
 from repro.sealed import INTEGER, NONE, NUMBER, SHA256, TEXT, UTC, Kind
 
 COMMAND = "command"
-UNANSWERED = ("not asked", "cannot tell")
 
 RUN = {
     "task": str, "numerics": str, "label": str, "command": str, "status": {"done", "failed", "refused"},

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from repro.ask.questions import ENTROPY, Plan
+from repro.ask.questions import ENTROPY, Change
 from repro.run import config, gpu, trace
 from repro.run.config import Config
 from repro.run.experiment import ROOT
@@ -50,6 +50,14 @@ class Outcome:
     experiment: dict[str, Any] | None = None
     folder: Path | None = None
 
+    @property
+    def failed(self) -> bool:
+        return self.status == FAILED
+
+    def as_run(self) -> dict[str, Any]:
+        """As results.json has it."""
+        return {name: value for name, value in vars(self).items() if name != "folder"}
+
 
 @dataclass
 class Runner:
@@ -61,7 +69,7 @@ class Runner:
     """The user's own, for all runs alike."""
     folder: Path
 
-    def missing(self, framework: str, plan: Plan) -> str | None:
+    def missing(self, framework: str, plan: Change) -> str | None:
         """What this machine lacks for a plan, or None."""
         settings = self.config.verify
         if plan.engine in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
@@ -78,7 +86,7 @@ class Runner:
             return f"verify.others names no other environment for {framework}"
         return None
 
-    def run(self, framework: str, numerics: str, plan: Plan, name: str, tasks: list[str]) -> Outcome:
+    def run(self, framework: str, numerics: str, plan: Change, name: str, tasks: list[str]) -> Outcome:
         """Carries out a plan. `tasks` are the frameworks that a relay goes through."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
@@ -109,7 +117,7 @@ class _Call:
 
     runner: Runner
     task: str
-    plan: Plan
+    plan: Change
     workspace: Path
     overrides: list[str]
     commands: list[str] = field(default_factory=list)

@@ -11,16 +11,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from repro.ask import containers, outputs
-from repro.ask.changes import Change
 from repro.ask.engines import Engine
 from repro.ask.findings import printable
 from repro.ask.in_image import Place, engine, moved
-from repro.ask.record import STEPS, Record
+from repro.ask.questions import WHOLE, Change
+from repro.ask.record import STEPS, Record, fingerprint
 from repro.ask.recording import PATH, Recording, joined, start, unobserved
+from repro.ask.results import COMMAND
 from repro.run import environment, gpu
 
 LISTINGS = Path(__file__).parent / "listings"
@@ -58,6 +60,7 @@ class Trial:
     """What came of a run."""
 
     change: Change
+    command: Command
     folder: Path
     seconds: float = 0.0
     record: Record | None = None
@@ -69,6 +72,38 @@ class Trial:
     """Files below the folder that the command was started in."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def fingerprint(self) -> str | None:
+        found: str | None = self.record.content["fingerprint"] if self.record else None
+        return found
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Takes files out of what is compared; the record on disk keeps them."""
+        for name in names:
+            self.hashes.pop(name, None)
+        if self.record:
+            for name in names:
+                self.record.outputs.pop(name, None)
+            self.record.content["fingerprint"] = fingerprint(self.record.processes, self.record.outputs)
+
+    def as_run(self) -> dict[str, Any]:
+        """As results.json has it."""
+        words = self.command.words if self.change.course == "straight" else self.command.resume or []
+        words = self.command.with_seed(self.change.seed) if self.change.seed else words
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
+        facts = {"versions": {}, "scripts": {}} | (self.record.facts if self.record else {})
+        return {
+            "task": COMMAND, "numerics": shlex.join(self.command.words), "label": self.change.label,
+            "command": " ".join([*variables, shlex.join(words)]), "status": "failed" if self.error else "done",
+            "error": self.error, "fingerprint": self.fingerprint, "evaluation": None, "seconds": self.seconds,
+            "steps": self.record.steps if self.record else 0, "losses": [], "loss_steps": [], "metrics": [],
+            "experiment": {"facts": facts} if self.record else None,
+        }  # fmt: skip
 
     @property
     def stdout(self) -> bytes:
@@ -90,7 +125,7 @@ class Trials:
 
     def run(self, change: Change, steps: int = 0) -> Trial:
         """Carries out a change; its failure is the trial's `error`. `steps`: how many the plain command takes."""
-        trial = Trial(change, self.folder / re.sub(r"[^a-z0-9]+", "-", change.label.lower()))
+        trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.place.mkdir(parents=True, exist_ok=True)
         try:
@@ -106,7 +141,7 @@ class Trials:
     def _carry_out(self, trial: Trial, steps: int) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
-        every = 1 if change.course != "straight" or change.label == "every step hashed" else self.command.every
+        every = 1 if change.course != "straight" or change == WHOLE else self.command.every
         words = self.command.with_seed(change.seed) if change.seed else self.command.words
         if change.course == "straight":
             self._once(trial, words, "record", every)
@@ -292,6 +327,11 @@ def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
             yield highest
         else:
             time.sleep(0.002)
+
+
+def slug(label: str) -> str:
+    """A label as a name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower())
 
 
 def ended(code: int) -> str:

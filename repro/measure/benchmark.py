@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 from rich.progress import Progress, TaskID
 
-from repro.ask.questions import Plan
+from repro.ask.questions import BASE
 from repro.ask.runs import DONE, FAILED, Runner
 from repro.console import progress
 from repro.errors import UsageError
@@ -54,7 +54,7 @@ class Benchmark:
         user = [item for item in self.overrides if not item.lstrip("+~").startswith("benchmark.")]
         self.sampler = Sampler(self.config, self.workspace, user, self.folder / "run")
         runner = Runner(self.config, self.workspace, user, self.folder)
-        missing = {name: runner.missing(name, Plan()) for name in self.config.benchmark.frameworks}
+        missing = {name: runner.missing(name, BASE) for name in self.config.benchmark.frameworks}
         self.skipped += [f"{name}: {why}" for name, why in missing.items() if why]
         devices = self._devices()
         self.cells = [cell for cell in cells(self.config, devices) if not missing[cell.framework]]

@@ -84,7 +84,12 @@ def slot(name: str, weight: str) -> str:
 
 def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights alone, without the optimizer's slots: what the fingerprint is of."""
-    return {name: array for name, array in state.items() if "/" not in name and name != ADAM_COUNT}
+    return {name: array for name, array in state.items() if is_weight(name)}
+
+
+def is_weight(name: str) -> bool:
+    """Whether a name in the state is a weight's, not an optimizer's slot's."""
+    return "/" not in name and name != ADAM_COUNT
 
 
 STEPS_PER_CALL = 256  # enough to make a call's cost small, few enough to show progress

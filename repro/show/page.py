@@ -7,7 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from repro import __version__
 from repro.ask.findings import FRAMEWORKS, TOGETHER, Json, promised, short, verdict
-from repro.ask.results import UNANSWERED
+from repro.ask.questions import UNANSWERED
 from repro.sealed import LARGEST
 from repro.show import charts, speed_page
 

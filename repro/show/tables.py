@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.ask.findings import TOGETHER, Json, promised, short, verdict
-from repro.ask.results import UNANSWERED
+from repro.ask.questions import UNANSWERED
 from repro.show.markdown import escaped, table
 from repro.show.page import framework
 

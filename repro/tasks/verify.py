@@ -1,11 +1,14 @@
 """The task `verify`: asks "will I get this again?" on this machine, and prints the answers."""
 
+import logging
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from repro.ask import findings, questions
-from repro.ask.verify import Verification
+from repro.ask import findings, questions, results, suite
+from repro.ask.asking import Asking
+from repro.ask.runs import Runner
 from repro.console import log_to_console
 from repro.run import config, data
 from repro.show import tables
@@ -13,14 +16,28 @@ from repro.tasks.arguments import parse
 
 LISTS = ("questions", "frameworks", "numerics")
 
+log = logging.getLogger(__name__)
+
 
 def run(task: str, arguments: list[str]) -> int:
     """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed."""
     workspace, overrides = parse(task, arguments, lists=LISTS)
     checked = config.compose_config(workspace, overrides)
-    config.check_members("verify.questions", checked.verify.questions, questions.CHOICES)
+    settings = checked.verify
+    config.check_members("verify.questions", settings.questions, questions.CHOICES)
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
-    content, exit_code = Verification(checked, workspace, overrides)()
-    tables.show(findings.build([content]), Console())
-    return exit_code
+    folder = workspace / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
+    folder.mkdir(parents=True)
+    user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
+    asking = Asking(suite.asked(Runner(checked, workspace, user, folder / "runs"), settings))
+    asking()
+    path = folder / "results.json"
+    asked = [question.name for question in suite.questions(settings.questions)]
+    results.write(path, asking.results({
+        "steps": settings.steps, "questions": asked, "frameworks": settings.frameworks, "numerics": settings.numerics,
+        "overrides": overrides,
+    }))  # fmt: skip
+    log.info("results in %s", path)
+    tables.show(findings.build([results.read(path)]), Console())
+    return asking.exit_code

@@ -1,14 +1,17 @@
 """The task `verify` for a command of one's own: asks "will I get this again?", and prints the answers."""
 
 import json
+import logging
 import os
 import shlex
 import signal
 from pathlib import Path
 
-from repro.ask import changes, results
+from repro.ask import results
 from repro.ask.asking import Asking
 from repro.ask.in_image import engine
+from repro.ask.own_command import OwnCommand, anywhere
+from repro.ask.questions import OF_A_COMMAND
 from repro.ask.trials import Command
 from repro.console import log_to_console, wide_console
 from repro.errors import UsageError
@@ -16,11 +19,13 @@ from repro.files import write_atomically
 from repro.show import answers
 from repro.tasks.commands import Options, place, words
 
+log = logging.getLogger(__name__)
+
 
 def run(task: str, arguments: list[str]) -> int:
     """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed."""
     parser = Options(task, "Runs a command several times, with one thing changed each time, and compares.")
-    parser.add_argument("--ask", default=",".join(changes.NAMES), metavar="NAMES", help="questions (default: all)")
+    parser.add_argument("--ask", default=",".join(OF_A_COMMAND), metavar="NAMES", help="questions (default: all)")
     parser.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     parser.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
     parser.add_argument(
@@ -32,9 +37,9 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_cube()
     options, command = parser.split(arguments, apart=True)
     names = options.ask.split(",")
-    unknown = [name for name in names if name not in changes.NAMES]
+    unknown = [name for name in names if name not in OF_A_COMMAND]
     if unknown:
-        raise UsageError(f"verify: --ask {unknown[0]}: must be some of {','.join(changes.NAMES)}")
+        raise UsageError(f"verify: --ask {unknown[0]}: must be some of {','.join(OF_A_COMMAND)}")
     if options.seed_option is not None and "{}" not in options.seed_option:
         raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
     if options.json is not None:
@@ -49,11 +54,18 @@ def run(task: str, arguments: list[str]) -> int:
     log_to_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image)
-    asking = Asking(asked, names, place(task, options.to))
+    own = OwnCommand(asked, names, place(task, options.to))
+    log.info("runs of: %s", " ".join(command))
+    asking = Asking([(own, question) for question in own.questions])
     asking()
-    content = asking.as_json()
-    results.write(asking.folder / "results.json", asking.passport())
-    answers.show(content, asking.notes, asking.folder, shlex.join(command), wide_console())
+    plain = own.plain.record if own.plain else None
+    content = {
+        "steps": plain.steps if plain else 0,
+        "fingerprint": own.plain.fingerprint if own.plain else None,
+        "answers": [answer.brief() for answer in asking.answers],
+    }
+    results.write(own.folder / "results.json", anywhere(asking.results(own.settings())))
+    answers.show(content, own.notes, own.folder, shlex.join(command), wide_console())
     if options.json is not None:
         write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
     return asking.exit_code

@@ -1,14 +1,16 @@
-"""repro.ask.compare: what it finds in the folders of runs that are the same but for what a test planted."""
+"""repro.ask.compare: what it finds in folders of runs of the suite that are the same but for what a test planted."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 
-from repro.ask import compare
+from repro.ask import compare, suite_run
+from repro.ask.distance import ulps
 from repro.ask.facts import causes
 from repro.ask.narrow import Begin
 from repro.errors import ReproError, UsageError
@@ -16,6 +18,7 @@ from repro.fingerprint import fingerprint
 from repro.run import checkpoint, environment, layout, randomness
 from repro.run.checkpoint import Checkpoint, Record
 from repro.run.trace import Trace
+from repro.show.comparison import told
 
 STEPS, EVERY = 8, 2
 State = dict[str, np.ndarray]
@@ -73,60 +76,75 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def difference(a: Path, b: Path) -> compare.Difference | None:
-    return compare.first_difference(compare.read(a), compare.read(b))
+def difference(a: Path, b: Path) -> dict[str, Any] | None:
+    """In the form of results.json."""
+    return compare.compare(a, b).as_json()
+
+
+def at(found: dict[str, Any] | None) -> tuple[int | None, str, int | None, str]:
+    """The step, the channel, the last equal step, and the first array."""
+    assert found is not None
+    return found["step"], found["channel"], found["last_equal_step"], found["tensor"]
 
 
 class TestFirstDifference:
     def test_none(self, folder: Folder) -> None:
         assert difference(folder.run("a"), folder.run("b")) is None
 
-    @pytest.mark.parametrize("tensor", ["conv1.kernel", "dense2.bias", "momentum/conv1.bias"])
-    def test_one_bit(self, folder: Folder, tensor: str) -> None:
+    @pytest.mark.parametrize(
+        ("tensor", "channel"),
+        [("conv1.kernel", "weights"), ("dense2.bias", "weights"), ("momentum/conv1.bias", "optimizer")],
+    )
+    def test_one_bit(self, folder: Folder, tensor: str, channel: str) -> None:
         found = difference(folder.run("a"), folder.run("b", {4: flip(tensor)}))
-        assert found is not None
-        assert (found.epoch, found.step, found.last_equal_step, found.loss_step) == (1, 4, 2, None)
-        assert (found.tensor, found.tensors, found.elements, found.only_losses) == (tensor, [tensor], 1, False)
-        assert found.size == randomness.initial_state(0, "lenet", "sgd")[tensor].size
-        assert found.ulps == 1
-        assert [point["step"] for point in found.growth] == [2, 4, 6, 8]
-        assert found.growth[0]["relative"] == 0
+        assert at(found) == (4, channel, 2, tensor) and found is not None
+        assert (found["elements"], found["ulps"]) == (1, 1)
+        assert found["size"] == randomness.initial_state(0, "lenet", "sgd")[tensor].size
+        assert [point["step"] for point in found["growth"]] == [2, 4, 6, 8]
+        assert found["growth"][0]["relative"] == 0
+        assert (found["growth"][1]["relative"] > 0) == (channel == "weights")
 
-    def test_weights_come_before_slots(self, folder: Folder) -> None:
+    def test_of_the_initial_weights(self, folder: Folder) -> None:
+        found = difference(folder.run("a"), folder.run("b", {0: flip("conv2.bias")}))
+        assert at(found) == (0, "initial weights", None, "conv2.bias") and found and found["ulps"] == 1
+
+    def test_slots_come_before_weights(self, folder: Folder) -> None:
         def both(state: State) -> None:
-            flip("adam.x" if "adam.x" in state else "momentum/conv1.bias")(state)
+            flip("momentum/conv1.bias")(state)
             flip("dense2.kernel")(state)
 
-        found = difference(folder.run("a"), folder.run("b", {4: both}))
-        assert found is not None
-        assert found.tensors == ["dense2.kernel", "momentum/conv1.bias"]
+        assert at(difference(folder.run("a"), folder.run("b", {4: both})))[1] == "optimizer"
 
     def test_between_two_traces(self, folder: Folder) -> None:
-        found = difference(folder.run("a"), folder.run("b", {3: flip("conv2.kernel")}, losses={4: 9.0}))
-        assert found is not None
-        assert (found.step, found.last_equal_step, found.loss_step) == (4, 2, 4)
+        a, b = folder.run("a"), folder.run("b", {3: flip("conv2.kernel")}, losses={4: 9.0})
+        assert at(difference(a, b)) == (4, "weights", 2, "conv2.kernel")
+        assert compare.compare(a, b).losses == "other bits from step 4: 0.25 and 9"
 
     def test_only_a_loss(self, folder: Folder) -> None:
-        found = difference(
+        found = compare.compare(
             folder.run("a"), folder.run("b", losses={5: float(np.nextafter(np.float32(0.2), np.float32(1)))})
         )
-        assert found is not None
-        assert (found.step, found.loss_step, found.tensor, found.only_losses) == (5, 5, None, True)
+        assert found.found is None and found.losses == "other bits from step 5: 0.200000003 and 0.200000018"
+        assert "but losses that were reported differ, and no weight:" in told(found)
 
     def test_without_traces(self, folder: Folder) -> None:
         a, b = folder.run("a", traced=False), folder.run("b", {8: flip("dense2.bias", 0)}, traced=False)
-        found = difference(a, b)
-        assert found is not None
-        assert (found.step, found.last_equal_step, found.tensor) == (8, None, None)
-        assert len(found.growth) == 1
-        assert found.growth[0]["relative"] > 0
+        assert at(difference(a, b)) == (8, "weights", None, suite_run.ALL)
+
+    def test_one_of_them_traced(self, folder: Folder) -> None:
+        assert difference(folder.run("a", traced=False), folder.run("b")) is None
+        found = difference(folder.run("c", traced=False), folder.run("d", {8: flip("conv1.bias")}))
+        assert at(found)[3] == suite_run.ALL
 
     def test_checkpoints_stand_in_for_traces(self, folder: Folder, tmp_path: Path) -> None:
         a = folder.run("a", traced=False, kept=True)
         b = Folder(tmp_path / "other").run("b", {8: flip("dense1.bias")}, traced=False, kept=True)
         found = difference(a, b)
-        assert found is not None
-        assert (found.tensor, found.ulps) == ("dense1.bias", 1)
+        assert at(found) == (8, "weights", None, "dense1.bias") and found and found["ulps"] == 1
+
+    def test_growth_begins_at_the_initial_weights(self, folder: Folder) -> None:
+        found = difference(folder.run("a"), folder.run("b", {1: flip("conv1.bias")}))
+        assert found and [point["step"] for point in found["growth"]] == [0, 2, 4, 6, 8]
 
     def test_as_far_as_both_go(self, folder: Folder) -> None:
         a, b = folder.run("a"), folder.run("b", {8: flip("conv1.bias")}, steps=6)
@@ -134,14 +152,18 @@ class TestFirstDifference:
 
     def test_no_step_in_common(self, folder: Folder) -> None:
         a, b = folder.run("a", traced=False), folder.run("b", traced=False, steps=6)
-        with pytest.raises(UsageError, match="have no step in common"):
+        with pytest.raises(UsageError, match="no step was hashed in both records"):
             difference(a, b)
+
+    def test_a_run_and_a_record(self, folder: Folder, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="one is a run of the suite, the other the record of a command"):
+            compare.compare(folder.run("a"), commands.write(tmp_path / "record", commands.straight()))
 
 
 class TestRead:
     def test_no_run(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is no run's folder"):
-            compare.read(tmp_path)
+            suite_run.read(tmp_path)
 
     @pytest.mark.parametrize("name", ["experiment.json", "metrics.jsonl"])
     @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"step": {}}'])
@@ -149,24 +171,24 @@ class TestRead:
         run = folder.run("a")
         (run / name).write_text(content)
         if name == "metrics.jsonl" and content == "":
-            assert compare.read(run).metrics == []  # killed in its first epoch
+            assert suite_run.read(run).metrics == []  # killed in its first epoch
             return
         with pytest.raises(ReproError, match=f"{name} cannot be read"):
-            compare.read(run)
+            suite_run.read(run)
 
     def test_fingerprint_changed_in_metrics(self, folder: Folder) -> None:
         run = folder.run("a")
         text = (run / "metrics.jsonl").read_text()
         (run / "metrics.jsonl").write_text(text.replace("sha256:", "sha256:0")[: len(text) + 1])
         with pytest.raises(ReproError, match=r"is not that in experiment\.json"):
-            compare.read(run)
+            suite_run.read(run)
 
     def test_fingerprints_changed_in_both(self, folder: Folder) -> None:
         run, other = folder.run("a"), folder.run("b", {8: flip("conv1.bias")})
         for name in ("metrics.jsonl", "experiment.json"):
             (run / name).write_bytes((other / name).read_bytes())
         with pytest.raises(ReproError, match="at step 8 is not that of the checkpoint"):
-            compare.read(run)
+            suite_run.read(run)
 
     def test_changed_state(self, folder: Folder) -> None:
         run = folder.run("a")
@@ -175,26 +197,26 @@ class TestRead:
         content[-1] ^= 1
         state.write_bytes(content)
         with pytest.raises(ReproError, match="is damaged"):
-            compare.read(run)
+            suite_run.read(run)
 
     def test_line_of_a_trace(self, folder: Folder) -> None:
         run = folder.run("a")
         (run / "trace.jsonl").write_text("no line\n")
         with pytest.raises(ReproError, match=r"trace\.jsonl:1 is no line of a trace"):
-            compare.read(run)
+            suite_run.read(run)
 
     def test_last_line_cut_short_by_a_kill(self, folder: Folder) -> None:
         run = folder.run("a")
         text = (run / "trace.jsonl").read_text()
         (run / "trace.jsonl").write_text(text[:-20])
-        assert max(compare.read(run).trace.tensors) == STEPS - EVERY
+        assert max(suite_run.read(run).trace.tensors) == STEPS - EVERY
 
 
 class TestComparable:
     def test_another_configuration(self, folder: Folder) -> None:
         a, b = folder.run("a"), folder.run("b", params={"seed": 1, "learning_rate": 0.1})
         with pytest.raises(UsageError, match=r"params\.seed: 0 and 1; params\.learning_rate: 0\.01 and 0\.1"):
-            compare.check_comparable(compare.read(a), compare.read(b))
+            compare.compare(a, b)
 
     def test_fewer_samples(self, folder: Folder) -> None:
         a, b, whole = folder.run("a"), folder.run("b"), folder.run("whole")
@@ -202,14 +224,14 @@ class TestComparable:
             record = json.loads((run / "experiment.json").read_text())
             record["config"]["data"]["train_samples"] = samples
             (run / "experiment.json").write_text(json.dumps(record))
-        compare.check_comparable(compare.read(a), compare.read(whole))
+        compare.compare(a, whole)
         with pytest.raises(UsageError, match=r"data\.train_samples: 60000 and 6000"):
-            compare.check_comparable(compare.read(a), compare.read(b))
+            compare.compare(a, b)
 
     def test_momentum_matters_to_sgd_alone(self, folder: Folder) -> None:
         a = folder.run("a", params={"optimizer": "adam"})
         b = folder.run("b", params={"optimizer": "adam", "momentum": 0.9})
-        compare.check_comparable(compare.read(a), compare.read(b))
+        compare.compare(a, b)
 
 
 class TestCauses:
@@ -237,22 +259,22 @@ class TestUlps:
          (2.0, 1.0, 2**23)],
     )  # fmt: skip
     def test_distance(self, x: float, y: float, apart: int) -> None:
-        assert compare.ulps(np.array([x], np.float32), np.array([y], np.float32)) == apart
+        assert ulps(np.array([x], np.float32), np.array([y], np.float32)) == apart
 
     def test_largest(self) -> None:
-        assert compare.ulps(np.array([1, 1, 4], np.float32), np.array([1, 1, 2], np.float32)) == 2**23
+        assert ulps(np.array([1, 1, 4], np.float32), np.array([1, 1, 2], np.float32)) == 2**23
 
 
 def test_told(folder: Folder) -> None:
-    a = compare.read(folder.run("a"))
-    b = compare.read(
-        folder.run("b", {4: flip("conv2.bias")}, framework={"framework": "JAX", "version": "2", "device": "cpu"})
-    )
-    text = compare.told(a, b, compare.first_difference(a, b))
-    assert "differs: first seen after step 4, in epoch 1 (equal after step 2)" in text
-    assert "conv2.bias: 1 of 20 elements, up to 1 ulp" in text
+    a = folder.run("a")
+    b = folder.run("b", {4: flip("conv2.bias")}, framework={"framework": "JAX", "version": "2", "device": "cpu"})
+    text = told(compare.compare(a, b))
+    assert "differs: first seen at step 4, in the weights; equal until step 2" in text
+    assert "  by      `conv2.bias`: 1 of 20 elements, up to 1 ulp" in text
+    assert "  growth  step 2: 0.0e+00, step 4: " in text
+    assert "  why     one configuration, so one order of batches and one schedule" in text
     assert "framework.version: 1 and 2 (kernels change between versions)" in text
-    assert "same: every fingerprint that both wrote down is equal (5 steps, the last 8)" in compare.told(a, a, None)
+    assert "same: all that both records hold is equal (8 steps)" in told(compare.compare(a, a))
 
 
 def test_where_it_begins_in_words() -> None:

@@ -9,7 +9,7 @@ from commands import straight, write
 
 from repro.ask import record
 from repro.ask.channels import first_difference
-from repro.ask.kept import distance
+from repro.ask.distance import distance
 
 
 def content(array: np.ndarray, dtype: str | None = None) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from repro.ask import runs
-from repro.ask.questions import Plan
+from repro.ask.questions import BASE, Change
 from repro.run import config, gpu
 
 
@@ -21,36 +21,36 @@ def runner(tmp_path: Path) -> runs.Runner:
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (Plan("in Docker", engine="docker"), "Docker is not installed"),
-        (Plan("in Apptainer", engine="apptainer"), "Apptainer is not installed"),
-        (Plan("Haswell", engine="qemu"), "no qemu-user on this machine"),
-        (Plan("other", engine="other"), "verify.others names no other environment for jax"),
+        (Change("in Docker", engine="docker"), "Docker is not installed"),
+        (Change("in Apptainer", engine="apptainer"), "Apptainer is not installed"),
+        (Change("Haswell", engine="qemu"), "no qemu-user on this machine"),
+        (Change("other", engine="other"), "verify.others names no other environment for jax"),
     ],
 )
 def test_a_machine_that_has_nothing(
-    plan: Plan, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Change, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".venv" / "jax").mkdir(parents=True)
     (tmp_path / ".venv" / "jax" / "installed").touch()
     monkeypatch.setattr(runs, "ROOT", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert said in (runner.missing("jax", plan) or "")
-    assert runner.missing("jax", Plan()) is None
+    assert runner.missing("jax", BASE) is None
 
 
 def test_no_environment(runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "ROOT", tmp_path)
-    assert runner.missing("jax", Plan()) == "no environment for jax: requirements/install.sh jax"
+    assert runner.missing("jax", BASE) == "no environment for jax: requirements/install.sh jax"
 
 
 def test_an_engine_without_its_image(runner: runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(runs, "_ends_well", lambda *command: "inspect" not in command)
-    assert runner.missing("jax", Plan("in Docker", engine="docker")) == "no Docker image repro:0.1.0: make image"
-    assert runner.missing("jax", Plan("in Apptainer", engine="apptainer")) == "no image such.sif: make sif"
+    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker image repro:0.1.0: make image"
+    assert runner.missing("jax", Change("in Apptainer", engine="apptainer")) == "no image such.sif: make sif"
     monkeypatch.setattr(runs, "_ends_well", lambda *_: False)
     runs._docker.cache_clear()
-    assert runner.missing("jax", Plan("in Docker", engine="docker")) == "no Docker engine answers"
+    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker engine answers"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ print("fingerprint sha256:" + "0" * 64)
 """
 
 
-def ended(script: str, plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Outcome:
+def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Outcome:
     """What verify makes of a run where run.sh is `script`."""
     root = folder / "root"
     root.mkdir()
@@ -92,7 +92,7 @@ def ended(script: str, plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = ended(TRAINED, Plan("other", engine="other"), tmp_path, monkeypatch)
+    outcome = ended(TRAINED, Change("other", engine="other"), tmp_path, monkeypatch)
     assert (outcome.status, outcome.label) == ("done", "0.6 on aarch64")
     assert outcome.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
     assert outcome.command.endswith(" 'output.data_path=\"DATA\"'")
@@ -120,7 +120,7 @@ def test_what_an_emulated_cpu_cannot_run_is_not_asked(
     script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "SECONDS_TO_RUN", 0.5)
-    outcome = ended(f"#!/bin/sh\n{script}\n", Plan("Nehalem", engine="qemu"), tmp_path, monkeypatch)
+    outcome = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", engine="qemu"), tmp_path, monkeypatch)
     assert (outcome.status, outcome.fingerprint) == (status, None)
     assert said in (outcome.error or "")
     assert " -cpu Nehalem' ./run.sh jax " in outcome.command

@@ -40,8 +40,8 @@ def test_one_planted_bit_is_found(framework: str, run: Run, workspace: Path) -> 
     a, b = sorted((workspace / "outputs" / framework).iterdir())
     found = compare(a, b)
     assert found.returncode == 3, found.stderr
-    assert f"differs: first seen after step {STEP}, in epoch 1 (equal after step {STEP - 1})" in found.stdout
-    assert "tensor  conv2.kernel: 1 of 5000 elements, up to 1 ulp" in found.stdout
+    assert f"differs: first seen at step {STEP}, in the weights; equal until step {STEP - 1}" in found.stdout
+    assert "by      `conv2.kernel`: 1 of 5000 elements, up to 1 ulp" in found.stdout
     moved = re.search(r"other bits from step (\d+)", found.stdout)  # at once or later: one bit may round away in a loss
     assert int(moved[1]) > STEP if moved else "loss" not in found.stdout
     assert "no recorded fact differs" in found.stdout
@@ -213,9 +213,11 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
 
 
 def test_every_question_says_what_it_promises() -> None:
-    assert len(set(questions.NAMES)) == len(questions.QUESTIONS)
-    for question in questions.QUESTIONS:
-        labels = [(plan.label, plan.framework) for plan in question.plans]
+    for all_ in (questions.OF_THE_SUITE, questions.of_a_command()):
+        assert len({question.name for question in all_}) == len(all_)
+    assert tuple(question.name for question in questions.of_a_command()) == questions.OF_A_COMMAND
+    for question in questions.OF_THE_SUITE:
+        labels = [(change.label, change.framework) for change in (question.base, *question.changes)]
         assert len(set(labels)) == len(labels)
         assert question.promised("fast") == ("differs" if question.control else None)
         if not question.control and question.name != "fast":

@@ -82,6 +82,15 @@ def test_compare_names_where_a_resumed_run_parts(here: Path, capfd: pytest.Captu
         assert "the generator `python` at step 1 of B is that of step 1 of A: the random generator was not" in told
 
 
+def test_other_options_are_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recorded("--to", "a", "--", *script("trainer", "--pause=0"))
+    recorded("--to", "b", "--", *script("trainer", "--pause=0", "--seed=7"))
+    capfd.readouterr()
+    assert __main__.main(["compare", "a", "b"], __main__.COMMANDS) == 3
+    told = capfd.readouterr().out.split("most likely cause first:\n")[1]
+    assert told.startswith("    command: ") and "(another command, or other options)" in told
+
+
 def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         recorded("--to", name, "--", interpreter("pytorch"), str(SCRIPTS / "workers_unseeded.py"))

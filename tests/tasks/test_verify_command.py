@@ -15,7 +15,7 @@ from commands import REPRO, environment, script
 from conftest import ROOT
 
 from repro import __main__
-from repro.ask import changes
+from repro.ask.questions import OF_A_COMMAND
 
 SMALL = ("--out={run}", "--pause=0.004")
 
@@ -47,7 +47,7 @@ def resumable(name: str) -> list[str]:
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
     found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [*changes.NAMES]
+    assert [*found] == [*OF_A_COMMAND]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
@@ -231,6 +231,20 @@ def test_the_runs_own_folder_has_one_path_in_all_runs(here: Path) -> None:
     said = "test ! -e {run}/m && echo {run} > {run}/m"
     code, content = verify("--ask", "restart,hash_seed", "--output", "{run}/m", "--", "sh", "-c", said)
     assert code == 0 and {answer["answer"] for answer in content["answers"].values()} == {"same"}
+
+
+def test_a_file_that_holds_a_time_leaves_the_steps(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trainer = shlex.join(script("trainer", *SMALL))
+    asked = ["--ask", "restart,observed,hash_seed", "--output", "{run}/m", "--output", "{run}/n"]
+    code, content = verify(*asked, "--", "sh", "-c", f"{trainer}; date +%N > {{run}}/m; echo 1 > {{run}}/n")
+    answers = content["answers"]
+    assert code == 3
+    assert {name: answer["answer"] for name, answer in answers.items()} == {
+        "restart": "differs", "observed": "same", "hash_seed": "same",
+    }  # fmt: skip
+    assert answers["restart"]["first"] == {"step": None, "channel": "outputs", "name": "{run}/m"}
+    assert "12 steps and outputs: 1" in answers["hash_seed"]["why"]
+    assert "`{run}/m` differs from run to run" in capfd.readouterr().out
 
 
 def test_a_command_that_removes_its_folder(here: Path) -> None:

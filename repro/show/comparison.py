@@ -1,25 +1,25 @@
-"""What `compare` says about the records of two commands."""
+"""What `compare` says about two records."""
 
-from repro.ask.channels import Difference, pairs, without_effect
-from repro.ask.facts import Cause
+from repro.ask.channels import pairs, without_effect
+from repro.ask.compare import Comparison
 from repro.ask.findings import printable, short
-from repro.ask.kept import Distance
-from repro.ask.reasons import Reason, listed
+from repro.ask.reasons import listed
 from repro.ask.record import Record
 
 MOST = 8  # facts
 LONGEST = 60  # characters of a fact
 
 
-def told(
-    a: Record, b: Record, found: Difference | None, why: Reason | None, far: Distance | None, facts: list[Cause]
-) -> str:
+def told(comparison: Comparison) -> str:
     """The comparison in words, for a terminal."""
+    a, b, found, facts = comparison.a, comparison.b, comparison.found, comparison.facts
+    losses = [f"  loss    {comparison.losses}"] if comparison.losses else []
     lines = [f"A  {_described(a)}", f"B  {_described(b)}"]
     if found is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
         return "\n".join(
             [*lines, f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"]
+            + ["  but losses that were reported differ, and no weight:", *losses] * bool(losses)
         )
     where = f"at step {found.step}" if found.step is not None else "after the last step"
     if found.pair and found.pair.offset:
@@ -28,8 +28,10 @@ def told(
     rank = f" in {found.pair.a.label}" if found.pair and found.pair.a.label else ""
     lines.append(f"differs: first seen {where}{rank}, in the {found.channel}{since}")
     lines += [f"  names   {listed(found.names)}"] if found.names else []
-    lines += [f"  by      {far}"] if far else []
-    lines += [f"  why     {why}"] if why else []
+    lines += [f"  by      {comparison.far}"] if comparison.far else []
+    lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
+    lines += losses
+    lines += [f"  why     {comparison.why}"] if comparison.why else []
     lines.append("  recorded facts that differ, most likely cause first:" if facts else "  no recorded fact differs")
     lines += [f"    {fact.fact}: {_brief(fact.a)} and {_brief(fact.b)} ({fact.why})" for fact in facts[:MOST]]
     lines += [f"    and {len(facts) - MOST} more"] if len(facts) > MOST else []
