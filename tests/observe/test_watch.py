@@ -1,0 +1,77 @@
+"""repro.watch: what a script shows of its own loop."""
+
+from pathlib import Path
+
+import pytest
+from observed import HERE, interpreter, observed, steps
+
+import repro
+
+
+def seen(python: str, tmp_path: Path, text: str, **env: str) -> dict[int, dict[str, dict[str, str]]]:
+    """The hashes of each step that a script shows."""
+    script = tmp_path / "a.py"
+    script.write_text(text)
+    return steps(observed(python, tmp_path / "seen", str(script), **env)[1])
+
+
+def test_nested_arrays_and_numbers(tmp_path: Path) -> None:
+    text = """
+import numpy as np, repro
+for step in range(3):
+    repro.watch(step, {"layers": [{"w": np.full(3, step)}, {"w": np.ones(2, np.float32)}], "rate": 0.5, "n": (step,)})
+"""
+    found = seen(HERE, tmp_path, text)
+    assert [*found] == [0, 1, 2] and found[2].keys() == {"weights"}
+    names = ["watch.layers.0.w", "watch.layers.1.w", "watch.n.0", "watch.rate"]
+    assert sorted(found[1]["weights"]) == names
+    changed = {name for name in names if found[1]["weights"][name] != found[2]["weights"][name]}
+    assert changed == {"watch.layers.0.w", "watch.n.0"}
+
+
+def test_the_generators_before_each_step(tmp_path: Path) -> None:
+    text = (
+        "import random, repro\nrandom.seed(0)\nfor step in (1, 2, 3):\n    repro.watch(step, {})\n    random.random()\n"
+    )
+    states = [one["generator"]["python"] for one in seen(HERE, tmp_path, text).values()]
+    assert len(set(states)) == 3
+
+
+def test_every_nth_step_and_the_first_call(tmp_path: Path) -> None:
+    text = "import repro\nfor step in range(7, 31): repro.watch(step, {'w': step})\n"
+    assert [*seen(HERE, tmp_path, text, REPRO_OBSERVE_EVERY="10")] == [7, 10, 20, 30]
+
+
+FRAMEWORKS = {
+    "pytorch": ("import torch; state = torch.nn.Linear(2, 1)", {"watch.weight", "watch.bias"}),
+    "jax": (
+        "import collections, jax.numpy as jnp\n"
+        "state = collections.namedtuple('S', 'w b')(jnp.ones(2), {'c': jnp.ones(1)})",
+        {"watch.0", "watch.1.c"},
+    ),
+    "tensorflow": (
+        "import keras; state = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name='d')])",
+        {"watch.sequential/d/kernel", "watch.sequential/d/bias"},
+    ),
+}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_framework_has(framework: str, tmp_path: Path) -> None:
+    make, names = FRAMEWORKS[framework]
+    found = seen(interpreter(framework), tmp_path, f"import repro\n{make}\nrepro.watch(1, state)\n")
+    assert found[1]["weights"].keys() == names
+
+
+def test_without_record_it_does_nothing() -> None:
+    class Untouched:
+        def __getattr__(self, name: str) -> None:
+            raise AssertionError(name)
+
+    repro.watch(1, Untouched())
+
+
+@pytest.mark.parametrize("step", [1.5, "1", None])
+def test_a_step_is_a_whole_number(step: object) -> None:
+    with pytest.raises(TypeError):
+        repro.watch(step, {})  # type: ignore[arg-type]
