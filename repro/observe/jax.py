@@ -148,9 +148,33 @@ def report(arrays: Named, place: int) -> None:
         "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
     )
     arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{place}.update.")]
+    jax, axes = sys.modules["jax"], shared_axes()
+    if axes:  # each device comes by, with a share of the batch
+        recorder.note("JAX: of devices that share a step, the first one of each process is observed, and no batch")
+        arrays = [array for array in arrays if array[0] not in ("batch", "generator")]
     arrays = [(channel, name, hashing.key_data(array)) for channel, name, array in arrays]
     host = functools.partial(_record, place, [array[:2] for array in arrays], states, True)
-    sys.modules["jax"].debug.callback(host, *(array for _, _, array in arrays))
+    if axes:
+        host, index = functools.partial(_if_first, host), jax.lax.axis_index(axes)
+        jax.debug.callback(host, index, *(array for _, _, array in arrays))
+    else:
+        jax.debug.callback(host, *(array for _, _, array in arrays))
+
+
+def shared_axes() -> tuple[Any, ...]:
+    """The axes of devices, of shard_map or pmap, within which a program is being traced; JAX tells them within."""
+    try:
+        return tuple(sys.modules["jax._src.core"].get_axis_env().axis_sizes)
+    except (AttributeError, KeyError):
+        return ()
+
+
+def _if_first(host: Any, index: Any, *values: Any) -> None:
+    """Only of the first device of this process; devices of several processes are counted one process after another."""
+    jax = sys.modules["jax"]
+    first = jax.devices().index(jax.local_devices()[0]) if jax.process_count() > 1 else 0
+    if int(index) == first:
+        host(*values)
 
 
 @recorder.quietly

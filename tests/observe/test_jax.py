@@ -91,6 +91,14 @@ def test_what_xla_computes_stays_as_it_is(tmp_path: Path) -> None:
     check(0, seen, weights)
 
 
+def test_devices_that_share_a_step_count_it_once(tmp_path: Path) -> None:
+    flags = "--xla_force_host_platform_device_count=2"
+    ((seen, weights),), written = loops(tmp_path, "sharded", XLA_FLAGS=flags)
+    check(0, seen, weights)
+    assert not any("batch" in line for line in seen)
+    assert any("the first one of each process is observed" in note for note in notes(written))
+
+
 def test_equinox(tmp_path: Path) -> None:
     python = interpreter("jax")
     done = subprocess.run([python, "-c", "import equinox"], capture_output=True, check=False)

@@ -45,6 +45,26 @@ def plain(scenario: str) -> None:
     tell(scenario, COUNT, weights(carry[0]))
 
 
+def sharded(scenario: str) -> None:
+    """Devices that share each batch, as with XLA_FLAGS=--xla_force_host_platform_device_count=2."""
+    axis, whole = "devices", jax.sharding.PartitionSpec()
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), (axis,))
+    params, optimizer = {"kernel": jnp.full((4, 5), 0.1)}, optax.adam(1e-2)
+
+    def step(params: dict, state: optax.OptState, x: jax.Array) -> tuple:
+        gradients = jax.grad(lambda params: jnp.square(x @ params["kernel"] - 1).mean())(params)
+        updates, state = optimizer.update(jax.lax.pmean(gradients, axis), state)
+        return optax.apply_updates(params, updates), state
+
+    spread = jax.shard_map(
+        step, mesh=mesh, in_specs=(whole, whole, jax.sharding.PartitionSpec(axis)), out_specs=whole, check_vma=False
+    )
+    one, state = jax.jit(spread), optimizer.init(params)
+    for x in DATA:
+        params, state = one(params, state, x)
+    tell(scenario, COUNT, weights(params))
+
+
 def key(scenario: str) -> None:
     """A step that draws, and counts."""
     params, optimizer = {"kernel": jnp.full((4, 7), 0.1)}, optax.sgd(0.1)
@@ -151,8 +171,8 @@ def equinox(scenario: str) -> None:
 
 
 SCENARIOS: dict[str, Callable[[str], None]] = {
-    "eager": plain, "jit": plain, "scan": plain, "key": key, "recurrent": recurrent, "linen": linen, "nnx": nnx,
-    "equinox": equinox,
+    "eager": plain, "jit": plain, "scan": plain, "key": key, "sharded": sharded, "recurrent": recurrent,
+    "linen": linen, "nnx": nnx, "equinox": equinox,
 }  # fmt: skip
 
 if __name__ == "__main__":
