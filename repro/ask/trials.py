@@ -42,6 +42,8 @@ class Command:
     every: int = 1
     image: str | None = None
     """For the question `container`."""
+    keep: bool = False
+    """Whether runs keep the arrays that are hashed."""
 
     def with_seed(self, seed: str) -> list[str]:
         """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
@@ -217,7 +219,7 @@ class Trials:
             in_place = moved(in_place, self.command.image, here, engine(self.command.image))
         container = containers.find(in_place) is not None
         return Recording(
-            in_place, trial.folder / name, self.command.patterns, every, run=own,
+            in_place, trial.folder / name, self.command.patterns, every, self.command.keep, run=own,
             variables=unobserved(os.environ) if container else self._variables(trial),
             changes=self._inside(trial) if container else containers.Addition(), observed=trial.change.observed,
         )  # fmt: skip

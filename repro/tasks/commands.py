@@ -26,6 +26,7 @@ class Options(argparse.ArgumentParser):
     def add_outputs(self) -> None:
         """What both `record` and `verify` take."""
         self.add_argument("--output", action="append", default=[], metavar="GLOB", help="files that the command writes")
+        self.add_argument("--keep", action="store_true", help="keep the arrays as well, to say by how much they differ")
         self.add_argument("--every", type=int, default=1, metavar="N", help="hash every N-th step (default: each)")
 
     def add_cube(self) -> None:

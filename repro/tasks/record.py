@@ -12,7 +12,6 @@ def run(task: str, arguments: list[str]) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     parser = Options(task, "Runs a command as it stands, and writes down what it computes, step by step.")
     parser.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
-    parser.add_argument("--keep", action="store_true", help="keep the arrays as well, so that compare says by how much")
     parser.add_outputs()
     parser.add_cube()
     options, command = parser.split(arguments)

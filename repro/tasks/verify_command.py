@@ -53,7 +53,7 @@ def run(task: str, arguments: list[str]) -> int:
         words("--seed-option", options.seed_option)
     log_to_console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
-    asked = Command(command, resume, options.seed_option, options.output, options.every, options.image)
+    asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, place(task, options.to))
     log.info("runs of: %s", " ".join(command))
     asking = Asking([(own, question) for question in own.questions])

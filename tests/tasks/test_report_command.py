@@ -2,12 +2,14 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import SCRIPTS, script
+from conftest import ROOT
 
 from repro import __main__
 from repro.ask import results
@@ -86,6 +88,39 @@ def test_a_page(verified: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert "1 of 3 promises broken." in page and "old batches come again" in page
     assert f"{SCRIPTS}/generator_not_restored.py" in page and "cannot tell" in page
     assert "1 of 3 promises broken." in capsys.readouterr().out
+
+
+FORGETFUL = """
+import pathlib, sys, time
+import numpy as np, repro
+kept = pathlib.Path(sys.argv[1]) / "kept.npy"
+weights, momentum, first = np.ones(4, np.float32), np.zeros(4, np.float32), 1
+if "--resume" in sys.argv:
+    first, weights = int(np.load(kept)[0]) + 1, np.load(kept)[1:]
+for step in range(first, 13):
+    momentum = momentum * np.float32(0.9) + weights * np.float32(0.1)
+    weights = weights - momentum
+    repro.watch(step, weights)
+    np.save(kept, np.float32([step, *weights]))
+    time.sleep(0.01)
+"""
+
+
+def test_how_a_difference_grows_where_arrays_were_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "forgetful.py").write_text(FORGETFUL)
+    command = [sys.executable, "forgetful.py", "{run}"]
+    options = ["--keep", "--ask", "kill", "--resume", shlex.join([*command, "--resume"])]
+    assert repro("verify", *options, "--", *command) == 3
+    (path,) = tmp_path.glob("repro-records/verify-*/results.json")
+    (kill,) = results.read(path)["answers"]
+    found = kill["difference"]
+    assert (found["channel"], found["elements"], found["size"]) == ("weights", 4, 4) and found["ulps"] > 0
+    growth = {point["step"]: point["relative"] for point in found["growth"]}
+    assert max(growth) == 12 and growth[found["step"]] > 0
+    assert repro("report") == 0
+    assert "How the differences grow" in (tmp_path / "repro-records" / "report" / "report.html").read_text()
 
 
 def test_no_folder_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:

