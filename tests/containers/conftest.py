@@ -76,8 +76,12 @@ def poisoned_home(caller: Caller, poison: Path) -> Iterator[Path]:
     if os.getuid() != 0:
         yield caller.home
         return
-    local = caller.home / ".local"
-    aside = local.rename(caller.home / ".local.aside") if local.exists() else None
+    local, aside = caller.home / ".local", caller.home / ".local.aside"
+    if aside.exists():  # tests that were killed have left it, and their poison
+        shutil.rmtree(local, ignore_errors=True)
+        aside.rename(local)
+    if local.exists():
+        local.rename(aside)
     packages = local / "lib" / "python3.11" / "site-packages"
     shutil.copytree(poison, packages)
     (packages / "usercustomize.py").write_text("raise SystemExit('a poisoned ~/.local got in')\n")
@@ -87,7 +91,7 @@ def poisoned_home(caller: Caller, poison: Path) -> Iterator[Path]:
         assert "a poisoned ~/.local got in" in process.communicate()[0]  # it is poison
     yield caller.home
     shutil.rmtree(local)
-    if aside:
+    if aside.exists():
         aside.rename(local)
 
 

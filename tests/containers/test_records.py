@@ -132,7 +132,7 @@ class TestDocker:
     def test_a_fault_is_named_and_containers_are_ended(self, image: str, me: User, folder: Path) -> None:
         before = ours()
         command = in_docker(
-            image, PYTORCH, folder, "training.py", "--forget", "--pause=0.1", options=("--name=repro-test",)
+            image, PYTORCH, folder, "training.py", "--forget", "--pause=0.1", options=(f"--name={folder.name}",)
         )
         code, answers = me.verify(folder, "--ask", "restart,resume,kill", "--resume", " ".join([*command, "--resume"]),
                                   "--", *command)  # fmt: skip
