@@ -1,0 +1,172 @@
+"""JAX' arithmetic, as the definitions in repro.portable.operations ask for it.
+
+JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+"""
+
+import math
+
+import numpy as np
+from jax import Array, lax
+from jax import numpy as jnp
+
+from repro.portable.constants import SMALLEST, TINY
+from repro.portable.operations import convolution
+from repro.run.ranks import ALONE
+
+
+class Backend:
+    """On any device, in any mode: eager or compiled."""
+
+    nan, inf = math.nan, math.inf
+    ranks_of = ALONE
+    """Who shares the batch."""
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def f64(x: Array) -> Array:
+        return x.astype(jnp.float64)
+
+    @staticmethod
+    def f32(x: Array) -> Array:
+        """The same numbers, which float32 holds."""
+        return x.astype(jnp.float32)
+
+    @staticmethod
+    def r32(x: Array) -> Array:
+        """Rounded once to float32; then magnitudes below 2^-100, and -0, become +0."""
+        rounded = lax.reduce_precision(x, 8, 23)  # where float64 follows, XLA may drop a conversion, but not this
+        return jnp.where(jnp.abs(rounded) < TINY, 0.0, rounded).astype(jnp.float32)
+
+    floor, sqrt, where, clip = (
+        staticmethod(jnp.floor),
+        staticmethod(jnp.sqrt),
+        staticmethod(jnp.where),
+        staticmethod(jnp.clip),
+    )
+
+    @staticmethod
+    def rint(x: Array) -> Array:
+        return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+
+    @staticmethod
+    def integer(x: Array) -> Array:
+        return x.astype(jnp.int32)
+
+    @staticmethod
+    def shift_right(x: Array, bits: int) -> Array:
+        return x >> bits
+
+    # --- grids --------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def exponent_above(x: Array, axes: tuple[int, ...]) -> Array:
+        """The least e >= -100 with |x| < 2^e along the axes, int32, axes of size 1; 128 from 2^127 on, and of NaN."""
+        most = (lax.bitcast_convert_type(x, jnp.int32) & 0x7FFFFFFF).max(axes, keepdims=True)
+        return jnp.clip((most >> 23) - 126, SMALLEST, 128)
+
+    @staticmethod
+    def power(e: Array) -> Array:
+        """2^e, float32, for -126 <= e <= 127."""
+        return lax.bitcast_convert_type((e + 127) << 23, jnp.float32)
+
+    @staticmethod
+    def exponent(x: Array) -> Array:
+        """The e with 2^e <= x < 2^(e + 1) of a positive float64, int32."""
+        return ((lax.bitcast_convert_type(x, jnp.int64) >> 52) - 1023).astype(jnp.int32)
+
+    @staticmethod
+    def power_of_two(e: Array) -> Array:
+        """2^e, float64."""
+        return lax.bitcast_convert_type((e.astype(jnp.int64) + 1023) << 52, jnp.float64)
+
+    # --- sums and products --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def sum(x: Array, axes: tuple[int, ...]) -> Array:
+        """float64, of integers: exact."""
+        return x.astype(jnp.float64).sum(axes, keepdims=True)
+
+    @staticmethod
+    def maximum_of(x: Array) -> Array:
+        """Along the last axis, of size 1 then."""
+        return x.max(-1, keepdims=True)
+
+    @staticmethod
+    def matmul(a: Array, b: Array) -> Array:
+        """float64, of matrices of integers: exact."""
+        return a.astype(jnp.float64) @ b.astype(jnp.float64)
+
+    convolve = classmethod(convolution.convolve)
+    convolve_with = classmethod(convolution.convolve_with)
+    convolve_back = classmethod(convolution.convolve_back)
+
+    # --- shapes -------------------------------------------------------------------------------------------------------
+
+    reshape, stack, broadcast_to = staticmethod(jnp.reshape), staticmethod(jnp.stack), staticmethod(jnp.broadcast_to)
+    permute, concatenate = staticmethod(jnp.transpose), staticmethod(jnp.concatenate)
+
+    @staticmethod
+    def transpose(x: Array) -> Array:
+        """The last two axes."""
+        return jnp.swapaxes(x, -1, -2)
+
+    @staticmethod
+    def pad(x: Array, edges: tuple[tuple[int, int], ...], value: float = 0.0) -> Array:
+        """With this value before and after, along each axis."""
+        return jnp.pad(x, edges, constant_values=value)
+
+    # --- tables, places -----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def tables(like: Array, made, *arguments) -> list[Array]:
+        """Tables of repro.portable.tables."""
+        return [jnp.asarray(table) for table in made(*arguments)]
+
+    @staticmethod
+    def take(table: Array, index: Array) -> Array:
+        return table.at[index].get(mode="promise_in_bounds")
+
+    @staticmethod
+    def take_rows(table: Array, index: Array) -> Array:
+        return table[index]
+
+    @staticmethod
+    def add_at(index: Array, x: Array, rows: int) -> Array:
+        """float64 [rows, C]: rows of x, integers, added up by their index: exact."""
+        return jnp.zeros((rows, x.shape[1]), jnp.float64).at[index].add(x.astype(jnp.float64))
+
+    @staticmethod
+    def one_hot(index: Array, classes: int) -> Array:
+        return (jnp.arange(classes) == index[:, None]).astype(jnp.float64)
+
+    @staticmethod
+    def causal(like: Array, rows: int, columns: int) -> np.ndarray:
+        """bool [rows, columns]: a row sees the columns up to its own, the last row all."""
+        return np.tril(np.ones((rows, columns), bool), columns - rows)
+
+    @staticmethod
+    def counting(like: Array, size: int) -> Array:
+        """0, 1, 2, ..., int64."""
+        return jnp.arange(size, dtype=jnp.int64)
+
+    # --- ranks --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def ranks(cls) -> int:
+        return cls.ranks_of.size
+
+    @classmethod
+    def most(cls, x: Array) -> Array:
+        """The largest over all ranks."""
+        return cls.ranks_of.maximum(x)[0]
+
+    @classmethod
+    def total(cls, x: Array) -> Array:
+        """The sum over all ranks, of exact sums."""
+        return cls.ranks_of.total(x)[0]
+
+    @classmethod
+    def of_rank(cls, x: Array) -> Array:
+        """This rank's part of what holds all samples, in order."""
+        return jnp.split(x, cls.ranks_of.size)[cls.ranks_of.rank]

@@ -1,0 +1,39 @@
+"""Portable operations as functions of JAX' arrays, with gradients.
+
+Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager or
+compiled: docs/portable.md says what each function computes.
+"""
+
+from functools import cache
+from typing import Any
+
+import jax
+from jax import Array
+
+from repro.portable.jax.backend import Backend
+from repro.portable.operations.grids import Operation
+
+
+def apply(operation: Operation, *arrays: Array | None, **options: Any):
+    """The result of an operation of repro.portable.operations, with its gradient."""
+    shapes = tuple(None if array is None else tuple(array.shape) for array in arrays)
+    return _bound(operation, tuple(sorted(options.items())), shapes)(*arrays)
+
+
+@cache
+def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: tuple):
+    """An operation as JAX differentiates it."""
+
+    @jax.custom_vjp
+    def call(*arrays: Array | None):
+        return forward(*arrays)[0]
+
+    def forward(*arrays: Array | None):
+        return operation.forward(Backend, *arrays, **dict(options))
+
+    def backward(saved: Any, gradient: Any):
+        first = gradient[0] if isinstance(gradient, tuple) else gradient
+        return operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
+
+    call.defvjp(forward, backward)
+    return call

@@ -1,0 +1,112 @@
+"""Convolution. Images are [B, H, W, C], as most of the frameworks have them."""
+
+from repro.portable.constants import BITS
+from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
+
+Pair = tuple[int, int]
+
+
+def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """x [B, H, W, I], weight [O, h, w, I / groups], bias [O] or None -> [B, H', W', O].
+
+    A grid for each sample, one for the weight.
+    """
+    q, p = quantize(X, x, (1, 2, 3))
+    w, s = quantize(X, weight, (0, 1, 2, 3))
+    y = X.convolve(q, w, stride, padding, dilation, groups)
+    y = scaled(X, scaled(X, y, p, BITS), s, BITS)
+    if bias is not None:
+        y = y + X.f64(bias)
+    return X.r32(y), (q, p, w, s, bias)
+
+
+def _backward(X, saved, gradient, needs, shapes, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
+    q, p, w, s, bias = saved
+    of_x = of_weight = of_bias = None
+    if needs[0]:
+        g, r = quantize(X, gradient, (1, 2, 3))
+        total = X.convolve_back(g, w, q.shape, stride, padding, dilation, groups)
+        of_x = X.r32(scaled(X, scaled(X, total, r, BITS), s, BITS))
+    if needs[1]:
+        h, r = quantize(X, gradient * p, (0, 1, 2), batch=True)
+        total = X.total(X.convolve_with(q, h, w.shape, stride, padding, dilation, groups))
+        of_weight = X.r32(scaled(X, total, X.reshape(r, (-1, 1, 1, 1)), 2 * BITS))
+    if bias is not None and needs[2]:
+        of_bias = X.r32(exact_sum(X, gradient, (0, 1, 2), batch=True))[0, 0, 0]
+    return of_x, of_weight, of_bias
+
+
+convolution = Operation(_forward, _backward)
+
+
+def convolve(X, q, w, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """The convolution of integers, float64, exact: [B, H, W, I] and [O, h, w, I / groups] -> [B, H', W', O]."""
+    meets = patches(X, q, w.shape[1:3], stride, padding, dilation, groups)
+    outputs, rows, columns = w.shape[0], meets.shape[2], meets.shape[3]
+    matrix = X.reshape(w, (groups, outputs // groups, -1))
+    y = product(X, X.reshape(meets, (groups, -1, meets.shape[-1])), X.transpose(matrix))
+    return X.reshape(X.permute(y, (1, 0, 2)), (-1, rows, columns, outputs))
+
+
+def convolve_with(X, q, g, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
+    outputs, height, width, inputs = shape
+    meets = patches(X, q, (height, width), stride, padding, dilation, groups)
+    each = X.reshape(g, (-1, groups, outputs // groups))
+    total = product(X, X.permute(each, (1, 2, 0)), X.reshape(meets, (groups, -1, meets.shape[-1])))
+    return X.reshape(total, (outputs, height, width, inputs))
+
+
+def convolve_back(X, g, w, image, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """The exact gradient with respect to images of this shape, of integers, that of the result being g."""
+    outputs, height, width, inputs = w.shape
+    batch, rows, columns, _ = g.shape
+    each = X.permute(X.reshape(g, (-1, groups, outputs // groups)), (1, 0, 2))
+    parts = product(X, each, X.reshape(w, (groups, outputs // groups, -1)))
+    parts = X.reshape(parts, (groups, batch, rows, columns, height, width, inputs))
+    total = None
+    for i in range(height):
+        for j in range(width):
+            offset = i * dilation[0], j * dilation[1]
+            part = placed(X, parts[:, :, :, :, i, j], image, stride, padding, offset)
+            total = part if total is None else total + part
+    return X.reshape(X.permute(total, (1, 2, 3, 0, 4)), image)
+
+
+def patches(X, x, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """[B, H, W, C] -> [groups, B, H', W', h w C / groups]: what meets each element of a kernel."""
+    batch, height, width, channels = x.shape
+    x = X.pad(x, ((0, 0), (padding[0], padding[0]), (padding[1], padding[1]), (0, 0)))
+    rows, columns = (
+        (size + 2 * pad - hole * (length - 1) - 1) // step + 1
+        for size, pad, hole, length, step in zip((height, width), padding, dilation, kernel, stride, strict=True)
+    )
+    found = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            top, left = i * dilation[0], j * dilation[1]
+            bottom, right = top + stride[0] * (rows - 1) + 1, left + stride[1] * (columns - 1) + 1
+            found.append(x[:, top : bottom : stride[0], left : right : stride[1]])
+    joined = X.reshape(X.stack(found, 3), (batch, rows, columns, len(found), groups, channels // groups))
+    return X.reshape(X.permute(joined, (4, 0, 1, 2, 3, 5)), (groups, batch, rows, columns, -1))
+
+
+def placed(X, part, image, stride: Pair, padding: Pair, offset: Pair):
+    """[..., H', W', C] between zeros where one element of a kernel met the images: [..., H, W, C]."""
+    *outer, rows, columns, channels = part.shape
+    lead = ((0, 0),) * len(outer)
+    if stride != (1, 1):  # zeros between the numbers
+        part = X.reshape(part, (*outer, rows, 1, columns, 1, channels))
+        part = X.pad(part, (*lead, (0, 0), (0, stride[0] - 1), (0, 0), (0, stride[1] - 1), (0, 0)))
+        rows, columns = rows * stride[0], columns * stride[1]
+        part = X.reshape(part, (*outer, rows, columns, channels))
+    edges = []
+    for axis, size, pad, first in zip((0, 1), (rows, columns), padding, offset, strict=True):
+        begin = first - pad
+        part = part[(*(slice(None),) * (len(outer) + axis), slice(max(0, -begin), None))]
+        begin, left = max(0, begin), size - max(0, -begin)
+        keep = max(0, min(left, image[1 + axis] - begin))
+        part = part[(*(slice(None),) * (len(outer) + axis), slice(0, keep))]
+        edges.append((begin, image[1 + axis] - begin - keep))
+    return X.pad(part, (*lead, *edges, (0, 0)))

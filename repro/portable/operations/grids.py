@@ -1,0 +1,88 @@
+"""What every operation is made of: the pair of a forward and a backward, grids, exact sums and products."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from repro.errors import UsageError
+from repro.portable.constants import BITS, LONGEST, MEAN_BITS, SUM_BITS
+
+Array = Any
+"""An array or tensor of whatever framework the backend is of."""
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function and its gradient, over a backend X.
+
+    `forward(X, *arrays, **options)` returns the result, or a tuple of it and of arrays that have no gradient, and a
+    tuple of what `backward` needs. `backward(X, saved, gradient, needs, shapes, **options)` returns one gradient for
+    each of the arrays, float32, or None. `needs` says for each whether somebody asks for it, `shapes` its shape.
+    """
+
+    forward: Callable[..., tuple[Any, tuple[Array | None, ...]]]
+    backward: Callable[..., tuple[Array | None, ...]]
+
+
+def quantize(X, x: Array, axes: Axes, bits: int = BITS, batch: bool = False) -> tuple[Array, Array]:
+    """Integers q, as float32, and powers of two p, with x close to q p 2^-bits and |q| <= 2^bits.
+
+    Each group of numbers along the axes has a p of its own, float32, with axes of size 1: the smallest power of two
+    above all its magnitudes, at least 2^-100. It is NaN where a magnitude is 2^127 or more, or not a number. With
+    `batch` the samples lie along the axes: the largest over all ranks counts.
+    """
+    e = X.exponent_above(x, axes)
+    if batch:
+        e = X.most(e)
+    return X.rint(x * X.power(bits - e)), X.where(e > 127, X.nan, X.power(e))
+
+
+def scaled(X, total: Array, p: Array, bits: int) -> Array:
+    """An exact sum of integers in its unit, float64: times p 2^-bits, a power of two, so this is exact as well."""
+    return total * (X.f64(p) * 2.0**-bits)
+
+
+def product(X, a: Array, b: Array, batch: bool = False) -> Array:
+    """The product of matrices of quantized numbers, float64, exact. With `batch` its sums run over samples.
+
+    UsageError where a sum is too long to be exact.
+    """
+    check_length(a.shape[-1] * (X.ranks() if batch else 1))
+    total = X.matmul(a, b)
+    return X.total(total) if batch else total
+
+
+def check_length(terms: int) -> None:
+    """UsageError where a sum of so many products of quantized numbers might not be exact."""
+    if terms > LONGEST:
+        raise UsageError(
+            f"portable numerics: a sum of {terms} products is too long to be exact: {LONGEST} are the most; make "
+            "the batch or the layer smaller"
+        )
+
+
+def exact_sum(X, x: Array, axes: Axes, batch: bool = False, bits: int = SUM_BITS) -> Array:
+    """The sum along the axes, float64, with axes of size 1, of x on a grid for each sum."""
+    q, p = quantize(X, x, axes, bits, batch)
+    total = X.sum(q, axes)
+    return scaled(X, X.total(total) if batch else total, p, bits)
+
+
+def exact_mean(X, x: Array, axes: Axes, batch: bool = False) -> Array:
+    """The mean along the axes, float32, with axes of size 1."""
+    return X.r32(exact_sum(X, x, axes, batch, MEAN_BITS) * (1.0 / count(X, x.shape, axes, batch)))
+
+
+def exact_dot(X, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
+    """The sum of a b along the axes, float64, with axes of size 1, of both on a grid for each sum."""
+    (q, p), (r, s) = quantize(X, a, axes, batch=batch), quantize(X, b, axes, batch=batch)
+    check_length(count(X, a.shape, axes, batch))
+    total = X.sum(X.f64(q) * X.f64(r), axes)
+    return scaled(X, scaled(X, X.total(total) if batch else total, p, BITS), s, BITS)
+
+
+def count(X, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
+    """How many numbers lie along these axes of a shape; with `batch` on all ranks."""
+    return math.prod(int(shape[axis]) for axis in axes) * (X.ranks() if batch else 1)

@@ -1,0 +1,184 @@
+"""PyTorch's arithmetic, as the definitions in repro.portable.operations ask for it."""
+
+import math
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from repro.portable.constants import SMALLEST, TINY
+from repro.portable.operations import convolution
+from repro.run.ranks import ALONE
+
+BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
+
+
+class Backend:
+    """On any device, in any mode: eager or compiled."""
+
+    nan, inf = math.nan, math.inf
+    ranks_of = ALONE
+    """Who shares the batch."""
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def f64(x: Tensor) -> Tensor:
+        return x.double()
+
+    @staticmethod
+    def f32(x: Tensor) -> Tensor:
+        """The same numbers, which float32 holds."""
+        return x.float()
+
+    @staticmethod
+    def r32(x: Tensor) -> Tensor:
+        """Rounded once to float32; then magnitudes below 2^-100, and -0, become +0."""
+        return functional.hardshrink(x.float(), BELOW_TINY)
+
+    rint, floor, sqrt = staticmethod(torch.round), staticmethod(torch.floor), staticmethod(torch.sqrt)
+
+    @staticmethod
+    def where(condition: Tensor, a, b) -> Tensor:
+        return torch.where(condition, a, b)
+
+    @staticmethod
+    def clip(x: Tensor, low: float, high: float) -> Tensor:
+        return x.clamp(low, high)
+
+    @staticmethod
+    def integer(x: Tensor) -> Tensor:
+        return x.int()
+
+    @staticmethod
+    def shift_right(x: Tensor, bits: int) -> Tensor:
+        return x >> bits
+
+    # --- grids --------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """The least e >= -100 with |x| < 2^e along the axes, int32, axes of size 1; 128 from 2^127 on, and of NaN."""
+        most = (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)
+        return ((most >> 23) - 126).clamp_(SMALLEST, 128)
+
+    @staticmethod
+    def power(e: Tensor) -> Tensor:
+        """2^e, float32, for -126 <= e <= 127."""
+        return ((e + 127) << 23).view(torch.float32)
+
+    @staticmethod
+    def exponent(x: Tensor) -> Tensor:
+        """The e with 2^e <= x < 2^(e + 1) of a positive float64, int32."""
+        return ((x.view(torch.int64) >> 52) - 1023).int()
+
+    @staticmethod
+    def power_of_two(e: Tensor) -> Tensor:
+        """2^e, float64."""
+        return ((e.long() + 1023) << 52).view(torch.float64)
+
+    # --- sums and products --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def sum(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """float64, of integers: exact."""
+        return x.sum(axes, keepdim=True, dtype=torch.float64)
+
+    @staticmethod
+    def maximum_of(x: Tensor) -> Tensor:
+        """Along the last axis, of size 1 then."""
+        return x.amax(-1, keepdim=True)
+
+    @staticmethod
+    def matmul(a: Tensor, b: Tensor) -> Tensor:
+        """float64, of matrices of integers: exact."""
+        return a.double() @ b.double()
+
+    convolve = classmethod(convolution.convolve)
+    convolve_with = classmethod(convolution.convolve_with)
+    convolve_back = classmethod(convolution.convolve_back)
+
+    # --- shapes -------------------------------------------------------------------------------------------------------
+
+    reshape, stack, broadcast_to = torch.reshape, torch.stack, torch.broadcast_to
+
+    @staticmethod
+    def transpose(x: Tensor) -> Tensor:
+        """The last two axes."""
+        return x.transpose(-1, -2)
+
+    @staticmethod
+    def permute(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        return x.permute(axes)
+
+    @staticmethod
+    def concatenate(parts: tuple[Tensor, ...], axis: int) -> Tensor:
+        return torch.cat(parts, axis)
+
+    @staticmethod
+    def pad(x: Tensor, edges: tuple[tuple[int, int], ...], value: float = 0.0) -> Tensor:
+        """With this value before and after, along each axis."""
+        flat = [size for pair in reversed(edges) for size in pair]
+        return functional.pad(x, flat, value=value) if any(flat) else x
+
+    # --- tables, places -----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def tables(like: Tensor, made, *arguments) -> list[Tensor]:
+        """Tables of repro.portable.tables on the device of a tensor."""
+        return _tables(made, like.device, *arguments)
+
+    @staticmethod
+    def take(table: Tensor, index: Tensor) -> Tensor:
+        return table.take(index.long())
+
+    @staticmethod
+    def take_rows(table: Tensor, index: Tensor) -> Tensor:
+        return table[index]
+
+    @staticmethod
+    def add_at(index: Tensor, x: Tensor, rows: int) -> Tensor:
+        """float64 [rows, C]: rows of x, integers, added up by their index: exact."""
+        return x.new_zeros(rows, x.shape[1], dtype=torch.float64).index_add_(0, index, x.double())
+
+    @staticmethod
+    def one_hot(index: Tensor, classes: int) -> Tensor:
+        return (torch.arange(classes, device=index.device) == index[:, None]).double()
+
+    @staticmethod
+    def causal(like: Tensor, rows: int, columns: int) -> Tensor:
+        """bool [rows, columns]: a row sees the columns up to its own, the last row all."""
+        return torch.ones(rows, columns, dtype=torch.bool, device=like.device).tril_(columns - rows)
+
+    @staticmethod
+    def counting(like: Tensor, size: int) -> Tensor:
+        """0, 1, 2, ..., int64."""
+        return torch.arange(size, device=like.device)
+
+    # --- ranks --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def ranks(cls) -> int:
+        return cls.ranks_of.size
+
+    @classmethod
+    def most(cls, x: Tensor) -> Tensor:
+        """The largest over all ranks."""
+        return cls.ranks_of.maximum(x)[0]
+
+    @classmethod
+    def total(cls, x: Tensor) -> Tensor:
+        """The sum over all ranks, of exact sums."""
+        return cls.ranks_of.total(x)[0]
+
+    @classmethod
+    def of_rank(cls, x: Tensor) -> Tensor:
+        """This rank's part of what holds all samples, in order."""
+        return x.chunk(cls.ranks_of.size)[cls.ranks_of.rank]
+
+
+@cache
+def _tables(made, device: torch.device, *arguments) -> list[Tensor]:
+    return [torch.from_numpy(table).to(device) for table in made(*arguments)]
