@@ -37,7 +37,10 @@ class Pair:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
         (here, ours_in), (there, theirs_in) = self.places(step, channel)
         ours, theirs = self.a.steps.get(here, {}).get(ours_in), self.b.steps.get(there, {}).get(theirs_in)
-        return None if ours is None or theirs is None else (ours, theirs)
+        if ours is None or theirs is None:
+            return None
+        skipped = channel == "batch" and self.offset and step == self.offset + 1
+        return ours, _last_batches(theirs, ours) if skipped else theirs
 
     def places(self, step: int, channel: str) -> tuple[tuple[int, str], tuple[int, str]]:
         """The step and the channel of each side, for a channel at a step of `a`.
@@ -56,6 +59,19 @@ class Pair:
         ours, theirs = both
         held = ours.keys() & theirs.keys() if self.sampled else ours.keys() | theirs.keys()
         return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
+
+
+def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]:
+    """As many of a step's last batches as the other one had; they are called `0.image`, `1.image`, ...
+
+    A resumed run may go through the data from the beginning, and pass over what it has trained on.
+    """
+    if not all(name.partition(".")[0].isdecimal() for name in found | like):
+        return found
+    last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
+    parts = [(name.partition("."), code) for name, code in found.items()]
+    more = max(last - wanted, 0)
+    return {f"{int(n) - more}{dot}{rest}": code for (n, dot, rest), code in parts if int(n) >= more}
 
 
 @dataclass

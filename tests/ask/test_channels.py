@@ -95,6 +95,22 @@ def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
     assert said in str(reason(found))
 
 
+@pytest.mark.parametrize(("last", "same"), [(3, True), (4, False)])
+def test_a_resumed_run_may_pass_over_old_batches(last: int, same: bool, compare) -> None:
+    rest = resumed(2)
+    rest[1]["batch"] = {str(place): sha(("batch", step)) for place, step in enumerate((1, 2, last))}
+    found = compare(straight(), rest, True)
+    assert found is None if same else (found.step, found.channel, found.names) == (3, "batch", ["0"])
+    assert same or "the first batch of the resumed run is that of step 4 of the whole run" in str(reason(found))
+
+
+def test_a_run_from_the_beginning_may_pass_over_nothing(compare) -> None:
+    other = straight()
+    other[1]["batch"] = {"0": sha(7), "1": sha(("batch", 1))}
+    other[1]["weights"] = {"w": sha(7)}
+    assert compare(straight(), other).channel == "batch"
+
+
 def test_an_old_generator_may_choose_batches_that_cannot_be_seen(compare) -> None:
     whole, rest = straight(), resumed(2, generator={1: sha(("generator", 1))}, gradients={1: 1})
     for hashes in [*whole.values(), *rest.values()]:
