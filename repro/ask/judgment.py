@@ -30,8 +30,9 @@ class Grounds:
             return "no Python process listed a folder with two names or more, and only such listings are reversed", None
         if question.name not in COURSES:
             return None, first_difference(record_of(self.plain), record_of(trial), False)
-        whole = record_of(self.whole)
-        return _not_resumed(whole, record_of(trial)), first_difference(whole, record_of(trial), resumed=True)
+        whole, rest = record_of(self.whole), record_of(trial)
+        obstacle = _not_resumed(whole, rest)
+        return obstacle, None if obstacle else first_difference(whole, rest, resumed=True)
 
     def _unobserved(self, trial: Trial) -> tuple[str | None, Difference | None]:
         """Outputs are compared, or else what the command prints, where two plain runs print the same."""
@@ -88,7 +89,7 @@ def record_of(trial: Trial) -> Record:
 def _not_resumed(whole: Record, resumed: Record) -> str | None:
     """Why a run cannot be called resumed."""
     if not resumed.steps:
-        return "the --resume command took no step" if whole.steps else None
+        return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
     both = list(zip(whole.processes, resumed.processes, strict=False))
     alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
     if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in both):

@@ -164,6 +164,12 @@ def test_a_command_that_did_not_go_on_is_not_called_resumed(here: Path) -> None:
     assert "took all 12 steps from the beginning" in content["answers"]["kill"]["why"] and code == 0
 
 
+def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
+    code, content = verify("--ask", "kill", "--resume", "true", "--", *script("trainer", *SMALL))
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"]) == (0, "cannot tell") and "the --resume command took no step" in answer["why"]
+
+
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
     said = 'import sys; open(sys.argv[1], "w").write("1")'
     options = ("--ask", "restart,observed,kill", "--output", "{run}/m", "--resume", "true")
