@@ -28,6 +28,8 @@ from repro.run import environment, gpu
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
 GRACE = 30.0  # seconds to end after SIGTERM
+TAIL = 20_000  # bytes at the end of what a process wrote
+RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
 STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
@@ -161,7 +163,8 @@ class Trials:
         self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
     ) -> None:
         """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
-        recording = self._recording(trial, words, name, every)
+        recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
+        said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         process = self._start(trial, recording)
         try:
@@ -173,7 +176,7 @@ class Trials:
             if recording.engine:
                 recording.engine.remove()
         if code:
-            trial.error = f"it {ended(code)}: {said(trial.folder / 'stderr')}".removesuffix(": ")
+            trial.error = f"it {ended(code)}: {said(errors, said_before)}".removesuffix(": ")
             return
         record = recording.finish(code)
         trial.hashes = record.outputs
@@ -341,7 +344,11 @@ def ended(code: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
-def said(path: Path) -> str:
-    """The last line of what a process wrote, as far as it can be shown."""
-    lines = path.read_bytes()[-4000:].decode(errors="replace").strip().splitlines()
-    return printable(lines[-1].strip())[:200] if lines else ""
+def said(path: Path, since: int = 0) -> str:
+    """The last line of what a process wrote, or the first error of a rank, as far as it can be shown.
+
+    torchrun ends with a table, and other ranks fail because the first one did.
+    """
+    lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
+    ranks = [line for line in lines if RANK_ERROR.match(line)]
+    return printable((ranks[:1] or lines[-1:] or [""])[0].strip())[:200]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from repro.ask import outputs
-from repro.ask.trials import LISTINGS, LOG, Command, end, on_cores
+from repro.ask.trials import LISTINGS, LOG, Command, end, on_cores, said
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,13 @@ def test_a_file_that_was_written_again_counts_as_written(tmp_path: Path) -> None
     os.utime(beside, ns=(1, 1))
     beside.replace(tmp_path / "a")
     assert outputs.written(before, outputs.folder(tmp_path)) == {str(tmp_path / "a")}
+
+
+def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text(
+        "[rank0]: KeyError: of the run before\n[rank1]: Traceback (most recent call last):\n[rank1]:   File\n"
+        "[rank1]: ValueError: why\n[rank0]: RuntimeError: closed by peer\nFAILED: train.py\n=====\n"
+    )
+    assert said(tmp_path / "stderr", since=37) == "[rank1]: ValueError: why"
+    (tmp_path / "stderr").write_text("one\ntwo\n")
+    assert said(tmp_path / "stderr") == "two"
