@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -88,9 +88,14 @@ class Difference:
     """How far both come, where all that both hashed is equal, and one goes on."""
     equal_before: int | None = None
     """The last step before it that both hashed."""
+    ranks: list[int] = field(default_factory=list)
+    """All that part in this step and channel, where several ranks train."""
+    went_on: dict[int, list[int]] = field(default_factory=dict)
+    """By step the ranks that go on after it, where that is not one step for all."""
 
     def as_json(self) -> dict[str, Any]:
-        return {"step": self.step, "channel": self.channel, "name": self.names[0] if self.names else None}
+        ranks = {"ranks": self.ranks} if self.ranks else {}
+        return {"step": self.step, "channel": self.channel, "name": self.names[0] if self.names else None} | ranks
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
@@ -169,9 +174,26 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
             "with as many"
         )
     if found:
-        return min(found, key=lambda one: (one.step or 0, CHANNELS.index(one.channel)))
+        first = min(found, key=_order)
+        ranks = {one.pair.a.rank for one in found if one.pair and _order(one) == _order(first)}
+        if len({process.rank for process in a.processes}) > 1:
+            first.ranks = sorted(rank for rank in ranks if rank is not None)
+            first.went_on = _went_on(pairs(a, b, resumed))
+        return first
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
     return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
+
+
+def _went_on(found: list[Pair]) -> dict[int, list[int]]:
+    """By step the ranks that go on after it; nothing where that is one step for all."""
+    steps = {pair.offset for pair in found}
+    ranks = {step: [pair.a.rank for pair in found if pair.offset == step] for step in sorted(steps)}
+    return {step: [rank for rank in of if rank is not None] for step, of in ranks.items()} if len(steps) > 1 else {}
+
+
+def _order(found: Difference) -> tuple[int, int]:
+    """By step, then by channel in the order of cause."""
+    return found.step or 0, CHANNELS.index(found.channel)
 
 
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:

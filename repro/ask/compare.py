@@ -45,7 +45,7 @@ class Comparison:
             "last_equal_step": self.found.equal_before, "tensor": self.found.names[0] if self.found.names else None,
             "growth": [asdict(point) for point in self.growth], "causes": [asdict(cause) for cause in self.facts],
             "operation": self.operation,
-        }  # fmt: skip
+        } | ({"ranks": self.found.ranks} if self.found.ranks else {})  # fmt: skip
 
 
 def read(path: Path) -> Record:

@@ -10,6 +10,7 @@ from repro.ask.questions import UNANSWERED
 
 FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX", results.COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
+MOST = 8  # ranks that are named
 MANY = 1_000_000  # units in the last place: from there on, nobody counts
 BASES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
 EVIDENCE = {"fingerprint": "fingerprint", "evaluation": "evaluation", "record": "fingerprint"}  # what is shown of a run
@@ -121,6 +122,7 @@ def _says(answer: Json, evidence: list[str], runs: int) -> str:
 def _where(found: Json) -> str:
     """The first difference, its size and its most likely cause."""
     said = f"first seen at step {found['step']}" if found["step"] is not None else "no step is known"
+    said += f" in {ranks(found['ranks'])}" if "ranks" in found else ""
     if found["tensor"] is not None:
         said += f" in {found['tensor']}"
     if found["ulps"] is not None and found["ulps"] < MANY:
@@ -131,6 +133,12 @@ def _where(found: Json) -> str:
         cause = found["causes"][0]
         said += f"; {cause['fact']}: {_brief(cause['a'])} and {_brief(cause['b'])}"
     return said
+
+
+def ranks(numbers: list[int]) -> str:
+    """Which ranks: `rank 1`, `ranks 0, 1 and 6 more`."""
+    more = f" and {len(numbers) - MOST} more" if len(numbers) > MOST else ""
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:MOST]))}{more}"
 
 
 def _brief(value: Any) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from repro.ask.channels import STARTS, Difference, Pair, offset
 from repro.ask.facts import Cause, causes
+from repro.ask.findings import ranks
 from repro.ask.record import Record
 
 SHOWN = 3  # names
@@ -33,6 +34,9 @@ def reason(found: Difference) -> Reason:
         a, b = pair.called
         return Reason(f"{b} starts from the weights of step {old} of {a}: it went on from what an earlier run had left")
     first = step == pair.offset + 1
+    if found.went_on and found.channel != STARTS:
+        told = ", ".join(f"{ranks(numbers)} after step {after}" for after, numbers in found.went_on.items())
+        return Reason(f"not all ranks go on after the same step: {told}; they read checkpoints of different steps")
     if found.channel in ("batch", "generator"):
         return _drawn(found, pair, step, resumed=pair.offset > 0 and first)
     if pair.offset and (first or step == pair.offset):

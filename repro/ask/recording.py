@@ -103,7 +103,9 @@ class Recording:
         files = outputs.matched(self.patterns, self.run)
         new = outputs.written(self.before, outputs.states(files))
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
-        notes = [note for process in processes for note in process.notes]
+        launchers = {one.about.get("parent") for one in trained}  # as torchrun, which trains nothing itself
+        telling = [one for one in processes if one.steps or one.about.get("pid") not in launchers]
+        notes = [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
         content: dict[str, Any] = {
             "schema": SCHEMA,

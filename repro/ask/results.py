@@ -27,7 +27,7 @@ RUN = {
     }),
 }  # fmt: skip
 DIFFERENCE = {
-    "epoch": INTEGER, "step": INTEGER, "channel?": TEXT, "last_equal_step": INTEGER, "tensor": TEXT,
+    "epoch": INTEGER, "step": INTEGER, "ranks?": [int], "channel?": TEXT, "last_equal_step": INTEGER, "tensor": TEXT,
     "elements": INTEGER, "size": INTEGER, "ulps": INTEGER, "relative": NUMBER, "operation": TEXT,
     "growth": [{"step": int, "relative": NUMBER}], "causes": [{"fact": str, "a": object, "b": object}],
 }  # fmt: skip

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.ask.findings import printable, short
+from repro.ask.findings import printable, ranks, short
 
 
 def show(content: dict[str, Any], notes: list[str], folder: Path, command: str, console: Console) -> None:
@@ -36,6 +36,7 @@ def where(first: dict[str, Any] | None) -> str:
     if first is None:
         return ""
     at = f"step {first['step']}, " if first["step"] is not None else ""
+    at += f"{ranks(first['ranks'])}, " if "ranks" in first else ""
     return f"{at}{first['channel']}" + (f": {first['name']}" if first["name"] else "")
 
 

@@ -2,7 +2,7 @@
 
 from repro.ask.channels import pairs, without_effect
 from repro.ask.compare import Comparison
-from repro.ask.findings import printable, short
+from repro.ask.findings import printable, ranks, short
 from repro.ask.reasons import listed
 from repro.ask.record import Record
 
@@ -25,8 +25,8 @@ def told(comparison: Comparison) -> str:
     if found.pair and found.pair.offset:
         where += f" of A, which is step {(found.step or 0) - found.pair.offset} of B, resumed after {found.pair.offset}"
     since = f"; equal until step {found.equal_before}" if found.equal_before is not None else ""
-    rank = f" in {found.pair.a.label}" if found.pair and found.pair.a.label else ""
-    lines.append(f"differs: first seen {where}{rank}, in the {found.channel}{since}")
+    among = f", in {ranks(found.ranks)}" if found.ranks else ""
+    lines.append(f"differs: first seen {where}{among}, in the {found.channel}{since}")
     lines += [f"  names   {listed(found.names)}"] if found.names else []
     lines += [f"  by      {comparison.far}"] if comparison.far else []
     lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []

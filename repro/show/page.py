@@ -6,7 +6,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from repro import __version__
-from repro.ask.findings import FRAMEWORKS, TOGETHER, Json, promised, short, verdict
+from repro.ask.findings import FRAMEWORKS, TOGETHER, Json, promised, ranks, short, verdict
 from repro.ask.questions import UNANSWERED
 from repro.sealed import LARGEST
 from repro.show import charts, speed_page
@@ -27,7 +27,9 @@ def html(report: Json) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"framework": framework, "short": short, "promised": promised, "duration": duration}
+    environment.filters |= {
+        "framework": framework, "short": short, "promised": promised, "duration": duration, "ranks": ranks,
+    }  # fmt: skip
     sections = [
         section | {"pictures": _curves(section["curves"]), "growth": _growth(section["blocks"])}
         for section in report["sections"]

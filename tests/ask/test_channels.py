@@ -239,6 +239,19 @@ def test_the_rank_that_differs_first(tmp_path: Path) -> None:
     b = record.read(write(tmp_path / "b", straight(weights={4: 1}), straight(gradients={3: 1})))
     found = first_difference(a, b)
     assert found and found.pair and (found.pair.a.label, found.step, found.channel) == ("rank-1", 3, "gradients")
+    assert found.ranks == [1]
+    c = record.read(write(tmp_path / "c", straight(gradients={3: 1}), straight(gradients={3: 1})))
+    both = first_difference(a, c)
+    assert both and both.ranks == [0, 1]
+    assert "ranks" not in Difference(3, "weights", ["w"]).as_json()
+
+
+def test_ranks_that_go_on_after_different_steps(tmp_path: Path) -> None:
+    a = record.read(write(tmp_path / "a", straight(), straight()))
+    b = record.read(write(tmp_path / "b", resumed(3, gradients={1: 1}), resumed(2, 3, batch={1: 1})))
+    found = first_difference(a, b, True)
+    assert found and (found.step, found.ranks) == (3, [1])
+    assert "go on after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(reason(found))
 
 
 def test_records_of_different_programs(tmp_path: Path, compare) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import REPRO, environment, script
+from commands import REPRO, SCRIPTS, environment, script
 from conftest import ROOT
+from observed import interpreter
 
 from repro import __main__
 from repro.ask.questions import OF_A_COMMAND
@@ -107,6 +108,27 @@ def test_a_script_that_counts_on_went_on(here: Path, monkeypatch: pytest.MonkeyP
     command = script("average_forgotten", *SMALL)
     code, content = verify("--ask", "kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
     assert code == 0 and re.fullmatch(r"went on after step (8|9|10|11) of 12", content["answers"]["kill"]["why"])
+
+
+def test_the_rank_that_is_not_restored_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    launcher = [interpreter("pytorch"), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [*launcher, str(SCRIPTS / "rank_not_restored.py"), "--out={run}"]
+    code, content = verify("--ask", "restart,kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["kill"]["answer"]) == (3, "same", "differs")
+    first = answers["kill"]["first"]
+    assert (first["channel"], first["name"], first["ranks"]) == ("generator", "torch", [1])
+    assert "the random generator was not restored" in answers["kill"]["why"]
+    told = capfd.readouterr().out
+    assert f"step {first['step']}, rank 1, generator: torch" in told
+    assert "no step of an optimizer was seen" not in told  # of torchrun itself
+    assert __main__.main(["report"], __main__.COMMANDS) == 0
+    page = (here / "repro-records" / "report" / "report.html").read_text()
+    assert f"first seen</dt><dd>step {first['step']} in rank 1, in the generator" in page
+    (runs,) = here.glob("repro-records/verify-*")
+    records = [str(runs / "as-it-stands" / "record"), str(runs / "killed-resumed" / "resumed")]
+    assert __main__.main(["compare", *records], __main__.COMMANDS) == 3
+    assert ", in rank 1, in the generator" in capfd.readouterr().out
 
 
 def test_stopped_by_sigterm(here: Path) -> None:
