@@ -49,8 +49,9 @@ def _outputs(found: Difference) -> Reason:
     if found.equal_before is None:
         return Reason("the files differ, and no step was seen, so nothing shows where that begins")
     return Reason(
-        "the files differ, though every weight that was hashed is equal: they may hold a time, a path, an option of "
-        "the command, or what no step shows, as an average of the weights or what comes after the last step",
+        "the files differ, though every weight that was hashed is equal: they may hold a time, a random number, a "
+        "path, an option of the command, or what no step shows, as an average of the weights or what comes after the "
+        "last step",
         guess=True,
     )
 
