@@ -8,6 +8,10 @@ from repro.ask.findings import ranks
 from repro.ask.record import Record
 
 SHOWN = 3  # names
+UNSEEDED = (
+    "TensorFlow has no seed, so what it draws, as the order of a tf.data shuffle, is new in each run: call "
+    "tf.random.set_seed"
+)
 WATCHED = "watch."  # how the names of what repro.watch was given begin
 
 
@@ -97,6 +101,8 @@ def _drawn(found: Difference, pair: Pair, step: int, resumed: bool) -> Reason:
             f"another batch, and the random generators differ before the first step ({listed(unlike)}): no seed is set",
             guess=True,
         )
+    if _tensorflow_unseeded(pair):
+        return Reason(f"another batch, and {UNSEEDED}", guess=True)
     if _shuffled(pair):
         return Reason(
             "the same batches come in another order, and the generators that can be seen are equal: the order comes "
@@ -131,6 +137,13 @@ def _unlike_at_first(pair: Pair) -> list[str]:
     """The generators that differ before the first step, where nothing later tells whether they are drawn from."""
     later = any(step > 1 for one in (pair.a, pair.b) for step in one.of("generator"))
     return [] if pair.offset or later else pair.differing(0, "generator")
+
+
+def _tensorflow_unseeded(pair: Pair) -> bool:
+    """Whether TensorFlow is there, and no run ever had the generator that tf.random.set_seed makes."""
+    runs = (pair.a, pair.b)
+    seeded = any("tensorflow" in states for one in runs for states in one.of("generator").values())
+    return not seeded and all("tensorflow" in one.about.get("frameworks", {}) for one in runs)
 
 
 def _old_state(pair: Pair, step: int) -> tuple[str, int] | None:
@@ -206,6 +219,8 @@ def _straight(found: Difference, pair: Pair, step: int) -> Reason:
     if found.channel == STARTS:
         if _moving(pair, 0) or pair.differing(0, "generator"):
             return Reason("the initial weights differ, and so do the generators: no seed is set", guess=True)
+        if _tensorflow_unseeded(pair):
+            return Reason(f"the initial weights differ, and {UNSEEDED}", guess=True)
         return Reason(
             "the initial weights differ, though the generators that can be seen are equal: they are drawn from one "
             "that cannot be seen, or in another order, or read from another file", guess=True,

@@ -1,6 +1,7 @@
 """The first channel of the first step that differs, and the cause that it shows."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Steps, resumed, sha, straight, write
@@ -244,6 +245,19 @@ def test_the_rank_that_differs_first(tmp_path: Path) -> None:
     both = first_difference(a, c)
     assert both and both.ranks == [0, 1]
     assert "ranks" not in Difference(3, "weights", ["w"]).as_json()
+
+
+@pytest.mark.parametrize("other", [{"batch": {1: 1}}, {"initial_weights": {0: 1}}])
+def test_tensorflow_without_a_seed(other: dict[str, Any], tmp_path: Path) -> None:
+    """As it is without tf.random.set_seed, which makes the one of its generators that can be seen."""
+    a = record.read(write(tmp_path / "a", straight()))
+    b = record.read(write(tmp_path / "b", straight(weights={1: 1}, **other)))
+    for one in (a, b):
+        one.processes[0].about["frameworks"] = {"tensorflow": "2"}
+    found = first_difference(a, b)
+    assert found and "TensorFlow has no seed" in str(reason(found))
+    b.processes[0].steps[0]["generator"]["tensorflow"] = sha("seeded")
+    assert "TensorFlow has no seed" not in str(reason(found))
 
 
 def test_ranks_that_go_on_after_different_steps(tmp_path: Path) -> None:
