@@ -14,12 +14,16 @@ PROGRAM = b"\x7fELF"
 
 
 def facts(variables: Mapping[str, str], processes: Sequence[Process]) -> dict[str, Any]:
-    """The facts of a run that is over; versions and threads are those that its own processes told."""
+    """The facts of a run that is over; versions and threads are those that its own processes told.
+
+    The threads are those of the first one that trained: a launcher such as torchrun has others.
+    """
     versions: dict[str, str] = {}
     for process in processes:
         told = process.about.get("frameworks", {})
         versions |= {"python": str(process.about["python"])} | told if "python" in process.about else told
-    threads = [process.about.get("threads") for process in processes if process.about.get("threads")]
+    trained_first = sorted(processes, key=lambda process: not process.steps)
+    threads = [process.about.get("threads") for process in trained_first if process.about.get("threads")]
     return {
         "versions": versions,
         **experiment.machine(),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import sha, straight, write
 
-from repro.ask import record
+from repro.ask import origin, record
 from repro.errors import ReproError, UsageError
 
 
@@ -32,6 +32,13 @@ def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_
 def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
     found = record.read(write(tmp_path / "a", straight(2), straight(2)))
     assert [(process.label, process.rank) for process in found.processes] == [("rank-0", 0), ("rank-1", 1)]
+
+
+def test_the_threads_are_not_those_of_a_launcher() -> None:
+    launcher = record.Process("9", {"threads": 4})
+    ranks = [record.Process(f"rank-{rank}.1{rank}", {"threads": 1}, {1: {}}) for rank in range(2)]
+    assert origin.facts({}, [launcher, *ranks])["threads"] == 1
+    assert origin.facts({}, [launcher])["threads"] == 4
 
 
 def test_a_last_line_that_was_being_written_counts_for_nothing(tmp_path: Path) -> None:
