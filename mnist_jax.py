@@ -153,7 +153,8 @@ class Trainer:
         return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches), jnp.float32)))
 
     def _step(self, ranks, weights, slots, images, labels, keep):
-        self.ops.ranks = ranks
+        if self.ops is not Native:
+            self.ops.Backend.ranks = ranks
 
         def mean_loss(weights, images, labels, keep):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)

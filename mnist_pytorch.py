@@ -144,7 +144,8 @@ class Trainer:
         return torch.stack(losses).float().cpu().numpy()
 
     def _step(self, ranks: Alone, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
-        self.ops.ranks = ranks
+        if self.ops is not Native:
+            self.ops.Backend.ranks = ranks
         loss = self.ops.mean_loss(self.network(images, keep), labels)
         self.optimizer.zero_grad()
         loss.backward()

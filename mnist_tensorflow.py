@@ -180,7 +180,8 @@ class Trainer:
         return losses.stack()
 
     def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
-        self.ops.ranks = ranks
+        if not self.native:
+            self.ops.Backend.ranks = ranks
         loss, gradients = self._found(self._weights(), images, labels, keep)
         if self.native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)

@@ -2,52 +2,36 @@
 
 Each framework computes them when training starts, on its device, compiled as a step is. So it shows when a library or a
 compiler takes liberties: products by a transform (Winograd, FFT), in TF32, or with sums in float32; emulated float64; a
-rounding to float32 that is dropped between two operations (as XLA does: openxla/xla issues 10687 and 41605); a constant
-that is added and taken away again, and folded; approximate division or roots; another order of operations; small
-numbers that become 0.
+rounding to float32 that is dropped between two operations (as XLA does: openxla/xla issues 10687 and 41605); a root and
+its reciprocal made one; approximate division or roots; another order of operations; small numbers that become 0.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from repro.errors import ReproError
-from repro.portable import reference, rules
-from repro.run import float32
-from repro.run.config import Params
+from repro.portable import judge, tables
+from repro.portable.constants import BETA1, BETA2, BITS, EPSILON, TINY
+from repro.portable.operations import optimizers
+from repro.portable.operations.convolution import PLAIN
+from repro.portable.operations.grids import quantize
+from repro.portable.operations.losses import cross_entropy
 
 FACTOR = 0.3
 """No float32, and its products with float64 numbers are not exact: what follows must wait for them to be rounded."""
-SGD, ADAM = Params(learning_rate=0.1, momentum=0.9), Params(optimizer="adam", learning_rate=0.001)
-ADAM_COUNT = 3
+SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
 
-
-@cache
-def products() -> tuple[np.ndarray, ...]:
-    """Integers to convolve, and what must come out, computed in int64.
-
-    Images [4, 12, 12, 10] and a kernel [5, 5, 10, 20] of integers of up to 17 bits, their valid convolution y, and the
-    gradients with respect to kernel and images where the gradient with respect to y is sign(y).
-    """
-    size = 4 * 12 * 12 * 10
-    words = np.random.Philox(key=[0, 0]).random_raw(size + 5 * 5 * 10 * 20)
-    integers = (words >> np.uint64(46)).astype(np.int64) - 2**17
-    images, kernel = integers[:size].reshape(4, 12, 12, 10), integers[size:].reshape(5, 5, 10, 20)
-    shifts = [(i, j, images[:, i : i + 8, j : j + 8]) for i in range(5) for j in range(5)]
-    y = np.sum([part @ kernel[i, j] for i, j, part in shifts], axis=0)
-    sign = np.sign(y)
-    kernel_gradient = np.zeros_like(kernel)
-    images_gradient = np.zeros_like(images)
-    for i, j, part in shifts:
-        kernel_gradient[i, j] = part.reshape(-1, 10).T @ sign.reshape(-1, 20)
-        images_gradient[:, i : i + 8, j : j + 8] += sign @ kernel[i, j].T
-    return images, kernel, y, kernel_gradient, images_gradient
-
-
-OPERATIONS = {
+TITLES = {
+    "product": "a product of matrices",
+    "convolution": "a convolution",
+    "kernel": "a convolution's gradient with respect to its kernel",
+    "images": "a convolution's gradient with respect to its images",
     "rounding": "a rounding to float32 between two operations",
     "maximum": "the maximum of numbers rounded to float32",
+    "root": "the reciprocal of a root",
     "grid": "rounding to a grid",
     "loss": "the softmax cross-entropy",
     "sgd": "a step of SGD",
@@ -57,21 +41,35 @@ OPERATIONS = {
 
 @cache
 def inputs() -> dict[str, tuple[np.ndarray, ...]]:
-    """The arrays that each operation is given. None is given twice, or a compiler would join the operations.
+    """The arrays that each case is given. None is given twice, or a compiler would join the operations.
 
-    Of `loss` logits [64, 10] and labels int32 [64]; of `sgd` weight, momentum and gradient; of `adam` weight, both
-    moments and gradient, after ADAM_COUNT updates.
+    Of `product` integers of up to 13 bits, [48, 600] and [600, 40], the first rows and columns as large as they can be. Of the convolutions images [10, 12, 12, 4] and
+    kernels [20, 5, 5, 10], and for the gradients results [20, 8, 8, 4]. Of `loss` logits [64, 10] and labels int32 [64];
+    of `sgd` weight, gradient and momentum; of `adam` weight, gradient and both moments.
     """
-    wide, state = 2.0**-110, float32.TINY  # from below what the state keeps, and from its smallest number
-    slots = [reference.to_state(_numbers(key, (4096,), state)) for key in range(4, 11)]
+    a, b = _integers(0, (48, 600)), _integers(1, (600, 40))
+    a[:4], b[:, :4] = 2**BITS, np.where(np.arange(4) % 2, -(2**BITS), 2**BITS)
+    images, kernel, result = (10, 12, 12, 4), (20, 5, 5, 10), (20, 8, 8, 4)
+    slots = [judge.r32(_numbers(key, (4096,), TINY)) for key in range(4, 11)]
     return {
-        "rounding": (_numbers(1, (64, 64), wide),),
-        "maximum": (_numbers(2, (64, 64), wide),),
-        "grid": (_numbers(3, (64, 64), wide),),
-        "loss": (_numbers(0, (64, 10), 2.0**-3) * 4, np.arange(64, dtype=np.int32) % 10),
-        "sgd": tuple(slots[:3]),
-        "adam": (slots[3], slots[4], np.abs(slots[5]), slots[6]),
+        "product": (a, b),
+        "convolution": (_integers(2, images), _integers(3, kernel)),
+        "kernel": (_integers(4, images), _integers(5, result)),
+        "images": (_integers(6, kernel), _integers(7, result)),
+        "rounding": (_numbers(1, (64, 64), 2.0**-110),),
+        "maximum": (_numbers(2, (64, 64), 2.0**-110),),
+        "root": (np.abs(judge.r32(_numbers(11, (64, 64), TINY))),),
+        "grid": (judge.r32(_numbers(3, (64, 64), TINY)),),
+        "loss": (judge.r32(_numbers(0, (64, 10), 2.0**-3) * 4), np.arange(64, dtype=np.int32) % 10),
+        "sgd": (slots[0], slots[2], slots[1]),
+        "adam": (slots[3], slots[6], slots[4], np.abs(slots[5])),
     }
+
+
+def _integers(key: int, shape: tuple[int, ...]) -> np.ndarray:
+    """float32, from -2^13 to 2^13."""
+    words = np.random.Philox(key=[2, key]).random_raw(int(np.prod(shape))).reshape(shape)
+    return ((words >> np.uint64(11)) % np.uint64(2 ** (BITS + 1) + 1)).astype(np.float32) - 2**BITS
 
 
 def _numbers(key: int, shape: tuple[int, ...], smallest: float) -> np.ndarray:
@@ -82,41 +80,79 @@ def _numbers(key: int, shape: tuple[int, ...], smallest: float) -> np.ndarray:
     return np.where(words[1] & np.uint64(1), -1, 1) * np.ldexp(significands / 2, -octaves)
 
 
-@cache
-def expected() -> dict[str, tuple[np.ndarray, ...]]:
-    """What the reference makes of inputs(): of `loss` the gradient, too, and of a step the new weight and slots."""
-    given = inputs()
-    (rounding,), (maximum,), (grid,) = given["rounding"], given["maximum"], given["grid"]
-    weight, momentum, gradient = given["sgd"]
-    sgd = reference.sgd(weight, momentum, gradient, *map(float32.nearest, (SGD.learning_rate, SGD.momentum)))
-    weight, first, second, gradient = given["adam"]
-    corrections = tuple(rules.adam_corrections()[:, ADAM_COUNT])
-    adam = reference.adam(weight, first, second, gradient, float32.nearest(ADAM.learning_rate), corrections)
+def adam() -> dict[str, Any]:
+    """Adam's constants, for the update after three."""
+    corrections = tuple(float(each) for each in tables.adam(BETA1, BETA2)[:, 3])
+    constants = {"beta1": BETA1, "beta2": BETA2, "eps": EPSILON, "decoupled": False}
+    return {"corrections": corrections, "rate": SGD["rate"], "decay": 0.0, **constants}
+
+
+def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
+    """What a framework makes of inputs(), by its backend."""
+    (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
+    plain = tuple(PLAIN.values())
+    (kernel, result), (images, gradient) = given["images"], given["kernel"]
+    loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
+    inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
     return {
-        "rounding": (reference.to_state(rounding * FACTOR).astype(np.float64) * FACTOR,),
-        "maximum": (reference.to_state(maximum * FACTOR).max(1).astype(np.float64),),
-        "grid": (reference.round_to_grid(grid, reference.exponent(grid, (1,)), rules.BITS),),
-        "loss": reference.softmax_cross_entropy(*given["loss"]),
-        "sgd": sgd,
-        "adam": adam,
+        "product": (X.matmul(*given["product"]),),
+        "convolution": (X.convolve(*given["convolution"], *plain),),
+        "kernel": (X.convolve_with(images, gradient, (20, 5, 5, 10), *plain),),
+        "images": (X.convolve_back(result, kernel, (10, 12, 12, 4), *plain),),
+        "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
+        "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
+        "root": (inverse * FACTOR,),
+        "grid": quantize(X, grid, (1,)),
+        "loss": (loss, residual),
+        "sgd": optimizers.sgd(X, *given["sgd"], **SGD),
+        "adam": optimizers.adam(X, *given["adam"], **adam()),
     }
 
 
-def check_products(name: str, *found: np.ndarray) -> None:
-    """ReproError if y and the two gradients that a library found for products() differ from the exact ones."""
-    for result, exact in zip(found, products()[2:], strict=True):
-        if not np.array_equal(result, exact):
-            worst = np.abs(result - exact).max()
-            raise ReproError(
-                f"portable numerics: {name} is not exact on this device: off by up to {worst:g} on integers; "
-                "use another device (params.device) or version, or params.numerics=deterministic"
-            )
+@cache
+def expected() -> dict[str, tuple[np.ndarray, ...]]:
+    """The same by the judge, and products in int64."""
+    given = inputs()
+    (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
+    logits, labels = given["loss"]
+    q, p = judge.grid(grid, (1,))
+    residual, _ = judge.cross_entropy_gradients(logits, labels, np.ones((), np.float32), mean=False)
+    inverse = judge.r32(1.0 / judge.f64(judge.r32(np.sqrt(judge.f64(root) + EPSILON))))
+    return {
+        **{name: (array,) for name, array in _products().items()},
+        "rounding": (judge.f64(judge.r32(rounding * FACTOR)) * FACTOR,),
+        "maximum": (judge.f64(judge.r32(maximum * FACTOR)).max(1, keepdims=True),),
+        "root": (judge.f64(inverse) * FACTOR,),
+        "grid": (q.astype(np.float32), p.astype(np.float32)),
+        "loss": (judge.cross_entropy(logits, labels, mean=False), residual),
+        "sgd": judge.sgd(*given["sgd"], **SGD),
+        "adam": judge.adam(*given["adam"], **adam()),
+    }
 
 
-def check_operations(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
+def _products() -> dict[str, np.ndarray]:
+    given = {name: [array.astype(np.int64) for array in inputs()[name]] for name in list(TITLES)[:4]}
+    images, kernel = given["convolution"]
+    seen, gradient = given["kernel"]
+    weights, result = given["images"]
+    places = [(i, j) for i in range(5) for j in range(5)]
+    of_kernel, of_images = np.zeros_like(kernel), np.zeros_like(images)
+    for i, j in places:
+        of_kernel[:, i, j] = np.einsum("ohwb,ihwb->oi", gradient, seen[:, i : i + 8, j : j + 8])
+        of_images[:, i : i + 8, j : j + 8] += np.einsum("oi,ohwb->ihwb", weights[:, i, j], result)
+    parts = [np.einsum("oi,ihwb->ohwb", kernel[:, i, j], images[:, i : i + 8, j : j + 8]) for i, j in places]
+    return {
+        "product": given["product"][0] @ given["product"][1],
+        "convolution": np.sum(parts, axis=0),
+        "kernel": of_kernel,
+        "images": of_images,
+    }
+
+
+def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
     """ReproError if what a library found for inputs() has other bits than expected()."""
-    for operation, title in OPERATIONS.items():
-        for result, right in zip(found[operation], expected()[operation], strict=True):
+    for case, title in TITLES.items():
+        for result, right in zip(found[case], expected()[case], strict=True):
             wrong = int(np.count_nonzero(np.asarray(result) != right))
             if wrong:
                 raise ReproError(

@@ -25,3 +25,13 @@ LARGEST_DISTANCE = 2.0**12
 NODE_BITS, STEP_BITS, VALUE_BITS = 10, 20, 50
 """Activations are linear between nodes at multiples of 2^-NODE_BITS, and taken of multiples of 2^-STEP_BITS; nodes and
 slopes are multiples of 2^-VALUE_BITS."""
+
+# --- of the suite's networks ------------------------------------------------------------------------------------------
+
+SCALE = 54667345 * 2.0**-32
+"""1 / (255 0.3081) in 26 bits: a pixel enters as pixel SCALE - SHIFT, and the product is exact."""
+SHIFT = 0.1307 / 0.3081
+BETA1, BETA2, EPSILON = 0.8999999761581421, 0.9990000128746033, 1e-8
+"""Adam's: the float32 numbers nearest to 0.9 and 0.999, so that their products with the float32 state are exact."""
+RHO, ADADELTA_EPSILON = 0.949999988079071, 1e-7
+"""Adadelta's: the float32 number nearest to 0.95."""

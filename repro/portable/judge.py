@@ -472,8 +472,10 @@ def attention_gradients(query, key, value, mask, gradient, causal: bool, scale: 
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def cross_entropy(logits: Array, labels: Array, smoothing: float) -> Array:
+def cross_entropy(logits: Array, labels: Array, smoothing: float = 0.0, mean: bool = True) -> Array:
     """Of logits [N, V] and labels int [N], the mean, of no dimension: log(sum of exp) - logit, all over the largest.
+
+    Without `mean` the sum, float64.
 
     The loss of a sample is a multiple of 2^-24, and so are logarithms and distances. A distance is how far a logit is
     below the largest of its row, 2^12 at most; the label's counts 1 - smoothing, the mean of all counts smoothing.
@@ -490,7 +492,7 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float) -> Array:
         if smoothing:
             distance = np.rint(distance * (1.0 - smoothing)) + np.rint(distances.sum() * (smoothing / len(row)))
         losses.append(logarithm(float(s) * 2.0**-bits) + float(distance) * 2.0**-LOSS_BITS)
-    return r32(np.sum(losses) * (1.0 / len(losses)))
+    return r32(np.sum(losses) * (1.0 / len(losses))) if mean else np.sum(losses)
 
 
 def logarithm(s: float) -> float:
@@ -503,14 +505,14 @@ def logarithm(s: float) -> float:
     return float(powers_of_two[k] + coarse[j - 2**8] + fine[rest])
 
 
-def cross_entropy_gradients(logits: Array, labels: Array, gradient: Array, smoothing: float):
+def cross_entropy_gradients(logits: Array, labels: Array, gradient: Array, smoothing: float = 0.0, mean: bool = True):
     """Softmax, a multiple of 2^-40, less the target: 1 - smoothing for the label, and smoothing / V for every class."""
     powers, total, _ = exponentials(np.rint(f64(logits) * 2.0**EXP_BITS), np.ones(logits.shape, bool))
     target = np.zeros(logits.shape)
     target[np.arange(len(labels)), labels] = 1.0 - smoothing
     target = target + smoothing / logits.shape[1]
     residual = r32(np.rint(powers * (1.0 / total) * 2.0**POWER_BITS) * 2.0**-POWER_BITS - target)
-    share = r32(f64(gradient) * (1.0 / len(logits)))
+    share = r32(f64(gradient) * (1.0 / len(logits) if mean else 1.0))
     return r32(f64(residual) * f64(share)), None
 
 

@@ -48,9 +48,6 @@ AXES = {
     "benchmark.train_samples": "data.train_samples",
 }
 
-# What portable numerics are specified for (docs/portable.md); anything else is refused.
-PORTABLE = {"params.model": ("lenet",), "params.optimizer": ("sgd", "adam")}
-
 TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
 
 
@@ -250,12 +247,6 @@ def check(composed: DictConfig) -> Config:
         raise UsageError("configuration: params.trace_operations=true: needs params.ranks=1")
     if params.trace_operations and params.trace_steps != 1:
         raise UsageError("configuration: params.trace_operations=true: needs params.trace_steps=1")
-    for key in ("params.model", "params.optimizer"):
-        if params.numerics == "portable" and _value(config, key) not in PORTABLE[key]:
-            raise UsageError(
-                f"configuration: {key}={_value(config, key)}: with params.numerics=portable it must be "
-                f"{' or '.join(PORTABLE[key])}; or set params.numerics=deterministic"
-            )
     if params.numerics == "portable":
         float32.rounded(params.learning_rate, params.momentum)
     if not params.resume:

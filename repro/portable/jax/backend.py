@@ -10,7 +10,10 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.constants import SMALLEST, TINY
+from repro.portable.jax.convolution import correlate, correlate_with, spread
 from repro.portable.operations import convolution
+from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
+from repro.portable.operations.grids import check_length
 from repro.run.ranks import ALONE
 
 
@@ -18,7 +21,7 @@ class Backend:
     """On any device, in any mode: eager or compiled."""
 
     nan, inf = math.nan, math.inf
-    ranks_of = ALONE
+    ranks = ALONE
     """Who shares the batch."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
@@ -97,9 +100,29 @@ class Backend:
         """float64, of matrices of integers: exact."""
         return a.astype(jnp.float64) @ b.astype(jnp.float64)
 
-    convolve = classmethod(convolution.convolve)
-    convolve_with = classmethod(convolution.convolve_with)
-    convolve_back = classmethod(convolution.convolve_back)
+    @classmethod
+    def convolve(cls, q: Array, w: Array, stride, padding, dilation, groups: int, layout: str) -> Array:
+        """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
+        check_length(math.prod(w.shape[1:]))
+        return correlate(cls.f64(q), cls.f64(w).transpose(OUTPUTS_LAST))
+
+    @classmethod
+    def convolve_with(cls, q: Array, g: Array, shape, stride, padding, dilation, groups: int, layout: str) -> Array:
+        """See convolution.convolve_with."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
+        check_length(g[0].size * cls.ranks.size)
+        return correlate_with(cls.f64(q), cls.f64(g)).transpose(OUTPUTS_FIRST)
+
+    @classmethod
+    def convolve_back(cls, g: Array, w: Array, image, stride, padding, dilation, groups: int, layout: str) -> Array:
+        """See convolution.convolve_back."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
+        check_length(math.prod(w.shape[:3]))
+        return spread(cls.f64(g), cls.f64(w).transpose(OUTPUTS_LAST))
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -153,20 +176,11 @@ class Backend:
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def ranks(cls) -> int:
-        return cls.ranks_of.size
-
-    @classmethod
-    def most(cls, x: Array) -> Array:
-        """The largest over all ranks."""
-        return cls.ranks_of.maximum(x)[0]
-
-    @classmethod
     def total(cls, x: Array) -> Array:
         """The sum over all ranks, of exact sums."""
-        return cls.ranks_of.total(x)[0]
+        return cls.ranks.total(x)[0]
 
     @classmethod
     def of_rank(cls, x: Array) -> Array:
         """This rank's part of what holds all samples, in order."""
-        return jnp.split(x, cls.ranks_of.size)[cls.ranks_of.rank]
+        return jnp.split(x, cls.ranks.size)[cls.ranks.rank]

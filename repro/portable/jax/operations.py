@@ -1,79 +1,39 @@
-"""Portable numerics in JAX: the operations of reference.py, with gradients, on any device.
+"""Portable numerics for the networks of mnist_jax.py: images are [C, H, W, B] and kernels [h, w, I, O].
 
-Images are [C, H, W, B] and kernels [h, w, I, O], as the trainer has them; activations are float64, weights float32. JAX
-must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
 """
 
 import jax
 import numpy as np
-from jax import Array, lax
+import optax
+from jax import Array
 from jax import numpy as jnp
 
-from repro.portable import rules
-from repro.portable.jax.convolution import correlate, correlate_with, spread
-from repro.portable.jax.grids import exponent, round_to_grid, to_state
-from repro.portable.jax.optimizers import optimizer as optimizer  # one of the operations
-from repro.portable.rules import operand_bits
-from repro.run.ranks import ALONE
-
-ranks = ALONE
-"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
-
-# --- layers -----------------------------------------------------------------------------------------------------------
+from repro.portable import tables
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.jax.backend import Backend
+from repro.portable.jax.binding import apply
+from repro.portable.operations import optimizers
+from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
+from repro.portable.operations.linear import linear
+from repro.portable.operations.losses import cross_entropy
+from repro.run import float32
+from repro.run.config import Params
 
 
 def inputs(images: Array) -> Array:
-    """uint8 [B, H, W] -> float64 [1, H, W, B]."""
-    return (images.astype(jnp.float64) * rules.SCALE - rules.SHIFT).transpose(1, 2, 0)[None]
+    """uint8 [B, H, W] -> float32 [1, H, W, B]."""
+    return Backend.r32(images.astype(jnp.float64) * SCALE - SHIFT).transpose(1, 2, 0)[None]
+
+
+def conv(x: Array, kernel: Array, bias: Array) -> Array:
+    """Valid convolution with bias."""
+    return apply(convolution, x, kernel.transpose(OUTPUTS_FIRST), bias, **PLAIN)
 
 
 def dense(x: Array, kernel: Array, bias: Array) -> Array:
-    """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
-    return conv(x.T[:, None, None], kernel[None, None], bias)[:, 0, 0].T
-
-
-@jax.custom_vjp
-def conv(x: Array, kernel: Array, bias: Array) -> Array:
-    """Valid convolution with bias; see reference.conv."""
-    return _conv(x, kernel, bias)[0]
-
-
-def _conv(x: Array, kernel: Array, bias: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    terms = kernel[..., 0].size + 1
-    rounded, ones = _inputs(x, exponent(x, (0, 1, 2)), terms)
-    weights, biases = _weights(kernel, bias, terms)
-    return correlate(rounded, weights) + ones * biases[:, None, None, None], (x, kernel, bias)
-
-
-def _conv_gradients(residuals: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, Array, Array]:
-    x, kernel, bias = residuals
-    terms = kernel[:, :, 0].size
-    each, most = exponent(gradient, (0, 1, 2)), exponent(x, (0, 1, 2))
-    weights, _ = _weights(kernel, bias, terms)
-    x_gradient = spread(round_to_grid(gradient, each, operand_bits(terms)), weights)
-    terms = gradient[0].size * ranks.size
-    e, x_e = ranks.maximum(*(found.max(3, keepdims=True) for found in (each, most)))
-    whole = round_to_grid(gradient, e, operand_bits(terms))
-    rounded, ones = _inputs(x, x_e, terms)
-    bias_gradient = (whole * ones).sum((1, 2, 3))
-    kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
-    return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
-
-
-conv.defvjp(_conv, _conv_gradients)
-
-
-def _inputs(x: Array, e: Array, terms: int) -> tuple[Array, Array]:
-    e = jnp.maximum(e, 1)
-    bits = operand_bits(terms)
-    return round_to_grid(x, e, bits), round_to_grid(jnp.ones(e.shape), e, bits)
-
-
-def _weights(kernel: Array, bias: Array, terms: int) -> tuple[Array, Array]:
-    kernel, bias = kernel.astype(jnp.float64), bias.astype(jnp.float64)
-    e = jnp.maximum(exponent(kernel, (0, 1, 2, 3)).reshape(1), exponent(bias, (0,)))
-    bits = operand_bits(terms)
-    return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
+    """[B, I], [I, O], [O] -> [B, O]."""
+    return apply(linear, x, kernel.T, bias)
 
 
 PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
@@ -105,55 +65,74 @@ def _max_pool_gradient(first: Array, gradient: Array) -> tuple[Array]:
 max_pool.defvjp(_max_pool, _max_pool_gradient)
 
 
-# --- loss -------------------------------------------------------------------------------------------------------------
-
-
-@jax.custom_vjp
-def softmax_cross_entropy(logits: Array, labels: Array) -> Array:
-    """The loss of each sample, float64 [B], of logits [B, N] and labels int32 [B]; see reference."""
-    return _softmax_cross_entropy(logits, labels)[0]
-
-
-def _softmax_cross_entropy(logits: Array, labels: Array) -> tuple[Array, Array]:
-    coarse, fine = map(jnp.asarray, rules.exp_tables())
-    distance = logits.max(1, keepdims=True) - logits
-    steps = _round(jnp.minimum(distance, rules.EXP_END) * 2.0**rules.EXP_BITS).astype(jnp.int64)
-    steps = jnp.minimum(steps, 2 ** (2 * rules.EXP_SPLIT) - 1)
-    product = coarse[steps >> rules.EXP_SPLIT] * fine[steps & (2**rules.EXP_SPLIT - 1)]
-    powers = _round(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
-    total = powers.sum(1, keepdims=True)
-    own = jnp.arange(logits.shape[1]) == labels[:, None]
-    shares = _round(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
-    gradient = shares - own
-
-    coarse, fine = map(jnp.asarray, rules.log_tables(logits.shape[1]))
-    index = jnp.floor(total * 2.0**rules.LOG_COARSE_BITS)
-    ratio = total / (index * 2.0**-rules.LOG_COARSE_BITS)
-    rest = _round((ratio - 1) * 2.0**rules.LOG_FINE_BITS).astype(jnp.int64)
-    log_total = coarse[index.astype(jnp.int64) - 2**rules.LOG_COARSE_BITS] + fine[rest]
-    on_grid = _round(distance * 2.0**rules.LOSS_BITS) * 2.0**-rules.LOSS_BITS
-    return log_total[:, 0] + jnp.where(own, on_grid, 0.0).sum(1), gradient
-
-
-def _softmax_cross_entropy_gradients(own: Array, gradient: Array) -> tuple[Array, None]:
-    return gradient[:, None] * own, None
-
-
-softmax_cross_entropy.defvjp(_softmax_cross_entropy, _softmax_cross_entropy_gradients)
-
-
-def _round(x: Array) -> Array:
-    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-
-
 def mean_loss(logits: Array, labels: Array) -> Array:
-    """The mean over the batch, float64: an exact sum, times 1 / B."""
-    loss = total_loss(logits, labels)
-    (everywhere,) = ranks.total(lax.stop_gradient(loss))
-    loss += lax.stop_gradient(everywhere - loss)  # sums of losses are exact
-    return loss * (1.0 / (len(labels) * ranks.size))
+    """The mean over the batch, float32."""
+    return apply(cross_entropy, logits, labels)
 
 
 def total_loss(logits: Array, labels: Array) -> Array:
     """The sum over the batch, float64, exact."""
-    return softmax_cross_entropy(logits, labels).sum()
+    return apply(cross_entropy, logits, labels, mean=False)
+
+
+def optimizer(params: Params) -> "Optimizer":
+    """The optimizer that `params.optimizer` names."""
+    return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params)
+
+
+class Optimizer:
+    """Slots in the classes that Optax has for them."""
+
+    def __init__(self, params: Params) -> None:
+        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+
+    def each(self, step, weights: dict[str, Array], gradients: dict[str, Array], *slots: dict[str, Array]):
+        """New weights, and new slots, of a step that is given weight, gradient and slots."""
+        found = {name: step(weights[name], gradients[name], *(slot[name] for slot in slots)) for name in weights}
+        return tuple({name: arrays[i] for name, arrays in found.items()} for i in range(1 + len(slots)))
+
+
+class Sgd(Optimizer):
+    def init(self, weights: dict[str, Array]) -> optax.TraceState:
+        return optax.TraceState(jax.tree.map(jnp.zeros_like, weights))
+
+    def update(self, weights, slots, gradients):
+        def step(weight, gradient, momentum):
+            return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
+
+        weights, momenta = self.each(step, weights, gradients, slots.trace)
+        return weights, optax.TraceState(momenta)
+
+
+class Adam(Optimizer):
+    def init(self, weights: dict[str, Array]) -> optax.ScaleByAdamState:
+        zeros = jax.tree.map(jnp.zeros_like, weights)
+        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, jax.tree.map(jnp.copy, zeros))
+
+    def update(self, weights, slots, gradients):
+        corrections = jnp.asarray(tables.adam(BETA1, BETA2))
+        correction = corrections[:, jnp.minimum(slots.count, corrections.shape[1] - 1)]
+
+        def step(weight, gradient, first, second):
+            return optimizers.adam(
+                Backend, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+                decoupled=False,
+            )  # fmt: skip
+
+        weights, first, second = self.each(step, weights, gradients, slots.mu, slots.nu)
+        return weights, optax.ScaleByAdamState(slots.count + 1, first, second)
+
+
+class Adadelta(Optimizer):
+    def init(self, weights: dict[str, Array]) -> tuple[optax.ScaleByAdaDeltaState]:
+        zeros = jax.tree.map(jnp.zeros_like, weights)
+        return (optax.ScaleByAdaDeltaState(zeros, jax.tree.map(jnp.copy, zeros)),)
+
+    def update(self, weights, slots, gradients):
+        def step(weight, gradient, squares, updates):
+            return optimizers.adadelta(
+                Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON
+            )
+
+        weights, squares, updates = self.each(step, weights, gradients, slots[0].e_g, slots[0].e_x)
+        return weights, (optax.ScaleByAdaDeltaState(squares, updates),)

@@ -1,66 +1,98 @@
-"""Convolution. Images are [B, H, W, C], as most of the frameworks have them."""
+"""Convolution. A `layout` says what the axes of images are: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups]."""
 
 from repro.portable.constants import BITS
 from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
 
 Pair = tuple[int, int]
+BHWC = "BHWC"
 
 
-def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC):
     """x [B, H, W, I], weight [O, h, w, I / groups], bias [O] or None -> [B, H', W', O].
 
     A grid for each sample, one for the weight.
     """
-    q, p = quantize(X, x, (1, 2, 3))
+    q, p = quantize(X, x, all_but("B", layout))
     w, s = quantize(X, weight, (0, 1, 2, 3))
-    y = X.convolve(q, w, stride, padding, dilation, groups)
-    y = scaled(X, scaled(X, y, p, BITS), s, BITS)
+    y = scaled(X, scaled(X, X.convolve(q, w, stride, padding, dilation, groups, layout), p, BITS), s, BITS)
     if bias is not None:
-        y = y + X.f64(bias)
+        y = y + X.f64(along("C", X, bias, layout))
     return X.r32(y), (q, p, w, s, bias)
 
 
-def _backward(X, saved, gradient, needs, shapes, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+def _backward(
+    X, saved, gradient, needs, shapes, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC
+):
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
     q, p, w, s, bias = saved
     of_x = of_weight = of_bias = None
     if needs[0]:
-        g, r = quantize(X, gradient, (1, 2, 3))
-        total = X.convolve_back(g, w, q.shape, stride, padding, dilation, groups)
+        g, r = quantize(X, gradient, all_but("B", layout))
+        total = X.convolve_back(g, w, q.shape, stride, padding, dilation, groups, layout)
         of_x = X.r32(scaled(X, scaled(X, total, r, BITS), s, BITS))
     if needs[1]:
-        h, r = quantize(X, gradient * p, (0, 1, 2), batch=True)
-        total = X.total(X.convolve_with(q, h, w.shape, stride, padding, dilation, groups))
+        h, r = quantize(X, gradient * p, all_but("C", layout), batch=True)
+        total = X.total(X.convolve_with(q, h, w.shape, stride, padding, dilation, groups, layout))
         of_weight = X.r32(scaled(X, total, X.reshape(r, (-1, 1, 1, 1)), 2 * BITS))
     if bias is not None and needs[2]:
-        of_bias = X.r32(exact_sum(X, gradient, (0, 1, 2), batch=True))[0, 0, 0]
+        of_bias = X.r32(X.reshape(exact_sum(X, gradient, all_but("C", layout), batch=True), (-1,)))
     return of_x, of_weight, of_bias
 
 
 convolution = Operation(_forward, _backward)
 
 
-def convolve(X, q, w, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+OUTPUTS_LAST, OUTPUTS_FIRST = (1, 2, 3, 0), (3, 0, 1, 2)
+"""[O, h, w, I] -> [h, w, I, O], and back."""
+
+
+PLAIN = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1, "layout": "CHWB"}
+
+
+def plain(stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str) -> bool:
+    """Whether a convolution is valid, dense and of stride 1, with the batch last: backends do these by one product."""
+    return tuple(PLAIN.values()) == (stride, padding, dilation, groups, layout)
+
+
+def all_but(axis: str, layout: str) -> tuple[int, ...]:
+    """The other axes of images."""
+    return tuple(index for index, name in enumerate(layout) if name != axis)
+
+
+def along(axis: str, X, x, layout: str):
+    """[N] as images that have N along this axis, and 1 along the others."""
+    return X.reshape(x, tuple(-1 if name == axis else 1 for name in layout))
+
+
+def reordered(X, x, old: str, new: str):
+    """Images with their axes in another order."""
+    return x if old == new else X.permute(x, tuple(old.index(name) for name in new))
+
+
+def convolve(X, q, w, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The convolution of integers, float64, exact: [B, H, W, I] and [O, h, w, I / groups] -> [B, H', W', O]."""
+    q = reordered(X, q, layout, BHWC)
     meets = patches(X, q, w.shape[1:3], stride, padding, dilation, groups)
     outputs, rows, columns = w.shape[0], meets.shape[2], meets.shape[3]
     matrix = X.reshape(w, (groups, outputs // groups, -1))
     y = product(X, X.reshape(meets, (groups, -1, meets.shape[-1])), X.transpose(matrix))
-    return X.reshape(X.permute(y, (1, 0, 2)), (-1, rows, columns, outputs))
+    return reordered(X, X.reshape(X.permute(y, (1, 0, 2)), (-1, rows, columns, outputs)), BHWC, layout)
 
 
-def convolve_with(X, q, g, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+def convolve_with(X, q, g, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
     outputs, height, width, inputs = shape
+    q, g = reordered(X, q, layout, BHWC), reordered(X, g, layout, BHWC)
     meets = patches(X, q, (height, width), stride, padding, dilation, groups)
     each = X.reshape(g, (-1, groups, outputs // groups))
-    total = product(X, X.permute(each, (1, 2, 0)), X.reshape(meets, (groups, -1, meets.shape[-1])))
+    total = product(X, X.permute(each, (1, 2, 0)), X.reshape(meets, (groups, -1, meets.shape[-1])), ranks=X.ranks.size)
     return X.reshape(total, (outputs, height, width, inputs))
 
 
-def convolve_back(X, g, w, image, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+def convolve_back(X, g, w, image, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The exact gradient with respect to images of this shape, of integers, that of the result being g."""
     outputs, height, width, inputs = w.shape
+    g, image = reordered(X, g, layout, BHWC), tuple(image[layout.index(name)] for name in BHWC)
     batch, rows, columns, _ = g.shape
     each = X.permute(X.reshape(g, (-1, groups, outputs // groups)), (1, 0, 2))
     parts = product(X, each, X.reshape(w, (groups, outputs // groups, -1)))
@@ -71,7 +103,7 @@ def convolve_back(X, g, w, image, stride: Pair, padding: Pair, dilation: Pair, g
             offset = i * dilation[0], j * dilation[1]
             part = placed(X, parts[:, :, :, :, i, j], image, stride, padding, offset)
             total = part if total is None else total + part
-    return X.reshape(X.permute(total, (1, 2, 3, 0, 4)), image)
+    return reordered(X, X.reshape(X.permute(total, (1, 2, 3, 0, 4)), image), BHWC, layout)
 
 
 def patches(X, x, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int):

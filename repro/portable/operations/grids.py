@@ -35,7 +35,7 @@ def quantize(X, x: Array, axes: Axes, bits: int = BITS, batch: bool = False) -> 
     """
     e = X.exponent_above(x, axes)
     if batch:
-        e = X.most(e)
+        e = X.ranks.maximum(e)[0]
     return X.rint(x * X.power(bits - e)), X.where(e > 127, X.nan, X.power(e))
 
 
@@ -44,14 +44,13 @@ def scaled(X, total: Array, p: Array, bits: int) -> Array:
     return total * (X.f64(p) * 2.0**-bits)
 
 
-def product(X, a: Array, b: Array, batch: bool = False) -> Array:
-    """The product of matrices of quantized numbers, float64, exact. With `batch` its sums run over samples.
+def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
+    """The product of matrices of quantized numbers, float64, exact; still so where as many ranks add theirs to it.
 
-    UsageError where a sum is too long to be exact.
+    UsageError where a sum is too long for that.
     """
-    check_length(a.shape[-1] * (X.ranks() if batch else 1))
-    total = X.matmul(a, b)
-    return X.total(total) if batch else total
+    check_length(a.shape[-1] * ranks)
+    return X.matmul(a, b)
 
 
 def check_length(terms: int) -> None:
@@ -85,4 +84,4 @@ def exact_dot(X, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
 
 def count(X, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
     """How many numbers lie along these axes of a shape; with `batch` on all ranks."""
-    return math.prod(int(shape[axis]) for axis in axes) * (X.ranks() if batch else 1)
+    return math.prod(int(shape[axis]) for axis in axes) * (X.ranks.size if batch else 1)

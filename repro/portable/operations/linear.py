@@ -24,7 +24,7 @@ def _backward(X, saved, gradient, needs, shapes):
     rows = X.reshape(gradient, (-1, gradient.shape[-1]))
     if needs[1]:
         h, r = quantize(X, rows * X.reshape(p, (-1, 1)), (0,), batch=True)
-        total = product(X, X.transpose(h), X.reshape(q, (-1, q.shape[-1])), batch=True)
+        total = X.total(product(X, X.transpose(h), X.reshape(q, (-1, q.shape[-1])), ranks=X.ranks.size))
         of_weight = X.r32(scaled(X, total, X.transpose(r), 2 * BITS))
     if bias is not None and needs[2]:
         of_bias = X.r32(exact_sum(X, rows, (0,), batch=True))[0]

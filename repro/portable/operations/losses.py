@@ -9,10 +9,11 @@ from repro.portable.operations.grids import Operation, quantize, scaled
 from repro.portable.tables import LOG_COARSE_BITS, LOG_FINE_BITS
 
 
-def _cross_entropy_forward(X, logits, labels, smoothing: float):
+def _cross_entropy_forward(X, logits, labels, smoothing: float = 0.0, mean: bool = True):
     """Softmax cross-entropy of logits [N, V] and labels int [N] -> the mean, float32 of no dimension.
 
-    With label smoothing each class has smoothing / V of the label, its own class the rest.
+    Without `mean` the sum, of this rank's samples, float64, exact. With label smoothing each class has smoothing / V of
+    the label, its own class the rest.
     """
     own = X.one_hot(labels, logits.shape[1])
     z = X.f64(logits)
@@ -24,12 +25,15 @@ def _cross_entropy_forward(X, logits, labels, smoothing: float):
     if smoothing:
         distance = X.rint(distance * (1.0 - smoothing)) + X.rint(X.sum(away, (-1,)) * (smoothing / logits.shape[1]))
     each = _log(X, total * 2.0**-bits) + distance * 2.0**-LOSS_BITS
-    return _mean(X, each, logits.shape[0]), (residual,)
+    total = X.reshape(X.sum(each, (0, 1)), ())
+    if mean:
+        total = X.r32(X.total(total) * (1.0 / (logits.shape[0] * X.ranks.size)))
+    return total, (residual,)
 
 
-def _cross_entropy_backward(X, saved, gradient, needs, shapes, smoothing: float):
+def _cross_entropy_backward(X, saved, gradient, needs, shapes, smoothing: float = 0.0, mean: bool = True):
     (residual,) = saved
-    share = X.r32(X.f64(gradient) * (1.0 / (shapes[0][0] * X.ranks())))
+    share = X.r32(X.f64(gradient) * (1.0 / (shapes[0][0] * X.ranks.size) if mean else 1.0))
     return X.r32(X.f64(residual) * X.f64(share)), None
 
 
@@ -48,10 +52,6 @@ def _log(X, s):
     return X.where(s != s, s, found)
 
 
-def _mean(X, each, samples: int):
-    return X.r32(X.reshape(X.total(X.sum(each, (0, 1))), ()) * (1.0 / (samples * X.ranks())))
-
-
 def _mse_forward(X, x, target):
     """The mean of (x - target)^2, of one shape, float32 of no dimension."""
     away = X.r32(X.f64(x) - X.f64(target))
@@ -59,12 +59,12 @@ def _mse_forward(X, x, target):
     q, p = quantize(X, flat, (0,), batch=True)
     total = X.total(X.sum(X.f64(q) * X.f64(q), (0,)))
     total = scaled(X, scaled(X, total, p, BITS), p, BITS)
-    return X.r32(X.reshape(total, ()) * (1.0 / (flat.shape[0] * X.ranks()))), (away,)
+    return X.r32(X.reshape(total, ()) * (1.0 / (flat.shape[0] * X.ranks.size))), (away,)
 
 
 def _mse_backward(X, saved, gradient, needs, shapes):
     (away,) = saved
-    share = X.r32(X.f64(gradient) * (2.0 / (math.prod(shapes[0]) * X.ranks())))
+    share = X.r32(X.f64(gradient) * (2.0 / (math.prod(shapes[0]) * X.ranks.size)))
     of_x = X.r32(X.f64(away) * X.f64(share))
     return of_x, (-of_x if needs[1] else None)
 

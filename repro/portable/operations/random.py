@@ -35,7 +35,7 @@ def keep(X, key, step, shape, rate: float):
     key and step are int64 of no dimension; the key is below 2^62. On several ranks the shape is that of all samples, of
     which each takes its own.
     """
-    whole = (shape[0] * X.ranks(), *shape[1:])
+    whole = (shape[0] * X.ranks.size, *shape[1:])
     size = math.prod(whole)
     blocks = X.counting(step, -(-size // 4))
     zero = blocks * 0

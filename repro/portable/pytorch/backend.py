@@ -10,6 +10,9 @@ from torch.nn import functional
 
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution
+from repro.portable.operations.convolution import plain
+from repro.portable.operations.grids import check_length
+from repro.portable.pytorch.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
 BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
@@ -19,7 +22,7 @@ class Backend:
     """On any device, in any mode: eager or compiled."""
 
     nan, inf = math.nan, math.inf
-    ranks_of = ALONE
+    ranks = ALONE
     """Who shares the batch."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
@@ -96,9 +99,29 @@ class Backend:
         """float64, of matrices of integers: exact."""
         return a.double() @ b.double()
 
-    convolve = classmethod(convolution.convolve)
-    convolve_with = classmethod(convolution.convolve_with)
-    convolve_back = classmethod(convolution.convolve_back)
+    @classmethod
+    def convolve(cls, q: Tensor, w: Tensor, stride, padding, dilation, groups: int, layout: str) -> Tensor:
+        """See convolution.convolve: here, where it is plain and the batch is last, row by row of the result."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
+        check_length(w[0].numel())
+        return correlate(q.double(), w.double())
+
+    @classmethod
+    def convolve_with(cls, q: Tensor, g: Tensor, shape, stride, padding, dilation, groups: int, layout: str) -> Tensor:
+        """See convolution.convolve_with."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
+        check_length(g[0].numel() * cls.ranks.size)
+        return correlate_with(q.double(), g.double())
+
+    @classmethod
+    def convolve_back(cls, g: Tensor, w: Tensor, image, stride, padding, dilation, groups: int, layout: str) -> Tensor:
+        """See convolution.convolve_back."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
+        check_length(w[..., 0].numel())
+        return spread(g.double(), w.double())
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -160,23 +183,14 @@ class Backend:
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def ranks(cls) -> int:
-        return cls.ranks_of.size
-
-    @classmethod
-    def most(cls, x: Tensor) -> Tensor:
-        """The largest over all ranks."""
-        return cls.ranks_of.maximum(x)[0]
-
-    @classmethod
     def total(cls, x: Tensor) -> Tensor:
         """The sum over all ranks, of exact sums."""
-        return cls.ranks_of.total(x)[0]
+        return cls.ranks.total(x)[0]
 
     @classmethod
     def of_rank(cls, x: Tensor) -> Tensor:
         """This rank's part of what holds all samples, in order."""
-        return x.chunk(cls.ranks_of.size)[cls.ranks_of.rank]
+        return x.chunk(cls.ranks.size)[cls.ranks.rank]
 
 
 @cache

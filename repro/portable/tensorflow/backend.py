@@ -7,6 +7,9 @@ import tensorflow as tf
 
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution
+from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
+from repro.portable.operations.grids import check_length
+from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
 DROPPED = 53 - 24  # bits of a float64 that a float32 has no place for
@@ -16,7 +19,7 @@ class Backend:
     """On any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
 
     nan, inf = math.nan, math.inf
-    ranks_of = ALONE
+    ranks = ALONE
     """Who shares the batch."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
@@ -103,9 +106,33 @@ class Backend:
         """float64, of matrices of integers: exact."""
         return tf.cast(a, tf.float64) @ tf.cast(b, tf.float64)
 
-    convolve = classmethod(convolution.convolve)
-    convolve_with = classmethod(convolution.convolve_with)
-    convolve_back = classmethod(convolution.convolve_back)
+    @classmethod
+    def convolve(cls, q: tf.Tensor, w: tf.Tensor, stride, padding, dilation, groups: int, layout: str) -> tf.Tensor:
+        """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
+        check_length(math.prod(w.shape[1:]))
+        return correlate(cls.f64(q), tf.transpose(cls.f64(w), OUTPUTS_LAST))
+
+    @classmethod
+    def convolve_with(
+        cls, q: tf.Tensor, g: tf.Tensor, shape, stride, padding, dilation, groups: int, layout: str
+    ) -> tf.Tensor:
+        """See convolution.convolve_with."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
+        check_length(math.prod(g.shape[1:]) * cls.ranks.size)
+        return tf.transpose(correlate_with(cls.f64(q), cls.f64(g)), OUTPUTS_FIRST)
+
+    @classmethod
+    def convolve_back(
+        cls, g: tf.Tensor, w: tf.Tensor, image, stride, padding, dilation, groups: int, layout: str
+    ) -> tf.Tensor:
+        """See convolution.convolve_back."""
+        if not plain(stride, padding, dilation, groups, layout):
+            return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
+        check_length(math.prod(w.shape[:3]))
+        return spread(cls.f64(g), tf.transpose(cls.f64(w), OUTPUTS_LAST))
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -153,20 +180,11 @@ class Backend:
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def ranks(cls) -> int:
-        return cls.ranks_of.size
-
-    @classmethod
-    def most(cls, x: tf.Tensor) -> tf.Tensor:
-        """The largest over all ranks."""
-        return cls.ranks_of.maximum(x)[0]
-
-    @classmethod
     def total(cls, x: tf.Tensor) -> tf.Tensor:
         """The sum over all ranks, of exact sums."""
-        return cls.ranks_of.total(x)[0]
+        return cls.ranks.total(x)[0]
 
     @classmethod
     def of_rank(cls, x: tf.Tensor) -> tf.Tensor:
         """This rank's part of what holds all samples, in order."""
-        return tf.split(x, cls.ranks_of.size)[cls.ranks_of.rank]
+        return tf.split(x, cls.ranks.size)[cls.ranks.rank]

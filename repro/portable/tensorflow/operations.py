@@ -1,6 +1,5 @@
-"""Portable numerics in TensorFlow: the operations of reference.py, with gradients, on any device.
+"""Portable numerics for the networks of mnist_tensorflow.py: images are [B, H, W, C] and kernels [h, w, I, O].
 
-Images are [B, H, W, C] and kernels [h, w, I, O], as TensorFlow has them; activations are float64, weights float32.
 Within the layers the batch comes last, [C, H, W, B], so that loops run over whole vectors. Compile the step around them
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
@@ -8,69 +7,33 @@ with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by on
 import numpy as np
 import tensorflow as tf
 
-from repro.portable import rules
-from repro.portable.rules import operand_bits
-from repro.portable.tensorflow.convolution import BATCH_LAST, correlate, correlate_with, spread
-from repro.portable.tensorflow.grids import exponent, round_to_grid, to_state
-from repro.portable.tensorflow.optimizers import optimizer as optimizer  # one of the operations
-from repro.run.ranks import ALONE
-
-ranks = ALONE
-"""Who shares the batch; the trainer sets it. Sums over samples, and their grids, are of all ranks' samples."""
-
-# --- layers -----------------------------------------------------------------------------------------------------------
+from repro.portable import tables
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.operations import optimizers
+from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
+from repro.portable.operations.linear import linear
+from repro.portable.operations.losses import cross_entropy
+from repro.portable.tensorflow.backend import Backend
+from repro.portable.tensorflow.binding import apply
+from repro.portable.tensorflow.convolution import BATCH_LAST
+from repro.run import float32, layout
+from repro.run.config import Params
 
 
 def inputs(images: tf.Tensor) -> tf.Tensor:
-    """uint8 [B, H, W] -> float64 [B, H, W, 1]."""
-    return (tf.cast(images, tf.float64) * rules.SCALE - rules.SHIFT)[..., None]
+    """uint8 [B, H, W] -> float32 [B, H, W, 1]."""
+    return Backend.r32(tf.cast(images, tf.float64) * SCALE - SHIFT)[..., None]
 
 
 def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """Valid convolution with bias; see reference.conv."""
-    return tf.transpose(_conv(tf.transpose(x, BATCH_LAST), kernel, bias), BATCH_LAST)
+    """Valid convolution with bias."""
+    y = apply(convolution, tf.transpose(x, BATCH_LAST), tf.transpose(kernel, OUTPUTS_FIRST), bias, **PLAIN)
+    return tf.transpose(y, BATCH_LAST)
 
 
 def dense(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """[B, I], [I, O], [O] -> [B, O]; see reference.dense."""
-    return tf.transpose(_conv(tf.transpose(x)[:, None, None], kernel[None, None], bias)[:, 0, 0])
-
-
-@tf.custom_gradient
-def _conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
-    height, width, inputs, outputs = kernel.shape
-    terms = height * width * inputs + 1
-    most = exponent(x, (0, 1, 2))
-    rounded, ones = _inputs(x, most, terms)
-    weights, biases = _weights(kernel, bias, terms)
-
-    def gradients(gradient: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        terms = height * width * outputs
-        each = exponent(gradient, (0, 1, 2))
-        weights, _ = _weights(kernel, bias, terms)
-        x_gradient = spread(round_to_grid(gradient, each, operand_bits(terms)), weights)
-        terms = gradient.shape[1] * gradient.shape[2] * gradient.shape[3] * ranks.size
-        e, x_e = ranks.maximum(*(tf.reduce_max(found, 3, keepdims=True) for found in (each, most)))
-        whole = round_to_grid(gradient, e, operand_bits(terms))
-        rounded, ones = _inputs(x, x_e, terms)
-        bias_gradient = tf.reduce_sum(whole * ones, (1, 2, 3))
-        kernel_gradient, bias_gradient = ranks.total(correlate_with(rounded, whole), bias_gradient)
-        return x_gradient, to_state(kernel_gradient), to_state(bias_gradient)
-
-    return correlate(rounded, weights) + ones * biases[:, None, None, None], gradients
-
-
-def _inputs(x: tf.Tensor, e: tf.Tensor, terms: int) -> tuple[tf.Tensor, tf.Tensor]:
-    e = tf.maximum(e, 1)
-    bits = operand_bits(terms)
-    return round_to_grid(x, e, bits), round_to_grid(tf.ones_like(e, tf.float64), e, bits)
-
-
-def _weights(kernel: tf.Tensor, bias: tf.Tensor, terms: int) -> tuple[tf.Tensor, tf.Tensor]:
-    kernel, bias = tf.cast(kernel, tf.float64), tf.cast(bias, tf.float64)
-    e = tf.maximum(tf.reshape(exponent(kernel, (0, 1, 2, 3)), (1,)), exponent(bias, (0,)))
-    bits = operand_bits(terms)
-    return round_to_grid(kernel, e, bits), round_to_grid(bias, e, bits)
+    """[B, I], [I, O], [O] -> [B, O]."""
+    return apply(linear, x, tf.transpose(kernel), bias)
 
 
 PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
@@ -100,46 +63,69 @@ def _max_pool(x: tf.Tensor):
     return tf.where(above, upper, lower), gradients
 
 
-# --- loss -------------------------------------------------------------------------------------------------------------
-
-
-@tf.custom_gradient
-def softmax_cross_entropy(logits: tf.Tensor, labels: tf.Tensor):
-    """The loss of each sample, float64 [B], of logits [B, N] and labels int32 [B]; see reference."""
-    classes = logits.shape[1]
-    coarse, fine = map(tf.constant, rules.exp_tables())
-    distance = tf.reduce_max(logits, 1, keepdims=True) - logits
-    steps = tf.cast(tf.round(tf.minimum(distance, rules.EXP_END) * 2.0**rules.EXP_BITS), tf.int64)
-    steps = tf.minimum(steps, 2 ** (2 * rules.EXP_SPLIT) - 1)
-    size = 2**rules.EXP_SPLIT
-    product = tf.gather(coarse, steps // size) * tf.gather(fine, steps % size)
-    powers = tf.round(product * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
-    total = tf.reduce_sum(powers, 1, keepdims=True)
-    own = tf.one_hot(labels, classes, dtype=tf.float64)
-    shares = tf.round(powers * (1 / total) * 2.0**rules.SUM_BITS) * 2.0**-rules.SUM_BITS
-    own_gradient = shares - own
-
-    coarse, fine = map(tf.constant, rules.log_tables(classes))
-    index = tf.floor(total * 2.0**rules.LOG_COARSE_BITS)
-    ratio = total / (index * 2.0**-rules.LOG_COARSE_BITS)
-    rest = tf.cast(tf.round((ratio - 1) * 2.0**rules.LOG_FINE_BITS), tf.int64)
-    log_total = tf.gather(coarse, tf.cast(index, tf.int64) - 2**rules.LOG_COARSE_BITS) + tf.gather(fine, rest)
-    on_grid = tf.round(distance * 2.0**rules.LOSS_BITS) * 2.0**-rules.LOSS_BITS
-
-    def gradients(gradient: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return gradient[:, None] * own_gradient, None
-
-    return log_total[:, 0] + tf.reduce_sum(own * on_grid, 1), gradients
-
-
 def mean_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """The mean over the batch, float64: an exact sum, times 1 / B."""
-    loss = total_loss(logits, labels)
-    (everywhere,) = ranks.total(tf.stop_gradient(loss))
-    loss += tf.stop_gradient(everywhere - loss)  # sums of losses are exact
-    return loss * (1.0 / (labels.shape[0] * ranks.size))
+    """The mean over the batch, float32."""
+    return apply(cross_entropy, logits, labels)
 
 
 def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """The sum over the batch, float64, exact."""
-    return tf.reduce_sum(softmax_cross_entropy(logits, labels))
+    return apply(cross_entropy, logits, labels, mean=False)
+
+
+def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Optimizer":
+    """The optimizer that `params.optimizer` names."""
+    return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
+
+
+class Optimizer:
+    """The slots of every weight: by name, variables that start from zero."""
+
+    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
+        self.names = layout.SLOTS[params.optimizer]
+        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        self.weights = weights
+        self.slots = {
+            layout.slot(slot, name): tf.Variable(tf.zeros_like(w)) for slot in self.names for name, w in weights.items()
+        }
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        """Updates all weights, and the slots."""
+        for name, gradient in gradients.items():
+            places = [self.weights[name], *(self.slots[layout.slot(slot, name)] for slot in self.names)]
+            weight, *slots = map(tf.convert_to_tensor, places)
+            for place, value in zip(places, self.step(weight, gradient, *slots), strict=True):
+                place.assign(value)
+
+    def step(self, weight: tf.Tensor, gradient: tf.Tensor, *slots: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        raise NotImplementedError
+
+
+class Sgd(Optimizer):
+    def step(self, weight, gradient, momentum):
+        return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
+
+
+class Adam(Optimizer):
+    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
+        super().__init__(params, weights)
+        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        corrections, count = tf.constant(tables.adam(BETA1, BETA2)), self.slots[layout.ADAM_COUNT]
+        self.corrections = tf.gather(
+            corrections, tf.minimum(tf.cast(count, tf.int64), corrections.shape[1] - 1), axis=1
+        )
+        count.assign_add(1.0)
+        super().update(gradients)
+
+    def step(self, weight, gradient, first, second):
+        return optimizers.adam(
+            Backend, weight, gradient, first, second, self.corrections, self.rate, 0.0, BETA1, BETA2, EPSILON,
+            decoupled=False,
+        )  # fmt: skip
+
+
+class Adadelta(Optimizer):
+    def step(self, weight, gradient, squares, updates):
+        return optimizers.adadelta(Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)
