@@ -6,7 +6,6 @@ from repro.portable import tables
 from repro.portable.constants import BITS, EXP_BITS, EXP_SPLIT, POWER_BITS
 from repro.portable.operations.grids import Operation, exact_dot, product, quantize, scaled
 
-MASKED = -(2.0**40)
 LAST = 2.0 ** (2 * EXP_SPLIT) - 1
 
 
@@ -17,7 +16,7 @@ def powers(X, steps, mask=None):
     unit. NaN gives NaN; what the mask leaves out gives 0.
     """
     if mask is not None:
-        steps = X.where(mask, steps, MASKED)
+        steps = X.where(mask, steps, -X.inf)
     bits = min(POWER_BITS, 53 - max(0, int(steps.shape[-1]) - 1).bit_length())
     below = X.maximum_of(steps) - steps
     index = X.integer(X.clip(X.where(below != below, 0.0, below), 0.0, LAST))
