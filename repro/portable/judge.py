@@ -533,9 +533,9 @@ def mse_gradients(x: Array, target: Array, gradient: Array):
 
 
 def moving(old: Array, new: Array, momentum: float, factor: float = 1.0) -> Array:
-    """A moving average of statistics, which takes up the share `momentum` of new times factor."""
-    new = r32(f64(new) * factor)
-    return r32(f64(old) * (1.0 - momentum) + f64(new) * momentum)
+    """A moving average: (1 - momentum) old + momentum new, for new times factor; both shares rounded to float32."""
+    old_share, new_share = float(np.float32(1.0 - momentum)), float(np.float32(momentum))
+    return r32(f64(old) * old_share + f64(r32(f64(new) * factor)) * new_share)
 
 
 def _decayed(weight: Array, gradient: Array, decay: float) -> Array:

@@ -1,5 +1,6 @@
 """Normalization: of rows (layer and group norm), over the batch (batch norm), by the root of squares (RMS norm)."""
 
+from repro.portable import tables
 from repro.portable.constants import BITS, MEAN_BITS
 from repro.portable.operations.grids import Operation, check_length, count, exact_dot, exact_mean, quantize, scaled
 
@@ -58,6 +59,9 @@ normalize_by = Operation(_fixed_forward, _fixed_backward)
 
 
 def moving(X, old, new, momentum: float, factor: float = 1.0):
-    """A moving average: (1 - momentum) old + momentum new, with new times a factor rounded first."""
+    """A moving average: (1 - momentum) old + momentum new, with new times a factor rounded first.
+
+    Both shares are rounded to float32, so that the products are exact.
+    """
     new = X.r32(X.f64(new) * factor)
-    return X.r32(X.f64(old) * (1.0 - momentum) + X.f64(new) * momentum)
+    return X.r32(X.f64(old) * tables.float32(1.0 - momentum) + X.f64(new) * tables.float32(momentum))
