@@ -40,12 +40,13 @@ TITLES = {
 
 
 @cache
-def inputs() -> dict[str, tuple[np.ndarray, ...]]:
+def inputs() -> dict[str, tuple[Any, ...]]:
     """The arrays that each case is given. None is given twice, or a compiler would join the operations.
 
-    Of `product` integers of up to 13 bits, [48, 600] and [600, 40], the first rows and columns as large as they can be. Of the convolutions images [10, 12, 12, 4] and
-    kernels [20, 5, 5, 10], and for the gradients results [20, 8, 8, 4]. Of `loss` logits [64, 10] and labels int32 [64];
-    of `sgd` weight, gradient and momentum; of `adam` weight, gradient and both moments.
+    Of `product` integers of up to 13 bits, [48, 600] and [600, 40], the first rows and columns as large as they can be.
+    Of the convolutions images [10, 12, 12, 4] and kernels [20, 5, 5, 10], and for their gradients those of results,
+    [20, 8, 8, 4]. Of `loss` logits [64, 10] and labels int32 [64]; of `sgd` weight, gradient and momentum; of `adam`
+    weight, gradient and both moments.
     """
     a, b = _integers(0, (48, 600)), _integers(1, (600, 40))
     a[:4], b[:, :4] = 2**BITS, np.where(np.arange(4) % 2, -(2**BITS), 2**BITS)
