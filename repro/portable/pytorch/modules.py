@@ -1,0 +1,250 @@
+"""Portable modules: PyTorch's own, with their names, arguments, parameters and state_dict keys, and another forward.
+
+Initial weights are those that PyTorch draws, which may depend on the processor where they are normally distributed:
+what starts equal everywhere is loaded from a file. Options that have no portable form raise a UsageError.
+"""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from repro.portable.pytorch import functional
+from repro.portable.pytorch.functional import refused
+
+
+class Portable(nn.Module):
+    """What the modules share."""
+
+    only: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    """For options that not every value of has a portable form: those that do."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.check()
+
+    def check(self) -> None:
+        """UsageError that names an option that has no portable form."""
+        for option, values in self.only.items():
+            if getattr(self, option) not in values:
+                raise refused(
+                    type(self).__name__, f"{option}={getattr(self, option)} has no portable form",
+                    "use " + " or ".join(map(str, values[:1])),
+                )  # fmt: skip
+
+
+# --- layers with weights ----------------------------------------------------------------------------------------------
+
+
+class Linear(Portable, nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.linear(input, self.weight, self.bias)
+
+
+class Conv2d(Portable, nn.Conv2d):
+    only: ClassVar = {"padding_mode": ("zeros",)}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.conv2d(
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )  # fmt: skip
+
+
+class Embedding(Portable, nn.Embedding):
+    only: ClassVar = {"max_norm": (None,), "scale_grad_by_freq": (False,), "sparse": (False,)}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.embedding(input, self.weight, self.padding_idx)
+
+
+class LayerNorm(Portable, nn.LayerNorm):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(Portable, nn.RMSNorm):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+
+class GroupNorm(Portable, nn.GroupNorm):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _BatchNorm(Portable):
+    def check(self) -> None:
+        if self.momentum is None:
+            raise refused(type(self).__name__, "momentum=None has no portable form", "use 0.1")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        return functional.batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or self.running_mean is None, self.momentum, self.eps,
+        )  # fmt: skip
+
+
+class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):
+    pass
+
+
+class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
+    pass
+
+
+# --- pooling ----------------------------------------------------------------------------------------------------------
+
+
+class MaxPool2d(Portable, nn.MaxPool2d):
+    only: ClassVar = {"dilation": (1, (1, 1)), "return_indices": (False,), "ceil_mode": (False,)}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class AvgPool2d(Portable, nn.AvgPool2d):
+    only: ClassVar = {"ceil_mode": (False,), "divisor_override": (None,)}
+
+    def check(self) -> None:
+        super().check()
+        if not self.count_include_pad and self.padding not in (0, (0, 0)):
+            raise refused("AvgPool2d", "count_include_pad=False has no portable form", "use True, or no padding")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class AdaptiveAvgPool2d(Portable, nn.AdaptiveAvgPool2d):
+    only: ClassVar = {"output_size": (1, (1, 1))}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.adaptive_avg_pool2d(input, self.output_size)
+
+
+# --- number by number -------------------------------------------------------------------------------------------------
+
+
+class ReLU(Portable, nn.ReLU):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.relu(input)
+
+
+class GELU(Portable, nn.GELU):
+    only: ClassVar = {"approximate": ("none", "tanh")}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.gelu(input, self.approximate)
+
+
+class SiLU(Portable, nn.SiLU):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.silu(input)
+
+
+class Tanh(Portable, nn.Tanh):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.tanh(input)
+
+
+class Sigmoid(Portable, nn.Sigmoid):
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.sigmoid(input)
+
+
+class Softmax(Portable, nn.Softmax):
+    def check(self) -> None:
+        if self.dim is None:
+            raise refused("Softmax", "dim=None is ambiguous", "give dim")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softmax(input, self.dim)
+
+
+class Add(nn.Module):
+    """a + b, of one shape."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return functional.add(a, b)
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+class _Dropout(Portable):
+    """Dropout whose numbers follow from a seed, a stream number and a count of the calls in training.
+
+    seed: an int below 2^32, that of the network. stream: an int below 2^30, another one for each dropout of a network;
+    number_dropouts() gives them. The count is a buffer, `step`, which a checkpoint holds, so that a resumed run goes on
+    with it; a state_dict without one leaves it as it is. Calls that are repeated in the backward pass, as by
+    torch.utils.checkpoint, count twice, so don't repeat a dropout.
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False, *, seed: int = 0, stream: int | None = None) -> None:
+        super().__init__(p, inplace)
+        self.number(seed, stream)
+
+    def check(self) -> None:
+        if not 0 <= self.p < 1:
+            raise refused(type(self).__name__, f"p={self.p} drops everything", "use 0 <= p < 1")
+
+    def number(self, seed: int, stream: int | None) -> None:
+        """Starts at the first step of a stream."""
+        if not 0 <= seed < 2**32 or not 0 <= (stream or 0) < 2**30:
+            raise refused(type(self).__name__, f"seed={seed}, stream={stream}", "0 <= seed < 2^32, 0 <= stream < 2^30")
+        self.seed, self.stream = seed, stream
+        self.register_buffer("key", torch.tensor(seed + 2**32 * (stream or 0)), persistent=False)
+        self.register_buffer("step", torch.tensor(0))
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *others: Any) -> None:
+        state.setdefault(prefix + "step", self.step)
+        super()._load_from_state_dict(state, prefix, *others)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training or not self.p:
+            return input
+        if self.stream is None:
+            raise refused(
+                type(self).__name__, "no stream number", "call number_dropouts(model, seed) when the model is built"
+            )
+        dropped = functional.dropout(input, self.p, self.key, self.step, isinstance(self, nn.Dropout2d))
+        self.step.add_(1)
+        return dropped
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, seed={self.seed}, stream={self.stream}"
+
+
+class Dropout(_Dropout, nn.Dropout):
+    __doc__ = _Dropout.__doc__
+
+
+class Dropout2d(_Dropout, nn.Dropout2d):
+    __doc__ = _Dropout.__doc__
+
+
+def number_dropouts(model: nn.Module, seed: int) -> nn.Module:
+    """Gives each portable dropout of a model this seed and a stream number, from 0, in the order of model.modules()."""
+    dropouts = [module for module in model.modules() if isinstance(module, _Dropout)]
+    for stream, dropout in enumerate(dropouts):
+        dropout.number(seed, stream)
+    return model
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+
+class CrossEntropyLoss(Portable, nn.CrossEntropyLoss):
+    only: ClassVar = {"weight": (None,), "ignore_index": (-100,), "reduction": ("mean",)}
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return functional.cross_entropy(input, target, self.label_smoothing)
+
+
+class MSELoss(Portable, nn.MSELoss):
+    only: ClassVar = {"reduction": ("mean",)}
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return functional.mse_loss(input, target)
