@@ -1,0 +1,189 @@
+"""Portable optimizers, with torch.optim's names and arguments, and clipping.
+
+docs/portable.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
+Rates of repro.portable.schedules go into `param_groups[i]["lr"]`; torch.optim.lr_scheduler's are not portable.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from repro.portable import tables
+from repro.portable.operations import optimizers
+from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.functional import refused
+
+TOGETHER = 2**22
+"""Numbers that are put together, since a step is elementwise: fewer calls, the same bits."""
+PIECE = 2**16
+"""Of those, numbers that a CPU updates at once, so that they stay in its cache."""
+
+
+class _Optimizer(torch.optim.Optimizer):
+    """What the optimizers share. Its state_dict holds for each weight the slots and the number of its steps."""
+
+    operation: Callable[..., tuple[Tensor, ...]]
+    """Backend, weights, gradients and slots, each [N], and what constants() gives -> the new weights and slots."""
+    slots: ClassVar[tuple[str, ...]]
+    below_one: ClassVar[tuple[str, ...]] = ()
+    """Options that are from 0 to less than 1."""
+
+    def __init__(self, params: Any, others: dict[str, Any], **defaults: Any) -> None:
+        for option, value in others.items():
+            raise refused(type(self).__name__, f"{option}={value} has no portable form", "leave it out")
+        super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        name, group = type(self).__name__, self.param_groups[-1]
+        for option in self.below_one:
+            values = group[option] if isinstance(group[option], (tuple, list)) else (group[option],)
+            if not all(0 <= tables.float32(value) < 1 for value in values):
+                raise refused(name, f"{option}={group[option]}", "it must be from 0 to less than 1")
+        for option in ("lr", "weight_decay", "eps"):
+            if not group.get(option, 0) >= 0:
+                raise refused(name, f"{option}={group[option]}", "it must not be negative")
+        for weight in group["params"]:
+            if weight.dtype != torch.float32:
+                kind = str(weight.dtype).removeprefix("torch.")
+                raise refused(name, f"a weight {list(weight.shape)} is {kind}", "convert it to float32")
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates all weights that have a gradient. Returns what the closure does, which computes them."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            for weight in weights:
+                state = self.state[weight]
+                for slot in () if state else self.slots:
+                    state[slot] = torch.zeros_like(weight)
+                state["step"] = state.get("step", 0) + 1
+            for together in self._together(weights):
+                self._update(group, together)
+        return loss
+
+    def _update(self, group: dict[str, Any], weights: list[Tensor]) -> None:
+        """Neighbors as one."""
+        states = [self.state[weight] for weight in weights]
+        kept = [weights, *([state[slot] for state in states] for slot in self.slots)]
+        new, gradient = [_flat(tensors) for tensors in kept], _flat([weight.grad for weight in weights])
+        constants = self.constants(group, states[0]["step"])
+        size = PIECE if gradient.device.type == "cpu" else TOGETHER
+        for start in range(0, len(gradient), size):
+            weight, *slots = parts = [array[start : start + size] for array in new]
+            updated = self.operation(Backend, weight, gradient[start : start + size], *slots, *constants)
+            for part, result in zip(parts, updated, strict=True):
+                part.copy_(result)
+        for tensors, array in zip(kept, new, strict=True):
+            for tensor, part in zip(tensors, array.split([each.numel() for each in tensors]), strict=True):
+                tensor.copy_(part.view(tensor.shape))
+
+    def _together(self, weights: list[Tensor]) -> Iterator[list[Tensor]]:
+        """Neighbors on one device that have made equally many steps, up to a size."""
+        found: list[Tensor] = []
+        for weight in weights:
+            if found and (
+                self.state[weight]["step"] != self.state[found[0]]["step"]
+                or weight.device != found[0].device
+                or sum(each.numel() for each in found) + weight.numel() > TOGETHER
+            ):
+                yield found
+                found = []
+            found.append(weight)
+        if found:
+            yield found
+
+    def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
+        """Of a step, counted from 1."""
+        raise NotImplementedError
+
+
+class SGD(_Optimizer):
+    operation = staticmethod(optimizers.sgd)
+    slots = ("momentum_buffer",)
+    below_one = ("momentum",)
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, momentum: float = 0.0, *, weight_decay: float = 0.0,
+        nesterov: bool = False, **others: Any,
+    ) -> None:  # fmt: skip
+        if nesterov and not momentum:
+            raise refused("SGD", "nesterov without momentum", "give momentum")
+        super().__init__(params, others, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
+
+    def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
+        return *_float32(group, "lr", "weight_decay", "momentum"), group["nesterov"]
+
+
+class Adam(_Optimizer):
+    operation = staticmethod(optimizers.adam)
+    slots = ("exp_avg", "exp_avg_sq")
+    below_one = ("betas",)
+    decoupled = False
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, **others: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(params, others, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+
+    def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
+        betas = tuple(map(tables.float32, group["betas"]))
+        table = tables.adam(*betas)
+        corrections = [float(row[min(step, len(row)) - 1]) for row in table]
+        return corrections, *_float32(group, "lr", "weight_decay"), *betas, group["eps"], self.decoupled
+
+
+class AdamW(Adam):
+    decoupled = True
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.01, **others: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, **others)
+
+
+class Adadelta(_Optimizer):
+    operation = staticmethod(optimizers.adadelta)
+    slots = ("square_avg", "acc_delta")
+    below_one = ("rho",)
+
+    def __init__(
+        self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0,
+        **others: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(params, others, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+
+    def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
+        return *_float32(group, "lr", "weight_decay", "rho"), group["eps"]
+
+
+@torch.no_grad()
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
+    """Multiplies all gradients by min(1, max_norm / norm), in place; returns the norm over all of them, float32 [].
+
+    Squares are added in the order of the parameters, so give them in the same order everywhere.
+    """
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    gradients = [parameter.grad for parameter in given if parameter.grad is not None]
+    if not gradients:
+        return torch.zeros(())
+    clipped, norm = optimizers.clip(Backend, gradients, tables.float32(max_norm))
+    for gradient, new in zip(gradients, clipped, strict=True):
+        gradient.copy_(new)
+    return norm
+
+
+def _flat(tensors: list[Tensor]) -> Tensor:
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _float32(group: dict[str, Any], *options: str) -> list[float]:
+    return [tables.float32(float(group[option])) for option in options]
