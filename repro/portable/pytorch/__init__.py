@@ -2,12 +2,14 @@
 
     import repro.portable.pytorch as portable
 
-    model = torch.nn.Sequential(portable.Linear(784, 50), portable.ReLU(), portable.Linear(50, 10))
+    model = portable.convert(model)  # or built of portable.Linear, portable.ReLU, ...
+    optimizer = portable.optim.AdamW(model.parameters())
 
-`functional` has torch.nn.functional's functions, this package torch.nn's modules.
+`functional` has torch.nn.functional's functions, this package torch.nn's modules, `optim` torch.optim's optimizers.
 """
 
-from repro.portable.pytorch import functional
+from repro.portable.pytorch import functional, optim
+from repro.portable.pytorch.convert import convert
 from repro.portable.pytorch.modules import (
     GELU,
     AdaptiveAvgPool2d,
@@ -25,6 +27,8 @@ from repro.portable.pytorch.modules import (
     Linear,
     MaxPool2d,
     MSELoss,
+    MultiheadAttention,
+    Portable,
     ReLU,
     RMSNorm,
     Sigmoid,
@@ -51,12 +55,16 @@ __all__ = [
     "Linear",
     "MSELoss",
     "MaxPool2d",
+    "MultiheadAttention",
+    "Portable",
     "RMSNorm",
     "ReLU",
     "SiLU",
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "convert",
     "functional",
     "number_dropouts",
+    "optim",
 ]  # fmt: skip

@@ -95,8 +95,8 @@ def scaled_dot_product_attention(
             name, f"query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} do not fit",
             "they must be [..., T, D], [..., S, D] and [..., S, E]; repeat heads that are shared",
         )  # fmt: skip
-    if attn_mask is not None and attn_mask.dtype != torch.bool:
-        raise refused(name, f"attn_mask is {_kind(attn_mask)}", "give one of bool, True where a query sees a key")
+    if attn_mask is not None:
+        boolean(name, "attn_mask", attn_mask)
     if dropout_p:
         raise refused(name, f"dropout_p={dropout_p} has no portable form", "drop out of what comes before or after")
     if is_causal and rows != columns:  # PyTorch lines up the first of each, others the last
@@ -330,6 +330,13 @@ def _float32(name: str, **tensors: Tensor | None) -> None:
             raise refused(name, f"{argument} is {_kind(tensor)}", "convert it to float32")
         if tensor is not None and not tensor.numel():
             raise refused(name, f"{argument} {list(tensor.shape)} holds no numbers", "give one sample at least")
+
+
+def boolean(name: str, argument: str, mask: Tensor) -> Tensor:
+    """The mask. UsageError where it is not one of bool."""
+    if mask.dtype != torch.bool:
+        raise refused(name, f"{argument} is {_kind(mask)}", "give one of bool")
+    return mask
 
 
 def _images(name: str, **tensors: Tensor) -> None:

@@ -14,23 +14,23 @@ from repro.portable.pytorch.functional import refused
 
 
 class Portable(nn.Module):
-    """What the modules share."""
+    """What the modules share. A module of your own whose forward calls none but portable functions derives from it."""
 
     only: ClassVar[dict[str, tuple[Any, ...]]] = {}
     """For options that not every value of has a portable form: those that do."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.check()
+        if found := self.obstacle():
+            option, remedy = found
+            raise refused(type(self).__name__, f"{option} has no portable form", f"use {remedy}")
 
-    def check(self) -> None:
-        """UsageError that names an option that has no portable form."""
+    def obstacle(self) -> tuple[str, str] | None:
+        """An option that has no portable form, with its value, and what to use instead."""
         for option, values in self.only.items():
             if getattr(self, option) not in values:
-                raise refused(
-                    type(self).__name__, f"{option}={getattr(self, option)} has no portable form",
-                    "use " + " or ".join(map(str, values[:1])),
-                )  # fmt: skip
+                return f"{option}={getattr(self, option)}", str(values[0])
+        return None
 
 
 # --- layers with weights ----------------------------------------------------------------------------------------------
@@ -57,6 +57,51 @@ class Embedding(Portable, nn.Embedding):
         return functional.embedding(input, self.weight, self.padding_idx)
 
 
+class MultiheadAttention(Portable, nn.MultiheadAttention):
+    """Batches only. It returns no weights, so None in their place.
+
+    Where query, key and value are the same tensor, one product makes all three.
+    """
+
+    only: ClassVar = {
+        "_qkv_same_embed_dim": (True,), "dropout": (0.0,), "bias_k": (None,), "add_zero_attn": (False,),
+    }  # fmt: skip
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,  # noqa: ARG002
+        is_causal: bool = False,
+    ) -> tuple[Tensor, None]:  # fmt: skip
+        """query [N, T, E], key and value [N, S, E], or [T, N, E] and [S, N, E] without batch_first.
+
+        The masks are bool, [N, S] and [T, S] or [N heads, T, S], True where a key is not seen, as PyTorch has it here.
+        """
+        weights = self.in_proj_weight, self.in_proj_bias
+        if query is key is value:
+            projected = functional.linear(query, *weights).chunk(3, -1)
+        else:
+            thirds = zip(*((None,) * 3 if each is None else each.chunk(3) for each in weights), strict=True)
+            inputs = zip((query, key, value), thirds, strict=True)
+            projected = tuple(functional.linear(x, *third) for x, third in inputs)
+        seen = None
+        if key_padding_mask is not None:
+            seen = ~functional.boolean("MultiheadAttention", "key_padding_mask", key_padding_mask)[:, None, None]
+        if attn_mask is not None:
+            mask = ~functional.boolean("MultiheadAttention", "attn_mask", attn_mask)
+            mask = mask.view(-1, self.num_heads, *mask.shape[1:]) if mask.dim() == 3 else mask
+            seen = mask if seen is None else seen & mask
+        q, k, v = (self._heads(x) for x in projected)
+        y = functional.scaled_dot_product_attention(q, k, v, seen, is_causal=is_causal and attn_mask is None)
+        y = y.transpose(1, 2).flatten(2)
+        y = functional.linear(y, self.out_proj.weight, self.out_proj.bias)
+        return y if self.batch_first else y.transpose(0, 1), None
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """-> [N, heads, T, E / heads]."""
+        x = x if self.batch_first else x.transpose(0, 1)
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+
 class LayerNorm(Portable, nn.LayerNorm):
     def forward(self, input: Tensor) -> Tensor:
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -73,9 +118,8 @@ class GroupNorm(Portable, nn.GroupNorm):
 
 
 class _BatchNorm(Portable):
-    def check(self) -> None:
-        if self.momentum is None:
-            raise refused(type(self).__name__, "momentum=None has no portable form", "use 0.1")
+    def obstacle(self) -> tuple[str, str] | None:
+        return ("momentum=None", "a number") if self.momentum is None else None
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -108,10 +152,10 @@ class MaxPool2d(Portable, nn.MaxPool2d):
 class AvgPool2d(Portable, nn.AvgPool2d):
     only: ClassVar = {"ceil_mode": (False,), "divisor_override": (None,)}
 
-    def check(self) -> None:
-        super().check()
+    def obstacle(self) -> tuple[str, str] | None:
         if not self.count_include_pad and self.padding not in (0, (0, 0)):
-            raise refused("AvgPool2d", "count_include_pad=False has no portable form", "use True, or no padding")
+            return "count_include_pad=False", "True, or no padding"
+        return super().obstacle()
 
     def forward(self, input: Tensor) -> Tensor:
         return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding)
@@ -155,9 +199,8 @@ class Sigmoid(Portable, nn.Sigmoid):
 
 
 class Softmax(Portable, nn.Softmax):
-    def check(self) -> None:
-        if self.dim is None:
-            raise refused("Softmax", "dim=None is ambiguous", "give dim")
+    def obstacle(self) -> tuple[str, str] | None:
+        return ("dim=None", "a number") if self.dim is None else None
 
     def forward(self, input: Tensor) -> Tensor:
         return functional.softmax(input, self.dim)
@@ -186,9 +229,8 @@ class _Dropout(Portable):
         super().__init__(p, inplace)
         self.number(seed, stream)
 
-    def check(self) -> None:
-        if not 0 <= self.p < 1:
-            raise refused(type(self).__name__, f"p={self.p} drops everything", "use 0 <= p < 1")
+    def obstacle(self) -> tuple[str, str] | None:
+        return None if 0 <= self.p < 1 else (f"p={self.p}", "less than 1")
 
     def number(self, seed: int, stream: int | None) -> None:
         """Starts at the first step of a stream."""
@@ -226,7 +268,10 @@ class Dropout2d(_Dropout, nn.Dropout2d):
 
 
 def number_dropouts(model: nn.Module, seed: int) -> nn.Module:
-    """Gives each portable dropout of a model this seed and a stream number, from 0, in the order of model.modules()."""
+    """Gives each portable dropout of a model this seed and a stream number, from 0, in the order of model.modules().
+
+    Their counts start anew.
+    """
     dropouts = [module for module in model.modules() if isinstance(module, _Dropout)]
     for stream, dropout in enumerate(dropouts):
         dropout.number(seed, stream)
