@@ -15,18 +15,69 @@ def refuse(function: str, why: str) -> UsageError:
     return UsageError(f"portable numerics: {function}: {why}")
 
 
-def check_float32(function: str, **dtypes: Any) -> None:
-    """UsageError for the first of these dtypes, by the argument's name, that is not float32."""
-    for name, dtype in dtypes.items():
-        if dtype not in ("float32", "torch.float32"):
-            raise refuse(function, f"{name} is {dtype} and must be float32; convert it, and leave mixed precision off")
+def check_floats(function: str, **arrays: Any) -> None:
+    """UsageError for the first of these arrays that is not of float32, or holds nothing, or has an unknown shape."""
+    for name, array in arrays.items():
+        if array is not None:
+            kind = array.dtype.name
+            check(
+                function, kind == "float32", f"{name} is {kind}, and float32 is needed: no other precision is mixed in"
+            )
+            _check_shape(function, name, array)
 
 
-def check_integer(function: str, **dtypes: Any) -> None:
-    """UsageError for the first of these dtypes, by the argument's name, that is no integer's."""
-    for name, dtype in dtypes.items():
-        if "int" not in str(dtype):
-            raise refuse(function, f"{name} is {dtype} and must be of integers")
+def check_integers(function: str, name: str, array: Any) -> None:
+    """UsageError where an array is not of integers, or holds nothing, or has an unknown shape."""
+    check(function, "int" in array.dtype.name, f"{name} is {array.dtype.name} and must be of integers")
+    _check_shape(function, name, array)
+
+
+def _check_shape(function: str, name: str, array: Any) -> None:
+    known = getattr(array.shape, "rank", 0) is not None and None not in tuple(array.shape)
+    check(function, known, f"{name} has the shape {array.shape}, which must be known; make batches of one size, as by "
+          "drop_remainder=True")  # fmt: skip
+    check(function, 0 not in tuple(array.shape), f"{name} of shape {list(array.shape)} holds nothing")
+
+
+def check_range(function: str, name: str, least: int, most: int, size: int) -> None:
+    """UsageError where indices from `least` to `most` are not all from 0 to size - 1."""
+    inside = least >= 0 and most < size
+    check(function, inside, f"{name} has numbers from {least} to {most}; they must be from 0 to {size - 1}")
+
+
+def check_fit(function: str, fits: bool, *arrays: Any) -> None:
+    """UsageError with the shapes of these arrays unless they fit."""
+    check(function, fits, f"shapes {' and '.join(str(list(each.shape)) for each in arrays)} do not fit one another")
+
+
+def check_channels(function: str, channels: int, **arrays: Any) -> None:
+    """UsageError for the first of these arrays, unless None, that is not of shape [channels]."""
+    for name, array in arrays.items():
+        if array is not None:
+            check(function, tuple(array.shape) == (channels,), f"{name} must be [{channels}], not {list(array.shape)}")
+
+
+def check_images(function: str, x: Any) -> None:
+    """UsageError unless an array has four dimensions."""
+    check(function, len(x.shape) == 4, f"images must be [B, H, W, C], not {list(x.shape)}")
+
+
+def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: bool) -> None:
+    """UsageError unless these are [..., T, D], [..., S, D] and [..., S, E], and T = S where a query's place counts."""
+    (*outer, rows, size), (*outer_k, columns, size_k), (*outer_v, columns_v, _) = (
+        tuple(each.shape) if len(each.shape) > 1 else (None, 0, 0) for each in (query, key, value)
+    )
+    fits = rows and outer == outer_k == outer_v and size == size_k and columns == columns_v
+    check_fit(function, bool(fits), query, key, value)
+    alike = not is_causal or rows == columns  # frameworks differ in what they line up
+    check(function, alike, f"is_causal with {rows} queries and {columns} keys; give a mask")
+
+
+def dropout_key(function: str, seed: int, stream: int) -> int:
+    """The key of random numbers for one of a network's dropouts. UsageError for numbers that are too large."""
+    check(function, 0 <= seed < 2**32, f"seed={seed} must be from 0 to 2^32 - 1")
+    check(function, 0 <= stream < 2**30, f"stream={stream} must be from 0 to 2^30 - 1")
+    return seed + 2**32 * stream
 
 
 def check(function: str, holds: bool, why: str) -> None:

@@ -16,7 +16,19 @@ from jax import numpy as jnp
 
 from repro.errors import UsageError
 from repro.portable import tables
-from repro.portable.arguments import Edges, check, check_float32, check_integer, edges, pair
+from repro.portable.arguments import (
+    Edges,
+    check,
+    check_attention,
+    check_channels,
+    check_fit,
+    check_floats,
+    check_images,
+    check_integers,
+    check_range,
+    edges,
+    pair,
+)
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.binding import apply
 from repro.portable.operations import attention, convolution, losses, normalization, optimizers, pointwise, pooling
@@ -37,13 +49,16 @@ def _floats(function: str, **arrays: Any) -> list[Any]:
     """These arguments as arrays of JAX, float32; None stays."""
     check_float64()
     found = {name: None if array is None else jnp.asarray(array) for name, array in arrays.items()}
-    check_float32(function, **{name: array.dtype for name, array in found.items() if array is not None})
+    check_floats(function, **found)
     return list(found.values())
 
 
-def _integers(function: str, **arrays: Any) -> Array:
-    (array,) = (jnp.asarray(each) for each in arrays.values())
-    check_integer(function, **dict.fromkeys(arrays, array.dtype))
+def _indices(function: str, name: str, array: Any, size: int) -> Array:
+    """This argument as an array of JAX, of integers; outside compiled code they must be from 0 to size - 1."""
+    array = jnp.asarray(array)
+    check_integers(function, name, array)
+    if not isinstance(array, jax.core.Tracer):
+        check_range(function, name, int(array.min()), int(array.max()), size)
     return array
 
 
@@ -53,8 +68,8 @@ def _integers(function: str, **arrays: Any) -> Array:
 def linear(x: Array, kernel: Array, bias: Array | None = None) -> Array:
     """x kernel + bias: [..., I], [I, O], [O] -> [..., O]."""
     x, kernel, bias = _floats("linear", x=x, kernel=kernel, bias=bias)
-    _check_fit("linear", x.ndim >= 1 and kernel.ndim == 2 and x.shape[-1] == kernel.shape[0], x, kernel)
-    _check_channels("linear", kernel.shape[1], bias=bias)
+    check_fit("linear", x.ndim >= 1 and kernel.ndim == 2 and x.shape[-1] == kernel.shape[0], x, kernel)
+    check_channels("linear", kernel.shape[1], bias=bias)
     return apply(dense.linear, x, kernel.T, bias)
 
 
@@ -73,8 +88,8 @@ def conv2d(
     """
     x, kernel, bias = _floats("conv2d", x=x, kernel=kernel, bias=bias)
     fits = x.ndim == kernel.ndim == 4 and x.shape[3] == kernel.shape[2] * groups and kernel.shape[3] % groups == 0
-    _check_fit("conv2d", fits, x, kernel)
-    _check_channels("conv2d", kernel.shape[3], bias=bias)
+    check_fit("conv2d", fits, x, kernel)
+    check_channels("conv2d", kernel.shape[3], bias=bias)
     stride, dilation = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
     around = edges("conv2d", padding, x.shape[1:3], kernel.shape[:2], stride, dilation)
     x, even = _padded(x, around, 0.0)
@@ -98,7 +113,7 @@ def avg_pool2d(
 
 def _pooled(function: str, operation, empty: float, x: Array, size: Any, stride: Any, padding: Padding) -> Array:
     (x,) = _floats(function, x=x)
-    check(function, x.ndim == 4, f"images must be [B, H, W, C], not {list(x.shape)}")
+    check_images(function, x)
     kernel = pair(function, "kernel_size", size)
     step = kernel if stride is None else pair(function, "stride", stride)
     around = edges(function, padding, x.shape[1:3], kernel, step)
@@ -119,14 +134,15 @@ def _padded(x: Array, around: Edges, value: float) -> tuple[Array, tuple[int, in
 def global_avg_pool2d(x: Array) -> Array:
     """The mean of each image: [B, H, W, C] -> [B, C]."""
     (x,) = _floats("global_avg_pool2d", x=x)
-    check("global_avg_pool2d", x.ndim == 4, f"images must be [B, H, W, C], not {list(x.shape)}")
+    check_images("global_avg_pool2d", x)
     return apply(pooling.mean, x, axes=(1, 2)).reshape(x.shape[0], x.shape[3])
 
 
 def embedding(index: Array, weight: Array) -> Array:
-    """Rows of a weight: integers [...] from 0 to N - 1, which is not checked, and [N, C] -> [..., C]."""
+    """Rows of a weight: integers [...] from 0 to N - 1, which compiled code does not check, and [N, C] -> [..., C]."""
     (weight,) = _floats("embedding", weight=weight)
-    return apply(dense.embedding, _integers("embedding", index=index), weight)
+    check("embedding", weight.ndim == 2, f"weight must be [N, C], not {list(weight.shape)}")
+    return apply(dense.embedding, _indices("embedding", "index", index, weight.shape[0]), weight)
 
 
 def scaled_dot_product_attention(
@@ -144,11 +160,7 @@ def scaled_dot_product_attention(
     """
     name = "scaled_dot_product_attention"
     query, key, value = _floats(name, query=query, key=key, value=value)
-    fits = query.ndim >= 2 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
-    fits = fits and query.shape[-1] == key.shape[-1] and key.shape[-2] == value.shape[-2]
-    _check_fit(name, fits, query, key, value)
-    alike = not is_causal or query.shape[-2] == key.shape[-2]  # frameworks differ in what they line up
-    check(name, alike, f"is_causal with {query.shape[-2]} queries and {key.shape[-2]} keys; give a mask")
+    check_attention(name, query, key, value, is_causal)
     if mask is not None:
         mask = jnp.asarray(mask)
         check(name, mask.dtype == bool, f"mask is {mask.dtype} and must be bool, True where a query sees a key")
@@ -202,8 +214,8 @@ def dropout(x: Array, rate: float, seed: int | Array, step: int | Array) -> Arra
     check("dropout", 0 <= rate < 1, f"rate={rate} must be at least 0 and below 1")
     if rate == 0:
         return x
-    seed, step = _integers("dropout", seed=seed), _integers("dropout", step=step)
-    return apply(pointwise.dropout, x, seed.astype(jnp.int64), step.astype(jnp.int64), rate=float(rate), rows=False)
+    key, place = (jnp.asarray(number, jnp.int64) for number in (seed, step))
+    return apply(pointwise.dropout, x, key, place, rate=float(rate), rows=False)
 
 
 # --- normalization ----------------------------------------------------------------------------------------------------
@@ -251,7 +263,7 @@ def batch_norm(
     """
     name = "batch_norm"
     x, mean, variance, scale, bias = _floats(name, x=x, mean=mean, variance=variance, scale=scale, bias=bias)
-    _check_channels(name, x.shape[-1], mean=mean, variance=variance)
+    check_channels(name, x.shape[-1], mean=mean, variance=variance)
     if not training:
         return (
             _affine(name, apply(normalization.normalize_by, x, mean, variance, eps=epsilon), scale, bias),
@@ -269,7 +281,7 @@ def batch_norm(
 
 
 def _affine(function: str, x: Array, scale: Array | None, bias: Array | None) -> Array:
-    _check_channels(function, x.shape[-1], scale=scale, bias=bias)
+    check_channels(function, x.shape[-1], scale=scale, bias=bias)
     if scale is None and bias is None:
         return x
     return apply(pointwise.affine, x, jnp.ones(x.shape[-1], jnp.float32) if scale is None else scale, bias)
@@ -288,7 +300,7 @@ def rotary(x: Array, base: float = 10000.0) -> Array:
 def add(a: Array, b: Array) -> Array:
     """a + b, of one shape: a residual connection. What is added to all samples has a sum as gradient: use linear."""
     a, b = _floats("add", a=a, b=b)
-    _check_fit("add", a.shape == b.shape, a, b)
+    check_fit("add", a.shape == b.shape, a, b)
     return apply(pointwise.add, a, b)
 
 
@@ -315,8 +327,9 @@ _fork.defvjp(lambda copies, x: (_fork(copies, x), None), _add_up)
 def cross_entropy(logits: Array, labels: Array, label_smoothing: float = 0.0) -> Array:
     """The mean softmax cross-entropy of logits [..., V] and labels, integers [...] -> float32 of no dimension."""
     (logits,) = _floats("cross_entropy", logits=logits)
-    labels = _integers("cross_entropy", labels=labels)
-    _check_fit("cross_entropy", logits.shape[:-1] == labels.shape, logits, labels)
+    check("cross_entropy", logits.ndim >= 2, f"logits must be [..., V], of a batch, not {list(logits.shape)}")
+    labels = _indices("cross_entropy", "labels", labels, logits.shape[-1])
+    check_fit("cross_entropy", logits.shape[:-1] == labels.shape, logits, labels)
     check("cross_entropy", 0 <= label_smoothing <= 1, f"label_smoothing={label_smoothing} must be from 0 to 1")
     rows = logits.reshape(-1, logits.shape[-1])
     return apply(losses.cross_entropy, rows, labels.reshape(-1), smoothing=float(label_smoothing))
@@ -325,7 +338,7 @@ def cross_entropy(logits: Array, labels: Array, label_smoothing: float = 0.0) ->
 def mse(x: Array, target: Array) -> Array:
     """The mean of (x - target)^2, of one shape -> float32 of no dimension."""
     x, target = _floats("mse", x=x, target=target)
-    _check_fit("mse", x.shape == target.shape, x, target)
+    check_fit("mse", x.shape == target.shape, x, target)
     return apply(losses.mse, x, target)
 
 
@@ -341,13 +354,3 @@ def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Array]:
     clipped, norm = optimizers.clip(Backend, arrays, tables.float32(limit))
     found = dict(zip(order, clipped, strict=True))
     return jax.tree_util.tree_unflatten(tree, [found[i] for i in range(len(names))]), norm
-
-
-def _check_fit(function: str, fits: bool, *arrays: Array) -> None:
-    check(function, fits, f"shapes {' and '.join(str(list(each.shape)) for each in arrays)} do not fit one another")
-
-
-def _check_channels(function: str, channels: int, **arrays: Array | None) -> None:
-    for name, array in arrays.items():
-        if array is not None:
-            check(function, array.shape == (channels,), f"{name} must be [{channels}], not {list(array.shape)}")

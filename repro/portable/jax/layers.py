@@ -12,7 +12,7 @@ from flax import linen as nn
 from jax import Array
 from jax import numpy as jnp
 
-from repro.portable.arguments import check, refuse
+from repro.portable.arguments import check, dropout_key, refuse
 from repro.portable.jax import functional
 
 WITHOUT_EFFECT = {"parent", "name", "precision", "use_fast_variance", "force_float32_reductions"}
@@ -62,7 +62,7 @@ def _bias(module: Any) -> Array | None:
 
 
 class Embed(nn.Embed):
-    """Integers [...] from 0 to num_embeddings - 1, which is not checked -> [..., features]."""
+    """Integers [...] from 0 to num_embeddings - 1, which compiled code does not check -> [..., features]."""
 
     def __call__(self, inputs: Array) -> Array:
         _check_arguments(self, "num_embeddings", "features", "embedding_init")
@@ -143,12 +143,14 @@ def _scale_and_bias(module: Any, x: Array) -> tuple[Array | None, Array | None]:
 
 
 class Dropout(nn.Module):
-    """Drops with probability `rate`, by random numbers of a seed of its own and the number of the training step.
+    """Drops with probability `rate`, by random numbers of a seed, a stream and the number of the training step.
 
-    Other than Flax it takes no key but the step, when called: a training that goes on at this step drops the same.
+    Other than Flax it takes no key but the step, when called, so a training that goes on at this step drops the same.
+    stream: another one for each dropout of a network. seed and stream are as in PyTorch and TensorFlow.
     """
 
     rate: float
+    stream: int
     seed: int = 0
     deterministic: bool | None = None
 
@@ -158,4 +160,4 @@ class Dropout(nn.Module):
             return inputs
         if step is None:
             raise refuse("Dropout", "it needs the number of the training step: dropout(x, step=step)")
-        return functional.dropout(inputs, self.rate, self.seed, step)
+        return functional.dropout(inputs, self.rate, dropout_key("Dropout", self.seed, self.stream), step)
