@@ -262,7 +262,7 @@ def batch_norm(
             raise refused("batch_norm", "without running_mean and running_var", "give both, or training=True")
         y = apply(normalization.normalize_by, x, running_mean, running_var, eps=eps)
         return _affine(y, weight, bias).movedim(-1, 1)
-    samples = input.numel() // input.shape[1] * Backend.ranks()
+    samples = input.numel() // input.shape[1] * Backend.ranks.size
     if samples == 1:
         raise refused("batch_norm", f"input {list(input.shape)} has one sample of a channel", "train on more than one")
     y, mean, variance = apply(normalization.normalize, x, axes=axes, eps=eps, center=True, batch=True)

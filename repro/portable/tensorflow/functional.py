@@ -266,7 +266,7 @@ def batch_norm(
             mean,
             variance,
         )
-    terms = x.shape.num_elements() // x.shape[-1] * Backend.ranks()
+    terms = x.shape.num_elements() // x.shape[-1] * Backend.ranks.size
     check(name, terms > 1, "a variance in training needs more than one value per channel; make the batch larger")
     axes = tuple(range(x.shape.rank - 1))
     y, of_batch, spread = apply(normalization.normalize, x, axes=axes, eps=epsilon, center=True, batch=True)
