@@ -226,6 +226,7 @@ class Trainer:
             "device": "gpu" if gpu else "cpu",
             "device_name": self.device.device_kind if gpu else None,
             "multiprocessors": self.device.core_count if gpu else None,
+            "engine": None if self.ops is Native else self.ops.Backend.engine,
             "threads": int(os.environ["PJRT_NPROC"]),
             "instruction_set": None,
             "cuda": self.device.client.platform_version if gpu else None,
@@ -278,7 +279,7 @@ def choose_ops(params: Params):
         return Native
     from repro.portable.jax import checks, operations
 
-    checks.self_check()
+    checks.self_check(params.engine)
     return operations
 
 

@@ -202,6 +202,7 @@ class Trainer:
             "device": "gpu" if gpu else "cpu",
             "device_name": torch.cuda.get_device_name() if gpu else None,
             "multiprocessors": torch.cuda.get_device_properties(0).multi_processor_count if gpu else None,
+            "engine": None if self.ops is Native else self.ops.Backend.engine,
             "threads": torch.get_num_threads(),
             "instruction_set": torch.backends.cpu.get_cpu_capability(),
             "cuda": torch.version.cuda if gpu else None,
@@ -248,7 +249,7 @@ def choose_ops(params: Params, device: torch.device):
         return Native
     from repro.portable.pytorch import checks, operations
 
-    checks.self_check(device)
+    checks.self_check(device, params.engine)
     return operations
 
 

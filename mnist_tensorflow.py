@@ -251,6 +251,7 @@ class Trainer:
             "device": "gpu" if gpu else "cpu",
             "device_name": details.get("device_name"),
             "multiprocessors": None,
+            "engine": None if self.native else self.ops.Backend.engine,
             "threads": tf.config.threading.get_inter_op_parallelism_threads(),
             "instruction_set": None,
             "cuda": build.get("cuda_version") if gpu else None,
@@ -302,7 +303,7 @@ def choose_ops(params: Params, device: str):
         return NativeOnCpu if "CPU" in device else Native
     from repro.portable.tensorflow import checks, operations
 
-    checks.self_check()
+    checks.self_check(params.engine)
     return operations
 
 

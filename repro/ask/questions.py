@@ -79,6 +79,8 @@ class Question:
     """Asked once, of all frameworks' runs together."""
     slow: bool = False
     """Takes minutes, so it is asked only by name, or by questions=everything."""
+    numerics: str | None = None
+    """Of the suite: only in this arithmetic."""
     evidence: str = "fingerprint"
     """What must be the same: the `fingerprint` of the weights, or the `evaluation`, loss bits and count of correct."""
 
@@ -272,6 +274,11 @@ OF_THE_SUITE = (
             Change("all at once", overrides=("params.batch_size_test=10000",)),
         ),
         PORTABLE_ONLY, evidence="evaluation",
+    ),
+    _of_suite(
+        "products", "Engines of products: float64, int8",
+        tuple(Change(f"{name} products", overrides=(f"params.engine={name}",)) for name in ("float64", "int8")),
+        PORTABLE_ONLY, numerics="portable",
     ),
     _of_suite("frameworks", "The three frameworks against one another", (), PORTABLE_ONLY, together=True),
     _of_suite(

@@ -82,7 +82,8 @@ def asked(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
         columns = {name: Column(runner, name, numerics, settings.frameworks) for name in (*settings.frameworks, ALL)}
         for question in questions(settings.questions):
             names = [ALL] if question.together else settings.frameworks
-            found += [(columns[name], question) for name in names]
+            if question.numerics in (None, numerics):
+                found += [(columns[name], question) for name in names]
     return found
 
 

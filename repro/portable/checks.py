@@ -6,8 +6,10 @@ rounding to float32 that is dropped between two operations (as XLA does: openxla
 its reciprocal made one; approximate division or roots; another order of operations; small numbers that become 0.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,13 @@ from repro.portable.operations.convolution import PLAIN
 from repro.portable.operations.grids import quantize
 from repro.portable.operations.losses import cross_entropy
 
+log = logging.getLogger(__name__)
+
 FACTOR = 0.3
 """No float32, and its products with float64 numbers are not exact: what follows must wait for them to be rounded."""
 SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
+
+LARGE = 2**30  # multiplications: whatever an engine is for, it is for so many
 
 TITLES = {
     "product": "a product of matrices",
@@ -91,15 +97,15 @@ def adam() -> dict[str, Any]:
 def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
     """What a framework makes of inputs(), by its backend."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
-    plain = tuple(PLAIN.values())
+    plain, operands = tuple(PLAIN.values()), partial(X.operands, work=LARGE)
     (kernel, result), (images, gradient) = given["images"], given["kernel"]
     loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
     inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
     return {
-        "product": (X.matmul(*given["product"]),),
-        "convolution": (X.convolve(*given["convolution"], *plain),),
-        "kernel": (X.convolve_with(images, gradient, (20, 5, 5, 10), *plain),),
-        "images": (X.convolve_back(result, kernel, (10, 12, 12, 4), *plain),),
+        "product": (X.matmul(*operands(*given["product"])),),
+        "convolution": (X.convolve(*operands(*given["convolution"]), *plain),),
+        "kernel": (X.convolve_with(*operands(images, gradient), (20, 5, 5, 10), *plain),),
+        "images": (X.convolve_back(*operands(result, kernel), (10, 12, 12, 4), *plain),),
         "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
         "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
         "root": (inverse * FACTOR,),
@@ -161,3 +167,37 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
                     f"{right.size} numbers differ; use another device (params.device) or version, take flags out of "
                     "environment in train.yaml, or use params.numerics=deterministic"
                 )
+
+
+def settle(name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object]) -> None:
+    """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the faster.
+
+    `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
+    Where int8 fails its check, float64 is taken, with a line in the log. ReproError where that fails, too.
+    """
+    X.engine = "float64"
+    check(name, run())
+    if wanted == "float64":
+        return
+    taken = {}
+    try:
+        for X.engine in ("int8", "float64"):
+            if X.engine == "int8":
+                check(name, run())
+            taken[X.engine] = min(_seconds(multiply) for _ in range(3)) if wanted == "auto" else 0.0
+    except ReproError as error:
+        log.warning("%s; so the engine of products is float64", str(error).split("; ")[0])
+    X.engine = "int8" if "int8" in taken and taken["int8"] <= taken.get("float64", 0.0) else "float64"
+    log.info("portable: the engine of products is %s", X.engine)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+@cache
+def large() -> tuple[np.ndarray, np.ndarray]:
+    """Integers for `multiply`, float32 [768, 768] each."""
+    return _integers(8, (768, 768)), _integers(9, (768, 768))

@@ -26,6 +26,7 @@ CHOICES = {
     "params.model": ("lenet", "convnet"),
     "params.optimizer": tuple(layout.SLOTS),
     "params.numerics": ("fast", "deterministic", "portable"),
+    "params.engine": ("auto", "float64", "int8"),
     "params.device": ("auto", "cpu", "gpu"),
     "data.dataset": ("mnist", "fashion_mnist"),
 }
@@ -67,6 +68,7 @@ class Params:
     momentum: float = 0.5
     log_interval: int = 1000
     numerics: str = "deterministic"
+    engine: str = "auto"
     device: str = "auto"
     threads: int = 2
     max_steps: int | None = None

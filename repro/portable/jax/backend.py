@@ -11,9 +11,9 @@ from jax import numpy as jnp
 
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.jax.convolution import correlate, correlate_with, spread
-from repro.portable.operations import convolution
+from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
-from repro.portable.operations.grids import check_length
+from repro.portable.operations.grids import check_length, grids
 from repro.run.ranks import ALONE
 
 
@@ -23,6 +23,8 @@ class Backend:
     nan, inf = math.nan, math.inf
     ranks = ALONE
     """Who shares the batch."""
+    engine = "float64"
+    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -83,7 +85,24 @@ class Backend:
         """2^e, float64."""
         return lax.bitcast_convert_type((e.astype(jnp.int64) + 1023) << 52, jnp.float64)
 
+    grids = classmethod(grids)
+
     # --- sums and products --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def multiply_add(a: Array, b: Array, c: Array) -> Array:
+        """a b + c, of an exact product."""
+        return a * b + c
+
+    @classmethod
+    def operands(cls, a: Array, b: Array, work: int, groups: int = 1) -> tuple[Array, Array]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications."""
+        return a, b
+
+    @classmethod
+    def operand_like(cls, a: Array, b: Array) -> Array:
+        """An array of integers in the form that another has, see operands."""
+        return a
 
     @staticmethod
     def sum(x: Array, axes: tuple[int, ...]) -> Array:
@@ -95,15 +114,24 @@ class Backend:
         """Along the last axis, of size 1 then."""
         return x.max(-1, keepdims=True)
 
-    @staticmethod
-    def matmul(a: Array, b: Array) -> Array:
+    @classmethod
+    def matmul(cls, a: Array, b: Array) -> Array:
         """float64, of matrices of integers: exact."""
-        return a.astype(jnp.float64) @ b.astype(jnp.float64)
+        return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
+
+    @staticmethod
+    def int8(x: Array) -> Array:
+        return x.astype(jnp.int8)
+
+    @staticmethod
+    def product_of_int8(a: Array, b: Array) -> Array:
+        """int32."""
+        return jnp.matmul(a, b, preferred_element_type=jnp.int32)
 
     @classmethod
     def convolve(cls, q: Array, w: Array, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[1:]))
         return correlate(cls.f64(q), cls.f64(w).transpose(OUTPUTS_LAST))
@@ -111,7 +139,7 @@ class Backend:
     @classmethod
     def convolve_with(cls, q: Array, g: Array, shape, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve_with."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
         check_length(g[0].size * cls.ranks.size)
         return correlate_with(cls.f64(q), cls.f64(g)).transpose(OUTPUTS_FIRST)
@@ -119,7 +147,7 @@ class Backend:
     @classmethod
     def convolve_back(cls, g: Array, w: Array, image, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve_back."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[:3]))
         return spread(cls.f64(g), cls.f64(w).transpose(OUTPUTS_LAST))

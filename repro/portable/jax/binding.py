@@ -12,18 +12,17 @@ from jax import Array
 
 from repro.portable.jax.backend import Backend
 from repro.portable.operations.grids import Operation
-from repro.run.ranks import Alone
 
 
 def apply(operation: Operation, *arrays: Array | None, **options: Any):
     """The result of an operation of repro.portable.operations, with its gradient."""
     shapes = tuple(None if array is None else tuple(array.shape) for array in arrays)
-    return _bound(operation, tuple(sorted(options.items())), shapes, Backend.ranks)(*arrays)
+    return _bound(operation, tuple(sorted(options.items())), shapes, (Backend.ranks, Backend.engine))(*arrays)
 
 
 @cache
-def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: tuple, _: Alone):
-    """An operation as JAX differentiates it; other ranks, another function, as JAX remembers what it has traced."""
+def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: tuple, _: object):
+    """An operation as JAX differentiates it, another for other ranks or engines, as JAX remembers what it traced."""
 
     @jax.custom_vjp
     def call(*arrays: Array | None):

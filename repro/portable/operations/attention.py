@@ -52,7 +52,7 @@ def _forward(X, query, key, value, mask, causal: bool, scale: float | None):
     """
     factor = _factor(query, scale)
     (q, p), (k, s), (v, r) = (quantize(X, x, (-1,)) for x in (query, key, value))
-    scores = scaled(X, product(X, q, X.transpose(k)), p, BITS) * X.f64(X.transpose(s)) * 2.0**-BITS
+    scores = scaled(X, product(X, q, X.transpose(k)), 2 * BITS, p, X.transpose(s))
     seen = mask
     if causal:
         triangle = X.causal(query, query.shape[-2], key.shape[-2])
@@ -63,7 +63,7 @@ def _forward(X, query, key, value, mask, causal: bool, scale: float | None):
     # Values keep the grids of their rows: their scales go into the shares, with a grid for each query. So no query
     # depends on a value that it does not see.
     h, u = quantize(X, shares * X.transpose(r), (-1,))
-    y = X.r32(scaled(X, product(X, h, v), u, 2 * BITS))
+    y = X.r32(scaled(X, product(X, h, v), 2 * BITS, u))
     return y, (q, p, k, s, v, r, shares, y)
 
 
@@ -72,7 +72,7 @@ def _backward(X, saved, gradient, needs, shapes, causal: bool, scale: float | No
     factor = _factor(q, scale)
     g, w = quantize(X, gradient, (-1,))
     along = exact_dot(X, gradient, y, (-1,))
-    of_shares = scaled(X, product(X, g, X.transpose(v)), w, BITS) * X.f64(X.transpose(r)) * 2.0**-BITS
+    of_shares = scaled(X, product(X, g, X.transpose(v)), 2 * BITS, w, X.transpose(r))
     of_scores = X.r32(X.f64(shares) * (of_shares - along))
     unit = 2.0 ** (-2 * BITS) * factor
     h, u = quantize(X, of_scores * X.transpose(s), (-1,))
@@ -80,7 +80,7 @@ def _backward(X, saved, gradient, needs, shapes, causal: bool, scale: float | No
     h, u = quantize(X, of_scores * p, (-2,))
     of_key = X.r32(product(X, X.transpose(h), q) * (X.f64(X.transpose(u)) * unit))
     h, u = quantize(X, shares * w, (-2,))
-    of_value = X.r32(scaled(X, product(X, X.transpose(h), g), X.transpose(u), 2 * BITS))
+    of_value = X.r32(scaled(X, product(X, X.transpose(h), g), 2 * BITS, X.transpose(u)))
     return of_query, of_key, of_value, None
 
 

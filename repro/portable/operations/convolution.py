@@ -1,5 +1,7 @@
 """Convolution. A `layout` says what the axes of images are: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups]."""
 
+import math
+
 from repro.portable.constants import BITS
 from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
 
@@ -14,27 +16,29 @@ def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, gr
     """
     q, p = quantize(X, x, all_but("B", layout))
     w, s = quantize(X, weight, (0, 1, 2, 3))
-    y = scaled(X, scaled(X, X.convolve(q, w, stride, padding, dilation, groups, layout), p, BITS), s, BITS)
-    if bias is not None:
-        y = y + X.f64(along("C", X, bias, layout))
-    return X.r32(y), (q, p, w, s, bias)
+    q, w = X.operands(
+        q, w, work=math.prod(weight.shape) * math.prod(x.shape) // x.shape[layout.index("C")], groups=groups
+    )
+    y = X.convolve(q, w, stride, padding, dilation, groups, layout)
+    plus = None if bias is None else along("C", X, bias, layout)
+    return X.r32(scaled(X, y, 2 * BITS, p, s, plus=plus)), (q, p, w, s)
 
 
 def _backward(
     X, saved, gradient, needs, shapes, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC
 ):
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
-    q, p, w, s, bias = saved
+    q, p, w, s = saved
     of_x = of_weight = of_bias = None
     if needs[0]:
         g, r = quantize(X, gradient, all_but("B", layout))
-        total = X.convolve_back(g, w, q.shape, stride, padding, dilation, groups, layout)
-        of_x = X.r32(scaled(X, scaled(X, total, r, BITS), s, BITS))
+        total = X.convolve_back(X.operand_like(g, w), w, shapes[0], stride, padding, dilation, groups, layout)
+        of_x = X.r32(scaled(X, total, 2 * BITS, r, s))
     if needs[1]:
         h, r = quantize(X, gradient * p, all_but("C", layout), batch=True)
-        total = X.total(X.convolve_with(q, h, w.shape, stride, padding, dilation, groups, layout))
-        of_weight = X.r32(scaled(X, total, X.reshape(r, (-1, 1, 1, 1)), 2 * BITS))
-    if bias is not None and needs[2]:
+        total = X.convolve_with(q, X.operand_like(h, w), shapes[1], stride, padding, dilation, groups, layout)
+        of_weight = X.r32(scaled(X, X.total(total), 2 * BITS, X.reshape(r, (-1, 1, 1, 1))))
+    if shapes[2] is not None and needs[2]:
         of_bias = X.r32(X.reshape(exact_sum(X, gradient, all_but("C", layout), batch=True), (-1,)))
     return of_x, of_weight, of_bias
 

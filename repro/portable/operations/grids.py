@@ -33,15 +33,27 @@ def quantize(X, x: Array, axes: Axes, bits: int = BITS, batch: bool = False) -> 
     above all its magnitudes, at least 2^-100. It is NaN where a magnitude is 2^127 or more, or not a number. With
     `batch` the samples lie along the axes: the largest over all ranks counts.
     """
+    up, p = X.grids(x, axes, bits, batch)
+    return X.rint(x * up), p
+
+
+def grids(X, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
+    """2^bits / p and p for each group, see quantize; where p is NaN the first is any power of two."""
     e = X.exponent_above(x, axes)
     if batch:
         e = X.ranks.maximum(e)[0]
-    return X.rint(x * X.power(bits - e)), X.where(e > 127, X.nan, X.power(e))
+    return X.power(bits - e), X.where(e > 127, X.nan, X.power(e))
 
 
-def scaled(X, total: Array, p: Array, bits: int) -> Array:
-    """An exact sum of integers in its unit, float64: times p 2^-bits, a power of two, so this is exact as well."""
-    return total * (X.f64(p) * 2.0**-bits)
+def scaled(X, total: Array, bits: int, *scales: Array, plus: Array | None = None) -> Array:
+    """An exact sum of integers in its unit, float64: times 2^-bits and powers of two, which is exact as well.
+
+    And `plus`, float32 numbers, added, which rounds once.
+    """
+    unit = X.f64(scales[0]) * 2.0**-bits
+    for scale in scales[1:]:
+        unit = unit * X.f64(scale)
+    return total * unit if plus is None else X.multiply_add(total, unit, X.f64(plus))
 
 
 def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
@@ -66,7 +78,7 @@ def exact_sum(X, x: Array, axes: Axes, batch: bool = False, bits: int = SUM_BITS
     """The sum along the axes, float64, with axes of size 1, of x on a grid for each sum."""
     q, p = quantize(X, x, axes, bits, batch)
     total = X.sum(q, axes)
-    return scaled(X, X.total(total) if batch else total, p, bits)
+    return scaled(X, X.total(total) if batch else total, bits, p)
 
 
 def exact_mean(X, x: Array, axes: Axes, batch: bool = False) -> Array:
@@ -79,7 +91,7 @@ def exact_dot(X, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
     (q, p), (r, s) = quantize(X, a, axes, batch=batch), quantize(X, b, axes, batch=batch)
     check_length(count(X, a.shape, axes, batch))
     total = X.sum(X.f64(q) * X.f64(r), axes)
-    return scaled(X, scaled(X, X.total(total) if batch else total, p, BITS), s, BITS)
+    return scaled(X, X.total(total) if batch else total, 2 * BITS, p, s)
 
 
 def count(X, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:

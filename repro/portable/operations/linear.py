@@ -6,27 +6,28 @@ from repro.portable.operations.grids import Operation, exact_sum, product, quant
 
 def _forward(X, x, weight, bias):
     """x [..., I], weight [O, I], bias [O] or None -> [..., O]; a grid for each row of x, one for the weight."""
-    q, p = quantize(X, x, (-1,))
+    outputs, inputs = weight.shape
+    q, p = quantize(X, X.reshape(x, (-1, inputs)), (1,))
     w, s = quantize(X, weight, (0, 1))
-    y = scaled(X, scaled(X, product(X, q, X.transpose(w)), p, BITS), X.reshape(s, ()), BITS)
-    if bias is not None:
-        y = y + X.f64(bias)
-    return X.r32(y), (q, p, w, s, bias)
+    q, w = X.operands(q, w, work=q.shape[0] * inputs * outputs)
+    y = X.r32(scaled(X, product(X, q, X.transpose(w)), 2 * BITS, p, s, plus=bias))
+    return X.reshape(y, (*x.shape[:-1], outputs)), (q, p, w, s)
 
 
 def _backward(X, saved, gradient, needs, shapes):
     """x keeps the grids of its rows: their scales go into the gradient, which then has a grid for each output."""
-    q, p, w, s, bias = saved
+    q, p, w, s = saved
     of_x = of_weight = of_bias = None
-    if needs[0]:
-        g, r = quantize(X, gradient, (-1,))
-        of_x = X.r32(scaled(X, scaled(X, product(X, g, w), r, BITS), X.reshape(s, ()), BITS))
     rows = X.reshape(gradient, (-1, gradient.shape[-1]))
+    if needs[0]:
+        g, r = quantize(X, rows, (1,))
+        of_x = X.r32(scaled(X, product(X, X.operand_like(g, w), w), 2 * BITS, r, s))
+        of_x = X.reshape(of_x, shapes[0])
     if needs[1]:
-        h, r = quantize(X, rows * X.reshape(p, (-1, 1)), (0,), batch=True)
-        total = X.total(product(X, X.transpose(h), X.reshape(q, (-1, q.shape[-1])), ranks=X.ranks.size))
-        of_weight = X.r32(scaled(X, total, X.transpose(r), 2 * BITS))
-    if bias is not None and needs[2]:
+        h, r = quantize(X, rows * p, (0,), batch=True)
+        total = product(X, X.transpose(X.operand_like(h, w)), q, ranks=X.ranks.size)
+        of_weight = X.r32(scaled(X, X.total(total), 2 * BITS, X.transpose(r)))
+    if shapes[2] is not None and needs[2]:
         of_bias = X.r32(exact_sum(X, rows, (0,), batch=True))[0]
     return of_x, of_weight, of_bias
 
@@ -45,7 +46,7 @@ def _embed_backward(X, saved, gradient, needs, shapes):
     flat = X.reshape(gradient, (-1, gradient.shape[-1]))
     q, p = quantize(X, flat, (0, 1), SUM_BITS, batch=True)
     total = X.total(X.add_at(X.reshape(index, (-1,)), q, shapes[1][0]))
-    return None, X.r32(scaled(X, total, p, SUM_BITS))
+    return None, X.r32(scaled(X, total, SUM_BITS, p))
 
 
 embedding = Operation(_embed, _embed_backward)

@@ -58,7 +58,7 @@ def _mse_forward(X, x, target):
     flat = X.reshape(away, (-1,))
     q, p = quantize(X, flat, (0,), batch=True)
     total = X.total(X.sum(X.f64(q) * X.f64(q), (0,)))
-    total = scaled(X, scaled(X, total, p, BITS), p, BITS)
+    total = scaled(X, total, 2 * BITS, p, p)
     return X.r32(X.reshape(total, ()) * (1.0 / (flat.shape[0] * X.ranks.size))), (away,)
 
 

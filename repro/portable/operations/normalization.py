@@ -23,7 +23,7 @@ def _forward(X, x, axes, eps: float, center: bool, batch: bool):
         away, unit = x, 1.0
     q, p = quantize(X, away, axes, batch=batch)
     squares = X.sum(X.f64(q) * X.f64(q), axes)
-    squares = scaled(X, X.total(squares) if batch else squares, p, BITS) * (X.f64(p) * 2.0**-BITS)
+    squares = scaled(X, X.total(squares) if batch else squares, 2 * BITS, p, p)
     variance = X.r32(squares * (unit * unit) * (1.0 / terms))
     root = X.r32(X.sqrt(X.f64(variance) + eps))  # rounded, or XLA would make one operation of this and the next
     inverse = X.r32(1.0 / X.f64(root))

@@ -54,7 +54,7 @@ def clip(X, gradients: list, limit: float):
     total = None
     for gradient in gradients:
         q, p = quantize(X, X.reshape(gradient, (-1,)), (0,))
-        part = scaled(X, scaled(X, X.sum(X.f64(q) * X.f64(q), (0,)), p, BITS), p, BITS)
+        part = scaled(X, X.sum(X.f64(q) * X.f64(q), (0,)), 2 * BITS, p, p)
         total = part if total is None else total + part
     norm = X.r32(X.sqrt(total))
     ratio = X.r32(limit / (X.f64(norm) + 1e-6))

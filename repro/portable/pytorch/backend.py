@@ -11,10 +11,12 @@ from torch.nn import functional
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution
 from repro.portable.operations.convolution import plain
-from repro.portable.operations.grids import check_length
+from repro.portable.operations.grids import check_length, grids
+from repro.portable.pytorch import convolution8, int8
 from repro.portable.pytorch.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
+LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
 
 
@@ -24,6 +26,8 @@ class Backend:
     nan, inf = math.nan, math.inf
     ranks = ALONE
     """Who shares the batch."""
+    engine = "float64"
+    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -68,6 +72,16 @@ class Backend:
 
     # --- grids --------------------------------------------------------------------------------------------------------
 
+    @classmethod
+    def grids(cls, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
+        """See grids.grids: here by tables, as on a CPU each operation on few numbers takes as long as on a thousand."""
+        if batch and cls.ranks.size > 1:
+            return grids(cls, x, axes, bits, batch)
+        most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
+        exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
+        up, p = _tables(_powers, x.device, bits)
+        return up.take(exponent), p.take(exponent)
+
     @staticmethod
     def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
         """The least e >= -100 with |x| < 2^e along the axes, int32, axes of size 1; 128 from 2^127 on, and of NaN."""
@@ -102,31 +116,54 @@ class Backend:
         return x.amax(-1, keepdim=True)
 
     @staticmethod
-    def matmul(a: Tensor, b: Tensor) -> Tensor:
-        """float64, of matrices of integers: exact."""
-        return a.double() @ b.double()
+    def multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        """a b + c, of an exact product."""
+        return torch.addcmul(c, a, b)
 
     @classmethod
-    def convolve(cls, q: Tensor, w: Tensor, stride, padding, dilation, groups: int, layout: str) -> Tensor:
-        """See convolution.convolve: here, where it is plain and the batch is last, row by row of the result."""
-        if not plain(stride, padding, dilation, groups, layout):
-            return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
+    def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1) -> tuple[Tensor, Tensor]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications."""
+        if cls.engine == "int8" and groups == 1 and work >= LEAST_WORK:
+            return int8.cut(a), int8.cut(b)
+        return a, b
+
+    @staticmethod
+    def operand_like(a: Tensor, b: Tensor) -> Tensor:
+        """An array of integers in the form that another has, see operands."""
+        return int8.cut(a) if b.dtype == torch.int8 else a
+
+    @staticmethod
+    def matmul(a: Tensor, b: Tensor) -> Tensor:
+        """float64, of matrices of integers: exact."""
+        return int8.product(a, b) if a.dtype == torch.int8 else a.double() @ b.double()
+
+    @classmethod
+    def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:
+        """See convolution.convolve."""
+        if q.dtype == torch.int8:
+            return convolution8.convolve(cls, q, w, *how)
+        if not plain(*how):
+            return convolution.convolve(cls, q, w, *how)
         check_length(w[0].numel())
         return correlate(q.double(), w.double())
 
     @classmethod
-    def convolve_with(cls, q: Tensor, g: Tensor, shape, stride, padding, dilation, groups: int, layout: str) -> Tensor:
+    def convolve_with(cls, q: Tensor, g: Tensor, shape, *how) -> Tensor:
         """See convolution.convolve_with."""
-        if not plain(stride, padding, dilation, groups, layout):
-            return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
+        if q.dtype == torch.int8:
+            return convolution8.convolve_with(cls, q, g, shape, *how)
+        if not plain(*how):
+            return convolution.convolve_with(cls, q, g, shape, *how)
         check_length(g[0].numel() * cls.ranks.size)
         return correlate_with(q.double(), g.double())
 
     @classmethod
-    def convolve_back(cls, g: Tensor, w: Tensor, image, stride, padding, dilation, groups: int, layout: str) -> Tensor:
+    def convolve_back(cls, g: Tensor, w: Tensor, image, *how) -> Tensor:
         """See convolution.convolve_back."""
-        if not plain(stride, padding, dilation, groups, layout):
-            return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
+        if g.dtype == torch.int8:
+            return convolution8.convolve_back(cls, g, w, image, *how)
+        if not plain(*how):
+            return convolution.convolve_back(cls, g, w, image, *how)
         check_length(w[..., 0].numel())
         return spread(g.double(), w.double())
 
@@ -203,3 +240,11 @@ class Backend:
 @cache
 def _tables(made, device: torch.device, *arguments) -> list[Tensor]:
     return [torch.from_numpy(table).to(device) for table in made(*arguments)]
+
+
+@cache
+def _powers(bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """2^bits / p and p, float32 [512], by the exponent of the largest magnitude; negative ones count from the end."""
+    e = np.clip(np.arange(256) - 126, SMALLEST, 127)
+    up, p = np.ldexp(np.float32(1), bits - e), np.ldexp(np.float32(1), e)
+    return np.tile(up, 2), np.tile(np.where(np.arange(256) > 253, np.float32(np.nan), p), 2)

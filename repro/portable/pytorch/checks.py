@@ -1,13 +1,25 @@
 """The self-check of portable numerics in PyTorch: see repro/portable/checks.py."""
 
+import numpy as np
 import torch
 
 from repro.portable import checks
 from repro.portable.pytorch.backend import Backend
 
 
-def self_check(device: torch.device) -> None:
-    """ReproError if this library computes anything of checks.py with other bits, on this device."""
+def self_check(device: torch.device, engine: str = "float64") -> None:
+    """Sets the engine of products: auto, float64 or int8.
+
+    ReproError if this library computes anything of checks.py with other bits, on this device.
+    """
     given = {name: [torch.from_numpy(array).to(device) for array in arrays] for name, arrays in checks.inputs().items()}
-    found = checks.computed(Backend, given)
-    checks.check("PyTorch", {name: [each.cpu().numpy() for each in results] for name, results in found.items()})
+    large = [torch.from_numpy(array).to(device) for array in checks.large()]
+
+    def run() -> dict[str, list[np.ndarray]]:
+        found = checks.computed(Backend, given)
+        return {name: [each.cpu().numpy() for each in results] for name, results in found.items()}
+
+    def multiply() -> float:
+        return Backend.matmul(*Backend.operands(large[0], large[1], work=checks.LARGE))[0, 0].item()
+
+    checks.settle("PyTorch", Backend, engine, run, multiply)

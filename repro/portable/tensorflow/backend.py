@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from repro.portable.constants import SMALLEST, TINY
-from repro.portable.operations import convolution
+from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
-from repro.portable.operations.grids import check_length
+from repro.portable.operations.grids import check_length, grids
 from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
@@ -21,6 +21,8 @@ class Backend:
     nan, inf = math.nan, math.inf
     ranks = ALONE
     """Who shares the batch."""
+    engine = "float64"
+    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +91,24 @@ class Backend:
         """2^e, float64."""
         return tf.bitcast(tf.bitwise.left_shift(tf.cast(e, tf.int64) + 1023, tf.constant(52, tf.int64)), tf.float64)
 
+    grids = classmethod(grids)
+
     # --- sums and products --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def multiply_add(a: tf.Tensor, b: tf.Tensor, c: tf.Tensor) -> tf.Tensor:
+        """a b + c, of an exact product."""
+        return a * b + c
+
+    @classmethod
+    def operands(cls, a: tf.Tensor, b: tf.Tensor, work: int, groups: int = 1) -> tuple[tf.Tensor, tf.Tensor]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications."""
+        return a, b
+
+    @classmethod
+    def operand_like(cls, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        """An array of integers in the form that another has, see operands."""
+        return a
 
     @staticmethod
     def sum(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
@@ -101,15 +120,24 @@ class Backend:
         """Along the last axis, of size 1 then."""
         return tf.reduce_max(x, -1, keepdims=True)
 
-    @staticmethod
-    def matmul(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    @classmethod
+    def matmul(cls, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         """float64, of matrices of integers: exact."""
-        return tf.cast(a, tf.float64) @ tf.cast(b, tf.float64)
+        return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
+
+    @staticmethod
+    def int8(x: tf.Tensor) -> tf.Tensor:
+        return tf.cast(x, tf.int8)
+
+    @staticmethod
+    def product_of_int8(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        """int32."""
+        return tf.linalg.matmul(a, b, output_type=tf.int32)
 
     @classmethod
     def convolve(cls, q: tf.Tensor, w: tf.Tensor, stride, padding, dilation, groups: int, layout: str) -> tf.Tensor:
         """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[1:]))
         return correlate(cls.f64(q), tf.transpose(cls.f64(w), OUTPUTS_LAST))
@@ -119,7 +147,7 @@ class Backend:
         cls, q: tf.Tensor, g: tf.Tensor, shape, stride, padding, dilation, groups: int, layout: str
     ) -> tf.Tensor:
         """See convolution.convolve_with."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
         check_length(math.prod(g.shape[1:]) * cls.ranks.size)
         return tf.transpose(correlate_with(cls.f64(q), cls.f64(g)), OUTPUTS_FIRST)
@@ -129,7 +157,7 @@ class Backend:
         cls, g: tf.Tensor, w: tf.Tensor, image, stride, padding, dilation, groups: int, layout: str
     ) -> tf.Tensor:
         """See convolution.convolve_back."""
-        if not plain(stride, padding, dilation, groups, layout):
+        if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[:3]))
         return spread(cls.f64(g), tf.transpose(cls.f64(w), OUTPUTS_LAST))

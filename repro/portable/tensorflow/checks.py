@@ -8,8 +8,17 @@ from repro.portable import checks
 from repro.portable.tensorflow.backend import Backend
 
 
-def self_check() -> None:
-    """ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device."""
+def self_check(engine: str = "float64") -> None:
+    """Sets the engine of products: auto, float64 or int8.
+
+    ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device.
+    """
     given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
-    for name, compiled in (("TensorFlow", False), ("XLA in TensorFlow", True)):
-        checks.check(name, tf.function(partial(checks.computed, Backend), jit_compile=compiled)(given))
+    checks.check("TensorFlow", tf.function(partial(checks.computed, Backend))(given))
+    compiled, product = ({name: tf.function(function, jit_compile=True) for name in ("float64", "int8")}
+                         for function in (partial(checks.computed, Backend), partial(Backend.matmul)))  # fmt: skip
+    large = [tf.constant(array) for array in checks.large()]
+    checks.settle(
+        "XLA in TensorFlow", Backend, engine, lambda: compiled[Backend.engine](given),
+        lambda: product[Backend.engine](*large).numpy(),
+    )  # fmt: skip
