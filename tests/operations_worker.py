@@ -5,7 +5,11 @@
 Reads requests from stdin and answers on stdout, each a length in 8 bytes and an npz archive. A request holds a JSON
 (the operation as MODULE.NAME, its options, and the mode: eager, compiled, or TensorFlow's graph), the arrays (one of no
 elements and of type bool stands for None), and the gradient of the result, repeated or cut to its size. The answer
-holds the results and the gradients, as far as they are arrays.
+holds the results and the gradients, as far as they are arrays, or the error.
+
+A plain function, as a step of an optimizer is one, has no gradient. It may also be one of this file, or of
+unprotected.py. Of what is asked for as `unrounded`, the results are what it rounds to float32, before it is rounded;
+the last array is the gradient.
 """
 
 import importlib
@@ -13,15 +17,61 @@ import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+import unprotected
+
+from repro.portable.operations import optimizers, random
+from repro.portable.operations.grids import Operation
 
 NONE = np.zeros(0, bool)
 
 
 def is_none(array) -> bool:
     return array.dtype == bool and array.size == 0 and array.ndim == 1
+
+
+# --- functions for the tests, over a backend ------------------------------------------------------------------------
+
+
+def clip(X, *gradients, limit):
+    clipped, norm = optimizers.clip(X, list(gradients), limit)
+    return (*clipped, norm)
+
+
+def philox(X, counter, key):
+    """[N, 4] and [N, 2] -> [N, 4]."""
+    words = random.philox(X, [counter[:, i] for i in range(4)], [key[:, i] for i in range(2)])
+    return X.stack(words, 1)
+
+
+@cache
+def unrounded(operation):
+    def function(X, *arrays, **options):
+        found = []
+
+        def r32(x):
+            found.append(x)
+            return X.r32(x)
+
+        recording = type("Recording", (X,), {"r32": staticmethod(r32)})
+        if isinstance(operation, Operation):
+            *given, gradient = arrays
+            _, saved = operation.forward(recording, *given, **options)
+            shapes = [None if array is None else tuple(array.shape) for array in given]
+            operation.backward(recording, saved, gradient, [True] * len(given), shapes, **options)
+        else:
+            operation(recording, *arrays, **options)
+        return found
+
+    return function
+
+
+def listed(found) -> list:
+    return [each for each in (found if isinstance(found, (tuple, list)) else (found,)) if each is not None]
 
 
 class PyTorch:
@@ -32,17 +82,19 @@ class PyTorch:
         self.torch = torch
 
     def __call__(self, operation, options, mode, arrays, gradient):
+        from repro.portable.pytorch.backend import Backend
         from repro.portable.pytorch.binding import apply
 
         given = [None if array is None else self.torch.from_numpy(array.copy()) for array in arrays]
+        if not isinstance(operation, Operation):
+            return [each.numpy() for each in listed(operation(Backend, *given, **options))], []
         leaves = [each for each in given if each is not None and each.is_floating_point()]
         for leaf in leaves:
             leaf.requires_grad_()
-        found = apply(operation, *given, **options)
-        results = found if isinstance(found, tuple) else (found,)
+        results = listed(apply(operation, *given, **options))
         if results[0].requires_grad:
             results[0].backward(self.torch.from_numpy(np.resize(gradient, results[0].shape)))
-        return [each.detach().numpy() for each in results if each is not None], [
+        return [each.detach().numpy() for each in results], [
             leaf.grad.numpy() for leaf in leaves if leaf.grad is not None
         ]
 
@@ -53,26 +105,36 @@ class JAX:
 
         jax.config.update("jax_enable_x64", True)
         self.jax = jax
+        self.made: dict = {}
 
     def __call__(self, operation, options, mode, arrays, gradient):
-        from repro.portable.jax.binding import apply
-
         floats = [i for i, array in enumerate(arrays) if array is not None and array.dtype.kind == "f"]
         others = {i: array for i, array in enumerate(arrays) if i not in floats}
+        key = operation, str(options), mode, str(floats)  # JAX compiles for each shape by itself
+        if key not in self.made:
+            run = self.function(operation, options, floats, len(arrays))
+            self.made[key] = self.jax.jit(run) if mode == "compiled" else run
+        found = self.made[key]([self.jax.numpy.asarray(arrays[i]) for i in floats], others, gradient)
+        return [[np.asarray(each) for each in part] for part in found]
+
+    def function(self, operation, options, floats, count):
+        from repro.portable.jax.backend import Backend
+        from repro.portable.jax.binding import apply
 
         def both(given, others, gradient):
             def call(*leaves):
-                every = [dict(zip(floats, leaves, strict=True)).get(i, others.get(i)) for i in range(len(arrays))]
-                found = apply(operation, *every, **options)
-                results = found if isinstance(found, tuple) else (found,)
-                return results[0], [each for each in results[1:] if each is not None]
+                every = [dict(zip(floats, leaves, strict=True)).get(i, others.get(i)) for i in range(count)]
+                if not isinstance(operation, Operation):
+                    return operation(Backend, *every, **options)
+                first, *rest = listed(apply(operation, *every, **options))
+                return first, rest
 
+            if not isinstance(operation, Operation):
+                return listed(call(*given)), []
             first, pull, rest = self.jax.vjp(call, *given, has_aux=True)
             return [first, *rest], list(pull(self.jax.numpy.resize(gradient, first.shape)))
 
-        run = self.jax.jit(both) if mode == "compiled" else both
-        found = run([arrays[i] for i in floats], others, gradient)
-        return [[np.asarray(each) for each in part] for part in found]
+        return both
 
 
 class TensorFlow:
@@ -81,25 +143,51 @@ class TensorFlow:
 
         tf.config.threading.set_intra_op_parallelism_threads(2)
         self.tf = tf
+        self.made: dict = {}
 
     def __call__(self, operation, options, mode, arrays, gradient):
+        tf = self.tf
+        key = operation, str(options), mode
+        if key not in self.made:
+            run = self.function(operation, options)
+            self.made[key] = run if mode == "eager" else tf.function(run, jit_compile=mode == "compiled")
+        given = [None if array is None else tf.constant(array) for array in arrays]
+        return [[each.numpy() for each in part] for part in self.made[key](given, tf.constant(gradient))]
+
+    def function(self, operation, options):
+        from repro.portable.tensorflow.backend import Backend
         from repro.portable.tensorflow.binding import apply
 
         tf = self.tf
 
         def both(given, gradient):
+            if not isinstance(operation, Operation):
+                return listed(operation(Backend, *given, **options)), []
             leaves = [each for each in given if each is not None and each.dtype.is_floating]
             with tf.GradientTape() as tape:
                 tape.watch(leaves)
-                found = apply(operation, *given, **options)
-                results = found if isinstance(found, (tuple, list)) else (found,)
+                results = listed(apply(operation, *given, **options))
             places = np.resize(np.arange(gradient.shape[0]), results[0].shape)
             gradients = tape.gradient(results[0], leaves, tf.gather(gradient, places))
-            return [each for each in results if each is not None], [each for each in gradients if each is not None]
+            return results, [each for each in gradients if each is not None]
 
-        run = both if mode == "eager" else tf.function(both, jit_compile=mode == "compiled")
-        found = run([None if array is None else tf.constant(array) for array in arrays], tf.constant(gradient))
-        return [[each.numpy() for each in part] for part in found]
+        return both
+
+
+TESTS = {"worker": sys.modules[__name__], "unprotected": unprotected}
+
+
+def answer(worker, request) -> dict[str, np.ndarray]:
+    asked = json.loads(str(request["request"]))
+    module, name = asked["operation"].split(".")
+    home = TESTS.get(module) or importlib.import_module(f"repro.portable.operations.{module}")
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
+    given = [request[f"array{i}"] for i in range(asked["arrays"])]
+    arrays = [None if is_none(array) else array for array in given]
+    operation = unrounded(getattr(home, name)) if asked["unrounded"] else getattr(home, name)
+    results, gradients = worker(operation, options, asked["mode"], arrays, request["gradient"])
+    found = {f"result{i}": each for i, each in enumerate(results)}
+    return found | {f"gradient{i}": each for i, each in enumerate(gradients)}
 
 
 def main(framework: str) -> None:
@@ -109,16 +197,12 @@ def main(framework: str) -> None:
     worker = made[framework]()
     while header := requests.read(8):
         request = np.load(io.BytesIO(requests.read(int.from_bytes(header, "little"))))
-        asked = json.loads(str(request["request"]))
-        module, name = asked["operation"].split(".")
-        operation = getattr(importlib.import_module(f"repro.portable.operations.{module}"), name)
-        options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
-        given = [request[f"array{i}"] for i in range(asked["arrays"])]
-        arrays = [None if is_none(array) else array for array in given]
-        results, gradients = worker(operation, options, asked["mode"], arrays, request["gradient"])
         buffer = io.BytesIO()
-        np.savez(buffer, **{f"result{i}": each for i, each in enumerate(results)},
-                 **{f"gradient{i}": each for i, each in enumerate(gradients)})  # fmt: skip
+        try:
+            found = answer(worker, request)
+        except Exception:
+            found = {"error": np.array(traceback.format_exc())}
+        np.savez(buffer, **found)  # type: ignore[arg-type]
         answers.write(len(buffer.getvalue()).to_bytes(8, "little") + buffer.getvalue())
         answers.flush()
 

@@ -1,0 +1,114 @@
+"""What the definitions of portable numerics forbid, over a backend X, each beside what they have instead.
+
+Every function takes and gives float64 arrays. Without rounding in between, plain NumPy says what it means.
+"""
+
+C = 1.5 * 2.0**52
+
+
+class NumPy:
+    """A backend that computes one operation at a time, as it is written."""
+
+    def __getattr__(self, name):
+        import numpy as np
+
+        from repro.portable import judge
+
+        own = {
+            "f64": judge.f64,
+            "f32": lambda x: x.astype(np.float32),
+            "r32": judge.r32,
+            "sum": lambda x, axes: x.sum(axes, keepdims=True),
+            "maximum_of": lambda x: x.max(-1, keepdims=True),
+        }
+        return own.get(name) or getattr(np, name)
+
+
+def conversion(X, a, b, c):
+    return X.maximum_of(X.f64(X.f32(a * 0.3)))
+
+
+def conversion_protected(X, a, b, c):
+    return X.maximum_of(X.f64(X.r32(a * 0.3)))
+
+
+def reciprocal_root(X, a, b, c):
+    return 1.0 / X.sqrt(b)
+
+
+def reciprocal_root_protected(X, a, b, c):
+    return 1.0 / X.f64(X.r32(X.sqrt(b)))
+
+
+def over_root(X, a, b, c):
+    return a / X.sqrt(b)
+
+
+def over_root_protected(X, a, b, c):
+    return a / X.f64(X.r32(X.sqrt(b)))
+
+
+def fused(X, a, b, c):
+    return a * b + c
+
+
+def fused_protected(X, a, b, c):
+    return X.f64(X.r32(a)) * X.f64(X.r32(b)) + c
+
+
+def broadcast(X, a, b, c):
+    return a / b[:, :1]
+
+
+def broadcast_protected(X, a, b, c):
+    return a * (1.0 / b[:, :1])
+
+
+def constant(X, a, b, c):
+    return a / 3.0
+
+
+def constant_protected(X, a, b, c):
+    return a * (1.0 / 3.0)
+
+
+def two_constants(X, a, b, c):
+    return a * 0.3 * 0.7
+
+
+def two_constants_protected(X, a, b, c):
+    return X.f64(X.r32(a * 0.3)) * 0.7
+
+
+def two_shifts(X, a, b, c):
+    return a + 0.3 + 0.7
+
+
+def two_shifts_protected(X, a, b, c):
+    return X.f64(X.r32(a + 0.3)) + 0.7
+
+
+def to_and_fro(X, a, b, c):
+    return (a + C) - C
+
+
+def to_and_fro_protected(X, a, b, c):
+    return X.rint(a)
+
+
+def decays(X, a, b, c):
+    """A moving average whose constants are not float32 numbers."""
+    return X.f64(X.r32(a)) * 0.9 + X.f64(X.r32(b)) * 0.1
+
+
+def decays_protected(X, a, b, c):
+    return X.f64(X.r32(a)) * 0.8999999761581421 + X.f64(X.r32(b)) * 0.10000000149011612
+
+
+def rest(X, a, b, c):
+    """(1 - m) old + m new, for m = 0.001 in float32: 1 - m has 33 bits."""
+    return X.f64(X.r32(a)) * (1.0 - 0.0010000000474974513) + X.f64(X.r32(b)) * 0.0010000000474974513
+
+
+def rest_protected(X, a, b, c):
+    return X.f64(X.r32(a)) * 0.9990000128746033 + X.f64(X.r32(b)) * 0.0010000000474974513
