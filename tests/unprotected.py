@@ -1,13 +1,27 @@
 """What the definitions of portable numerics forbid, over a backend X, each beside what they have instead.
 
-Every function takes and gives float64 arrays. Without rounding in between, plain NumPy says what it means.
+Every function takes float64 arrays [N, C], b positive, and gives one. NumPy says what the right one is.
 """
 
+import importlib
+
+from repro.portable import tables
+from repro.portable.operations import grids
+
 C = 1.5 * 2.0**52
+LIBRARIES = {"own": "numpy", "pytorch": "torch", "jax": "jax.numpy", "tensorflow": "tensorflow"}
+
+
+def library(X):
+    """The framework's own functions."""
+    framework = X.__module__.split(".")[-2]
+    return importlib.import_module(LIBRARIES[framework])
 
 
 class NumPy:
-    """A backend that computes one operation at a time, as it is written."""
+    """As much of a backend: one operation at a time, as it is written."""
+
+    __module__ = "own.backend"
 
     def __getattr__(self, name):
         import numpy as np
@@ -112,3 +126,62 @@ def rest(X, a, b, c):
 
 def rest_protected(X, a, b, c):
     return X.f64(X.r32(a)) * 0.9990000128746033 + X.f64(X.r32(b)) * 0.0010000000474974513
+
+
+def root(X, a, b, c):
+    return library(X).sqrt(b)
+
+
+def root_protected(X, a, b, c):
+    return X.sqrt(b)
+
+
+def exponential(X, a, b, c):
+    return library(X).exp(a)
+
+
+def quotient_protected(X, a, b, c):
+    """As in Adam: no root alone below, so nobody takes its reciprocal."""
+    return a * 0.3 / (X.sqrt(b * 0.7) + 1e-8)
+
+
+# --- what depends on an order: a itself, and with its rows or columns in another one ---------------------------------
+
+
+def total(X, a, b, c):
+    return X.sum(X.f32(a), (0,))
+
+
+def total_protected(X, a, b, c):
+    return grids.exact_sum(X, X.f32(a), (0,))
+
+
+def product(X, a, b, c):
+    """Of numbers, not of integers."""
+    return X.matmul(X.transpose(X.f32(a)), X.f32(a))
+
+
+def product_protected(X, a, b, c):
+    q, _ = grids.quantize(X, X.f32(a), (0, 1))
+    return grids.product(X, X.transpose(q), q)
+
+
+def scattered(X, a, b, c):
+    return X.add_at(X.integer(a[:, 0] * 0.0), X.f32(a), 1)
+
+
+def scattered_protected(X, a, b, c):
+    q, _ = grids.quantize(X, X.f32(a), (0, 1), 24)
+    return X.add_at(X.integer(a[:, 0] * 0.0), q, 1)
+
+
+def place_of_nan(X, a, b, c):
+    """An integer of NaN may be any."""
+    nodes, _ = X.tables(a, tables.activation, "tanh", False)
+    return X.take(nodes, X.integer(X.rint(a * 2.0**10)) + 16 * 2**10)
+
+
+def place_of_nan_protected(X, a, b, c):
+    nodes, _ = X.tables(a, tables.activation, "tanh", False)
+    found = X.take(nodes, X.integer(X.rint(X.where(a != a, 0.0, a) * 2.0**10)) + 16 * 2**10)
+    return X.where(a != a, X.nan, found)

@@ -4,12 +4,14 @@ import io
 import json
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from conftest import ROOT
+import pytest
+from conftest import ROOT, needs
 
-FRAMEWORKS = ("pytorch", "jax", "tensorflow")
+WAYS = ("pytorch eager", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph", "tensorflow compiled")
 NONE = np.zeros(0, bool)
 
 
@@ -52,3 +54,20 @@ class Worker:
 
     def close(self) -> None:
         self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Callable[..., Any]]:
+    """Asks a framework's process, which is started when it is first asked."""
+    started: dict[str, Worker] = {}
+
+    def asked(way: str, *request, **more: Any):
+        framework, mode = way.split()
+        needs(framework)
+        if framework not in started:
+            started[framework] = Worker(framework)
+        return started[framework](*request, **{"mode": mode} | more)
+
+    yield asked
+    for worker in started.values():
+        worker.close()

@@ -1,16 +1,16 @@
 """The operations of portable numerics in each framework against judge.py, with ==, after rounding and before it."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import needs, some
+from conftest import some
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workers import Worker
+from workers import WAYS, ask
 
 from repro.errors import UsageError
 from repro.portable import judge, tables
@@ -21,6 +21,7 @@ FILLS = (
     "normal", "huge", "tiny", "denormal", "zero", "equal", "negative zero", "integers", "infinite", "nan", "mixed",
     "smallest", "limit",
 )  # fmt: skip
+__all__ = ["ask"]  # a fixture
 Made = Callable[[str, int], np.ndarray | None]
 Sizes = tuple[int, int, int, int]
 SIZES = (2, 4, 6, 3)
@@ -173,27 +174,9 @@ CASES = {
     "clip": Case("worker.clip", {"limit": 1.0}, lambda n, t, c, k: [rounded(c, k), rounded(t), rounded(n, 1, c)]),
 }
 # fmt: on
-WAYS = ("pytorch eager", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph", "tensorflow compiled")
 
 
 # --- asking the frameworks, and the judge ---------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ask() -> Iterator[Callable[..., Any]]:
-    """Asks a framework's process, which is started when it is first asked."""
-    started: dict[str, Worker] = {}
-
-    def asked(way: str, *request, **more: Any):
-        framework, mode = way.split()
-        needs(framework)
-        if framework not in started:
-            started[framework] = Worker(framework)
-        return started[framework](*request, **{"mode": mode} | more)
-
-    yield asked
-    for worker in started.values():
-        worker.close()
 
 
 def judged(case: Case, arrays: list[Any], gradient: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray | None]]:

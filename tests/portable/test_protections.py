@@ -1,0 +1,72 @@
+"""Each rule of portable numerics is needed: without it some framework, compiled as a step is, gives other bits."""
+
+import platform
+
+import numpy as np
+import pytest
+import unprotected
+from conftest import some
+from workers import WAYS, ask
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="what compilers do was seen on x86-64 alone")
+
+__all__ = ["ask"]  # a fixture
+XLA = ("jax compiled", "tensorflow compiled")
+NEEDED = {
+    "conversion": ("jax compiled",),  # float64 -> float32 -> float64 is dropped
+    "reciprocal_root": XLA,  # becomes one operation
+    "over_root": ("tensorflow graph", *XLA),
+    "fused": XLA,  # a product of more than 53 bits, and a sum, become a fused multiply-add
+    "decays": XLA,
+    "rest": XLA,
+    "broadcast": ("jax eager", "jax compiled"),  # becomes the product with a reciprocal
+    "constant": ("jax eager", "tensorflow graph", *XLA),
+    "two_constants": ("tensorflow graph", *XLA),  # become one
+    "two_shifts": ("tensorflow graph", *XLA),
+    "to_and_fro": ("tensorflow graph", *XLA),  # are left out
+    "root": ("pytorch eager",),  # by MKL, not the processor
+    "exponential": WAYS,  # by everybody's own library
+}
+RANDOM = np.random.default_rng(0)
+A, C = RANDOM.standard_normal((2, 256, 64))
+B = RANDOM.uniform(0.5, 1.5, (256, 64))
+WIDE = A[:, :8] * 2.0 ** RANDOM.integers(-20, 20, (256, 8))
+SHUFFLED = RANDOM.permutation(WIDE)
+
+
+def asked(ask, way: str, name: str, *arrays: np.ndarray) -> np.ndarray:
+    (found,), _ = ask(way, f"unprotected.{name}", {}, [*arrays])
+    return found
+
+
+def expected(name: str) -> np.ndarray:
+    return getattr(unprotected, name)(unprotected.NumPy(), A, B, C)
+
+
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "jax compiled", "tensorflow graph", "tensorflow compiled"))
+@pytest.mark.parametrize("name", [*NEEDED, "quotient"])
+def test_rewriting(ask, way: str, name: str) -> None:
+    if name in NEEDED:
+        changed = not np.array_equal(asked(ask, way, name, A, B, C), expected(name))
+        assert changed or way not in NEEDED[name]
+    if name != "exponential":  # has no other form than a table, see test_operations.py
+        assert np.array_equal(asked(ask, way, f"{name}_protected", A, B, C), expected(f"{name}_protected"))
+
+
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "jax compiled", "tensorflow graph"))
+@pytest.mark.parametrize("name", ["total", "product", "scattered"])
+def test_order(ask, way: str, name: str) -> None:
+    """Sums of numbers depend on it, sums of integers do not."""
+    assert not np.array_equal(asked(ask, way, name, WIDE, B, C), asked(ask, way, name, SHUFFLED, B, C))
+    name += "_protected"
+    assert np.array_equal(asked(ask, way, name, WIDE, B, C), asked(ask, way, name, SHUFFLED, B, C))
+
+
+@pytest.mark.parametrize("way", some(["pytorch eager", "tensorflow eager", "tensorflow graph"], "pytorch eager"))
+def test_nan_is_no_index(ask, way: str) -> None:
+    """JAX would read whatever memory there is."""
+    a = np.array([[0.0, np.nan, 16.0]])
+    with pytest.raises(RuntimeError, match=r"out of|not in \[0"):
+        asked(ask, way, "place_of_nan", a, a, a)
+    found = asked(ask, way, "place_of_nan_protected", a, a, a)
+    assert found[0, 0] == 1 and np.isnan(found[0, 1]) and found[0, 2] < 1
