@@ -1,0 +1,119 @@
+"""Optimizers of portable numerics for JAX, with optax' names and arguments.
+
+    optimizer = optim.adamw(1e-3)
+    state = optimizer.init(weights)
+    weights, state = optimizer.update(weights, state, gradients)
+
+Weights, gradients and slots are pytrees of float32; the state is a dictionary of such, with the number of steps, that
+can be saved. `update` is pure and works under jit. These are no optax transformations: optax adds a finished update to
+the weight in float32, which rounds once more. Rates, momenta and betas are rounded to float32, see
+repro/portable/operations/optimizers.py for the formulas, which are PyTorch's.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax import Array
+from jax import numpy as jnp
+
+from repro.portable import tables
+from repro.portable.arguments import check, check_floats
+from repro.portable.jax.backend import Backend
+from repro.portable.jax.functional import check_float64
+from repro.portable.operations import optimizers
+
+
+class Optimizer(NamedTuple):
+    """Two functions."""
+
+    init: Callable[[Any], dict[str, Any]]
+    """weights -> state"""
+    update: Callable[..., tuple[Any, dict[str, Any]]]
+    """weights, state, gradients -> weights, state; with `learning_rate=` by another rate, a number or an array"""
+
+
+def sgd(
+    learning_rate: float | Array, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
+) -> Optimizer:
+    """Gradient descent; weight_decay times the weight is added to the gradient."""
+    beta = tables.float32(momentum)
+
+    def step(_: Array, rate: Array, decay: float, weight: Array, gradient: Array, *slots: Array):
+        (slot,) = slots or (jnp.zeros_like(weight),)
+        return optimizers.sgd(Backend, weight, gradient, slot, rate, decay, beta, nesterov)[: 1 + len(slots)]
+
+    return _made(step, learning_rate, weight_decay, ("momentum",) if beta else ())
+
+
+def adam(
+    learning_rate: float | Array, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.0
+) -> Optimizer:
+    """Adam; weight_decay times the weight is added to the gradient."""
+    return _made(_adam(b1, b2, eps, decoupled=False), learning_rate, weight_decay, ("first", "second"))
+
+
+def adamw(
+    learning_rate: float | Array, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 1e-4,
+    mask: Any = None,
+) -> Optimizer:  # fmt: skip
+    """AdamW; mask: a tree of bools as the weights, or a function of them that returns it, says which weights decay."""
+    return _made(_adam(b1, b2, eps, decoupled=True), learning_rate, weight_decay, ("first", "second"), mask)
+
+
+def _adam(b1: float, b2: float, eps: float, decoupled: bool) -> Callable[..., Any]:
+    betas = tables.float32(b1), tables.float32(b2)
+    check("adam", all(0 <= beta < 1 for beta in betas), f"b1={b1} and b2={b2} must be at least 0 and below 1")
+
+    def step(done: Array, rate: Array, decay: float, weight: Array, gradient: Array, first: Array, second: Array):
+        table = jnp.asarray(tables.adam(*betas))
+        corrections = table[:, jnp.minimum(done, table.shape[1] - 1)]
+        return optimizers.adam(
+            Backend, weight, gradient, first, second, corrections, rate, decay, *betas, eps, decoupled
+        )  # fmt: skip
+
+    return step
+
+
+def adadelta(
+    learning_rate: float | Array = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0
+) -> Optimizer:
+    """Adadelta; weight_decay times the weight is added to the gradient."""
+    keep = tables.float32(rho)
+
+    def step(_: Array, rate: Array, decay: float, weight: Array, gradient: Array, squares: Array, updates: Array):
+        return optimizers.adadelta(Backend, weight, gradient, squares, updates, rate, decay, keep, eps)
+
+    return _made(step, learning_rate, weight_decay, ("squares", "updates"))
+
+
+def _made(
+    step: Callable[..., Any], learning_rate: float | Array, weight_decay: float, slots: tuple[str, ...],
+    mask: Any = None,
+) -> Optimizer:  # fmt: skip
+    """The optimizer that does this step, given how many are done, to each weight and its slots."""
+
+    def init(weights: Any) -> dict[str, Any]:
+        check_float64()
+        for weight in jax.tree.leaves(weights):
+            check_floats("optimizer", weight=weight)
+        return {"count": jnp.zeros((), jnp.int32), **{slot: jax.tree.map(jnp.zeros_like, weights) for slot in slots}}
+
+    def update(weights: Any, state: dict[str, Any], gradients: Any, learning_rate: float | Array = learning_rate):
+        check_float64()
+        leaves, tree = jax.tree.flatten(weights)
+        columns = [tree.flatten_up_to(each) for each in (gradients, *(state[slot] for slot in slots))]
+        for weight, gradient in zip(leaves, columns[0], strict=True):
+            check_floats("optimizer", weight=weight, gradient=gradient)
+        masks = mask(weights) if callable(mask) else mask
+        decays = [True] * len(leaves) if masks is None else tree.flatten_up_to(masks)
+        rate = Backend.f64(Backend.r32(jnp.asarray(learning_rate, jnp.float64)))
+        decay = tables.float32(weight_decay)
+        rows = [
+            step(state["count"], rate, decay if decayed else 0.0, *row)
+            for decayed, *row in zip(decays, leaves, *columns, strict=True)
+        ]
+        new, *others = (tree.unflatten(column) for column in zip(*rows, strict=True))
+        return new, {"count": state["count"] + 1, **dict(zip(slots, others, strict=True))}
+
+    return Optimizer(init, update)
