@@ -3,13 +3,9 @@
     python operations_worker.py FRAMEWORK
 
 Reads requests from stdin and answers on stdout, each a length in 8 bytes and an npz archive. A request holds a JSON
-(the operation as MODULE.NAME, its options, and the mode: eager, compiled, or TensorFlow's graph), the arrays (one of no
-elements and of type bool stands for None), and the gradient of the result, repeated or cut to its size. The answer
-holds the results and the gradients, as far as they are arrays, or the error.
-
-A plain function, as a step of an optimizer is one, has no gradient. It may also be one of this file, or of
-unprotected.py. Of what is asked for as `unrounded`, the results are what it rounds to float32, before it is rounded;
-the last array is the gradient.
+(the operation as MODULE.NAME, its options, and the mode: eager, compiled, TensorFlow's graph, or int8, the engine), the
+arrays (one of no elements and of type bool stands for None), and the gradient of the result, repeated or cut to its
+size. The answer holds the results and the gradients, as far as they are arrays.
 """
 
 import importlib
@@ -113,7 +109,7 @@ class JAX:
         key = operation, str(options), mode, str(floats)  # JAX compiles for each shape by itself
         if key not in self.made:
             run = self.function(operation, options, floats, len(arrays))
-            self.made[key] = self.jax.jit(run) if mode == "compiled" else run
+            self.made[key] = run if mode == "eager" else self.jax.jit(run)
         found = self.made[key]([self.jax.numpy.asarray(arrays[i]) for i in floats], others, gradient)
         return [[np.asarray(each) for each in part] for part in found]
 
@@ -150,7 +146,7 @@ class TensorFlow:
         key = operation, str(options), mode
         if key not in self.made:
             run = self.function(operation, options)
-            self.made[key] = run if mode == "eager" else tf.function(run, jit_compile=mode == "compiled")
+            self.made[key] = run if mode == "eager" else tf.function(run, jit_compile=mode != "graph")
         given = [None if array is None else tf.constant(array) for array in arrays]
         return [[each.numpy() for each in part] for part in self.made[key](given, tf.constant(gradient))]
 
@@ -177,8 +173,9 @@ class TensorFlow:
 TESTS = {"worker": sys.modules[__name__], "unprotected": unprotected}
 
 
-def answer(worker, request) -> dict[str, np.ndarray]:
+def answer(worker, backend, request) -> dict[str, np.ndarray]:
     asked = json.loads(str(request["request"]))
+    backend.Backend.engine = "int8" if asked["mode"] == "int8" else "float64"
     module, name = asked["operation"].split(".")
     home = TESTS.get(module) or importlib.import_module(f"repro.portable.operations.{module}")
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
@@ -194,12 +191,13 @@ def main(framework: str) -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     made: dict[str, Callable] = {"pytorch": PyTorch, "jax": JAX, "tensorflow": TensorFlow}
-    worker = made[framework]()
+    worker, backend = made[framework](), importlib.import_module(f"repro.portable.{framework}.backend")
+    backend.LEAST_WORK = 0  # small products, too, are made by the engine that is asked for
     while header := requests.read(8):
         request = np.load(io.BytesIO(requests.read(int.from_bytes(header, "little"))))
         buffer = io.BytesIO()
         try:
-            found = answer(worker, request)
+            found = answer(worker, backend, request)
         except Exception:
             found = {"error": np.array(traceback.format_exc())}
         np.savez(buffer, **found)  # type: ignore[arg-type]

@@ -208,6 +208,7 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray], what: str) 
         )
 
 
+FRAMEWORKS = ("pytorch", "jax", "tensorflow")
 fills, seeds = st.sampled_from(FILLS), st.integers(0, 2**32 - 1)
 
 
@@ -244,6 +245,14 @@ def test_the_others(ask, way: str, name: str, kinds: tuple[str, ...], seed: int)
     compared(ask, way, CASES[name], SIZES, kinds, seed)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("linear", "convolution", "attention"))])
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))
+@given(st.tuples(*[fills] * 6), seeds)
+@settled(30)
+def test_products_of_int8(ask, framework: str, name: str, kinds: tuple[str, ...], seed: int) -> None:
+    compared(ask, f"{framework} int8", CASES[name], SIZES, kinds, seed)
+
+
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
@@ -254,7 +263,8 @@ def test_any_convolution(ask, kernel, stride, padding, dilation, groups: int, se
         return [number(2, 7, 8, 2 * groups), number(3 * groups, *kernel, 2), number(3 * groups)]
 
     case = Case("convolution.convolution", geometry(stride, padding, dilation, groups), arrays)
-    compared(ask, "pytorch eager", case, SIZES, ("normal",) * 6, seed)
+    for way in ("pytorch eager", "pytorch int8"):
+        compared(ask, way, case, SIZES, ("normal",) * 6, seed)
 
 
 @pytest.mark.parametrize("name", ["max_pool", "average_pool"])
