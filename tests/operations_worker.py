@@ -192,7 +192,7 @@ def main(framework: str) -> None:
     os.dup2(2, 1)
     made: dict[str, Callable] = {"pytorch": PyTorch, "jax": JAX, "tensorflow": TensorFlow}
     worker, backend = made[framework](), importlib.import_module(f"repro.portable.{framework}.backend")
-    backend.LEAST_WORK = 0  # small products, too, are made by the engine that is asked for
+    backend.LEAST_WORK = 0  # type: ignore[attr-defined] # small products, too, are made by the engine that is asked for
     while header := requests.read(8):
         request = np.load(io.BytesIO(requests.read(int.from_bytes(header, "little"))))
         buffer = io.BytesIO()

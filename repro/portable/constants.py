@@ -2,8 +2,8 @@
 
 BITS = 13
 """An operand of a sum of products is an integer of at most 2^BITS in magnitude, times a power of two."""
-LONGEST = 2**27
-"""Products of two operands in one sum: their sum is an integer of at most 2^53, which float64 holds."""
+SIGNIFICAND = 53
+"""float64 holds integers of up to 2^53: sums of 2^27 products, of 2^29 numbers, of 2^30 where their mean is taken."""
 SUM_BITS = 24
 """A number in a sum of numbers is an integer of at most 2^SUM_BITS, which float32 holds, times a power of two."""
 MEAN_BITS = 23

@@ -557,8 +557,8 @@ def adam(weight, gradient, first, second, corrections, rate, decay, beta1, beta2
     """
     gradient = gradient if decoupled else _decayed(weight, gradient, decay)
     square = r32(f64(gradient) * f64(gradient))
-    first = r32(beta1 * f64(first) + (1.0 - beta1) * f64(gradient))
-    second = r32(beta2 * f64(second) + (1.0 - beta2) * f64(square))
+    first = r32(beta1 * f64(first) + tables.float32(1.0 - beta1) * f64(gradient))
+    second = r32(beta2 * f64(second) + tables.float32(1.0 - beta2) * f64(square))
     step = r32(f64(first) * corrections[0] / (np.sqrt(f64(second) * corrections[1]) + eps))
     if decoupled:
         step = _decayed(weight, step, decay)
@@ -568,10 +568,10 @@ def adam(weight, gradient, first, second, corrections, rate, decay, beta1, beta2
 def adadelta(weight, gradient, squares, updates, rate: float, decay: float, rho: float, eps: float):
     """M. Zeiler, arXiv 1212.5701."""
     gradient = f64(_decayed(weight, gradient, decay))
-    squares = r32(rho * f64(squares) + (1.0 - rho) * f64(r32(gradient * gradient)))
+    squares = r32(rho * f64(squares) + tables.float32(1.0 - rho) * f64(r32(gradient * gradient)))
     above, below = f64(r32(np.sqrt(f64(updates) + eps))), f64(r32(np.sqrt(f64(squares) + eps)))
     step = f64(r32(f64(r32(above / below)) * gradient))
-    updates = r32(rho * f64(updates) + (1.0 - rho) * f64(r32(step * step)))
+    updates = r32(rho * f64(updates) + tables.float32(1.0 - rho) * f64(r32(step * step)))
     return r32(f64(weight) - rate * step), squares, updates
 
 

@@ -14,7 +14,7 @@ from workers import WAYS, ask
 
 from repro.errors import UsageError
 from repro.portable import judge, tables
-from repro.portable.constants import LONGEST
+from repro.portable.constants import SUM_BITS
 from repro.portable.operations import grids
 
 FILLS = (
@@ -350,6 +350,9 @@ def test_philox(ask, way: str) -> None:
 
 
 def test_a_sum_that_is_too_long_is_refused() -> None:
-    grids.check_length(LONGEST)
-    with pytest.raises(UsageError, match="a sum of 134217729 products is too long to be exact"):
-        grids.check_length(LONGEST + 1)
+    grids.check_length(2**27)
+    with pytest.raises(UsageError, match="a sum of 134217729 numbers is too long to be exact: 134217728 are the most"):
+        grids.check_length(2**27 + 1)
+    grids.check_length(2**29, SUM_BITS)
+    with pytest.raises(UsageError, match="a sum of 536870913 numbers is too long"):
+        grids.check_length(2**29 + 1, SUM_BITS)

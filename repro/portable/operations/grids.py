@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import UsageError
-from repro.portable.constants import BITS, LONGEST, MEAN_BITS, SUM_BITS
+from repro.portable.constants import BITS, MEAN_BITS, SIGNIFICAND, SUM_BITS
 
 Array = Any
 """An array or tensor of whatever framework the backend is of."""
@@ -65,17 +65,19 @@ def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
     return X.matmul(a, b)
 
 
-def check_length(terms: int) -> None:
-    """UsageError where a sum of so many products of quantized numbers might not be exact."""
-    if terms > LONGEST:
+def check_length(terms: int, bits: int = 2 * BITS) -> None:
+    """UsageError where a sum of so many integers of up to 2^bits, as products of two operands, might not be exact."""
+    longest = 2 ** (SIGNIFICAND - bits)
+    if terms > longest:
         raise UsageError(
-            f"portable numerics: a sum of {terms} products is too long to be exact: {LONGEST} are the most; make "
+            f"portable numerics: a sum of {terms} numbers is too long to be exact: {longest} are the most; make "
             "the batch or the layer smaller"
         )
 
 
 def exact_sum(X, x: Array, axes: Axes, batch: bool = False, bits: int = SUM_BITS) -> Array:
     """The sum along the axes, float64, with axes of size 1, of x on a grid for each sum."""
+    check_length(count(X, x.shape, axes, batch), bits)
     q, p = quantize(X, x, axes, bits, batch)
     total = X.sum(q, axes)
     return scaled(X, X.total(total) if batch else total, bits, p)
@@ -96,4 +98,4 @@ def exact_dot(X, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
 
 def count(X, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
     """How many numbers lie along these axes of a shape; with `batch` on all ranks."""
-    return math.prod(int(shape[axis]) for axis in axes) * (X.ranks.size if batch else 1)
+    return math.prod([int(shape[axis]) for axis in axes]) * (X.ranks.size if batch else 1)

@@ -1,7 +1,7 @@
 """Dense layers and embeddings."""
 
 from repro.portable.constants import BITS, SUM_BITS
-from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
+from repro.portable.operations.grids import Operation, check_length, exact_sum, product, quantize, scaled
 
 
 def _forward(X, x, weight, bias):
@@ -44,6 +44,7 @@ def _embed_backward(X, saved, gradient, needs, shapes):
     """Every row is an exact sum, on one grid for the whole gradient: what is added has no order."""
     (index,) = saved
     flat = X.reshape(gradient, (-1, gradient.shape[-1]))
+    check_length(flat.shape[0] * X.ranks.size, SUM_BITS)
     q, p = quantize(X, flat, (0, 1), SUM_BITS, batch=True)
     total = X.total(X.add_at(X.reshape(index, (-1,)), q, shapes[1][0]))
     return None, X.r32(scaled(X, total, SUM_BITS, p))

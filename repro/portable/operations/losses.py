@@ -5,7 +5,7 @@ import math
 from repro.portable import tables
 from repro.portable.constants import BITS, EXP_BITS, LARGEST_DISTANCE, LOSS_BITS, POWER_BITS
 from repro.portable.operations.attention import powers
-from repro.portable.operations.grids import Operation, quantize, scaled
+from repro.portable.operations.grids import Operation, check_length, quantize, scaled
 from repro.portable.tables import LOG_COARSE_BITS, LOG_FINE_BITS
 
 
@@ -56,6 +56,7 @@ def _mse_forward(X, x, target):
     """The mean of (x - target)^2, of one shape, float32 of no dimension."""
     away = X.r32(X.f64(x) - X.f64(target))
     flat = X.reshape(away, (-1,))
+    check_length(flat.shape[0] * X.ranks.size)
     q, p = quantize(X, flat, (0,), batch=True)
     total = X.total(X.sum(X.f64(q) * X.f64(q), (0,)))
     total = scaled(X, total, 2 * BITS, p, p)

@@ -3,8 +3,11 @@
 Each function returns the new weight and then the new slots.
 """
 
+import math
+
+from repro.portable import tables
 from repro.portable.constants import BITS
-from repro.portable.operations.grids import quantize, scaled
+from repro.portable.operations.grids import check_length, quantize, scaled
 
 
 def sgd(X, weight, gradient, momentum, rate, decay: float, beta: float, nesterov: bool):
@@ -27,8 +30,8 @@ def adam(X, weight, gradient, first, second, corrections, rate, decay, beta1, be
     if not decoupled:
         gradient = _decayed(X, weight, gradient, decay)
     g = X.f64(gradient)
-    first = X.r32(beta1 * X.f64(first) + (1.0 - beta1) * g)
-    second = X.r32(beta2 * X.f64(second) + (1.0 - beta2) * X.f64(X.r32(g * g)))
+    first = X.r32(beta1 * X.f64(first) + tables.float32(1.0 - beta1) * g)
+    second = X.r32(beta2 * X.f64(second) + tables.float32(1.0 - beta2) * X.f64(X.r32(g * g)))
     step = X.r32(X.f64(first) * corrections[0] / (X.sqrt(X.f64(second) * corrections[1]) + eps))
     if decoupled and decay:
         step = X.r32(X.f64(step) + decay * X.f64(weight))
@@ -37,11 +40,11 @@ def adam(X, weight, gradient, first, second, corrections, rate, decay, beta1, be
 
 def adadelta(X, weight, gradient, squares, updates, rate, decay, rho, eps):
     """M. Zeiler, arXiv 1212.5701."""
-    g = X.f64(_decayed(X, weight, gradient, decay))
-    squares = X.r32(rho * X.f64(squares) + (1.0 - rho) * X.f64(X.r32(g * g)))
+    g, rest = X.f64(_decayed(X, weight, gradient, decay)), tables.float32(1.0 - rho)
+    squares = X.r32(rho * X.f64(squares) + rest * X.f64(X.r32(g * g)))
     above, below = (X.r32(X.sqrt(X.f64(slot) + eps)) for slot in (updates, squares))
     step = X.f64(X.r32(X.f64(X.r32(X.f64(above) / X.f64(below))) * g))
-    updates = X.r32(rho * X.f64(updates) + (1.0 - rho) * X.f64(X.r32(step * step)))
+    updates = X.r32(rho * X.f64(updates) + rest * X.f64(X.r32(step * step)))
     return X.r32(X.f64(weight) - rate * step), squares, updates
 
 
@@ -53,6 +56,7 @@ def clip(X, gradients: list, limit: float):
     """Gradients times min(1, limit / norm), and the norm over all of them, float32: squares added in their order."""
     total = None
     for gradient in gradients:
+        check_length(math.prod([int(size) for size in gradient.shape]))
         q, p = quantize(X, X.reshape(gradient, (-1,)), (0,))
         part = scaled(X, X.sum(X.f64(q) * X.f64(q), (0,)), 2 * BITS, p, p)
         total = part if total is None else total + part

@@ -9,11 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.portable.constants import SMALLEST, TINY
-from repro.portable.operations import convolution
-from repro.portable.operations.convolution import plain
-from repro.portable.operations.grids import check_length, grids
-from repro.portable.pytorch import convolution8, int8
-from repro.portable.pytorch.convolution import correlate, correlate_with, spread
+from repro.portable.operations import convolution as by_groups
+from repro.portable.operations.grids import grids
+from repro.portable.pytorch import convolution, slices
 from repro.run.ranks import ALONE
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
@@ -122,50 +120,36 @@ class Backend:
 
     @classmethod
     def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1) -> tuple[Tensor, Tensor]:
-        """Two arrays of integers in the form that products take them in, for so many multiplications."""
-        if cls.engine == "int8" and groups == 1 and work >= LEAST_WORK:
-            return int8.cut(a), int8.cut(b)
-        return a, b
+        """Two arrays of integers in the form that products take them in, for so many multiplications: see slices."""
+        if groups > 1:
+            return a, b
+        kind = torch.int8 if cls.engine == "int8" and work >= LEAST_WORK else torch.float64
+        return slices.cut(a, kind), slices.cut(b, kind)
 
     @staticmethod
     def operand_like(a: Tensor, b: Tensor) -> Tensor:
         """An array of integers in the form that another has, see operands."""
-        return int8.cut(a) if b.dtype == torch.int8 else a
+        return a if b.dtype == torch.float32 else slices.cut(a, b.dtype)
 
     @staticmethod
     def matmul(a: Tensor, b: Tensor) -> Tensor:
         """float64, of matrices of integers: exact."""
-        return int8.product(a, b) if a.dtype == torch.int8 else a.double() @ b.double()
+        return a.double() @ b.double() if a.dtype == torch.float32 else slices.product(a, b)
 
     @classmethod
-    def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:
-        """See convolution.convolve."""
-        if q.dtype == torch.int8:
-            return convolution8.convolve(cls, q, w, *how)
-        if not plain(*how):
-            return convolution.convolve(cls, q, w, *how)
-        check_length(w[0].numel())
-        return correlate(q.double(), w.double())
+    def convolve(cls, q: Tensor, *given) -> Tensor:
+        """See repro.portable.operations.convolution, which makes those of several groups."""
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, *given)
 
     @classmethod
-    def convolve_with(cls, q: Tensor, g: Tensor, shape, *how) -> Tensor:
-        """See convolution.convolve_with."""
-        if q.dtype == torch.int8:
-            return convolution8.convolve_with(cls, q, g, shape, *how)
-        if not plain(*how):
-            return convolution.convolve_with(cls, q, g, shape, *how)
-        check_length(g[0].numel() * cls.ranks.size)
-        return correlate_with(q.double(), g.double())
+    def convolve_with(cls, q: Tensor, *given) -> Tensor:
+        """The gradient with respect to the weight."""
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, *given)
 
     @classmethod
-    def convolve_back(cls, g: Tensor, w: Tensor, image, *how) -> Tensor:
-        """See convolution.convolve_back."""
-        if g.dtype == torch.int8:
-            return convolution8.convolve_back(cls, g, w, image, *how)
-        if not plain(*how):
-            return convolution.convolve_back(cls, g, w, image, *how)
-        check_length(w[..., 0].numel())
-        return spread(g.double(), w.double())
+    def convolve_back(cls, g: Tensor, *given) -> Tensor:
+        """The gradient with respect to the images."""
+        return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(cls, g, *given)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -1,56 +1,91 @@
-"""Convolution in PyTorch as matrix products, and its two gradients, of integers in float64: exact.
+"""Exact convolutions in PyTorch as matrix products, of integers in slices, [S, ...]: see slices.py.
 
-Images are [C, H, W, B] and kernels [O, h, w, I]. In memory images best lie as [H, C, W, B]: then a row of the result is
-one matrix product, and what it is made of is moved by whole rows of memory.
+They are those of repro.portable.operations.convolution. Where a convolution is plain, images are [S, C, H, W, B]: what
+meets an element of the kernel is moved by whole rows of memory.
 """
 
+import torch
 from torch import Tensor
 
-
-def correlate(x: Tensor, kernel: Tensor) -> Tensor:
-    """[I, H, W, B] and [O, h, w, I] -> [O, H - h + 1, W - w + 1, B]."""
-    outputs, height, width, _ = kernel.shape
-    weights = kernel.transpose(2, 3).reshape(outputs, -1)  # [O, h * I * w]
-    meets = _patches(x, height, width)
-    y = weights.expand(len(meets), -1, -1) @ meets
-    return y.unflatten(2, (-1, x.shape[3])).transpose(0, 1)
+from repro.portable.operations.convolution import BHWC, patches, placed, plain, reordered
+from repro.portable.operations.grids import check_length
+from repro.portable.operations.slices import LONGEST
+from repro.portable.pytorch.slices import joined, product, products
 
 
-def correlate_with(x: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient of correlate with respect to its kernel, of that with respect to its result [O, R, C, B]."""
-    outputs, rows, columns, _ = gradient.shape
-    height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
-    each = gradient.transpose(0, 1).reshape(rows, outputs, -1)
-    product = (each @ _patches(x, height, width).transpose(1, 2)).sum(0)
-    return product.view(outputs, height, len(x), width).transpose(2, 3)
+def convolve(X, q: Tensor, w: Tensor, *how) -> Tensor:
+    """[S, B, H, W, I] and [S, O, h, w, I] -> float64 [B, H', W', O]."""
+    check_length(w[0, 0].numel())
+    if plain(*how):
+        batch, (height, width) = q.shape[-1], w.shape[2:4]
+        y = product(_matrix(w), _patches(q, height, width))
+        return y.view(len(y), q.shape[2] - height + 1, -1, batch)
+    meets, shape = _rows(X, q, w.shape[2:4], *how)
+    y = product(meets, w.flatten(2).transpose(1, 2))
+    return reordered(X, y.view(*shape, -1), BHWC, how[-1])
 
 
-def spread(gradient: Tensor, kernel: Tensor) -> Tensor:
-    """The gradient of correlate with respect to x. What overlaps is added, along one axis and then the other."""
-    outputs, height, width, inputs = kernel.shape
-    _, rows, columns, batch = gradient.shape
-    each = gradient.transpose(0, 1).reshape(rows, outputs, -1)
-    weights = kernel.permute(1, 3, 2, 0).reshape(height, inputs * width, outputs)
-    across = gradient.new_zeros(rows + height - 1, inputs * width, columns * batch)
-    for i in range(height):
-        across[i : i + rows].baddbmm_(weights[i].expand(rows, -1, -1), each)
-    across = across.view(-1, inputs, width, columns * batch)
-    total = gradient.new_zeros(len(across), inputs, (columns + width - 1) * batch)
-    for j in range(width):
-        total[:, :, j * batch : (j + columns) * batch].add_(across[:, :, j])
-    return total.unflatten(2, (-1, batch)).transpose(0, 1)
+def convolve_with(X, q: Tensor, g: Tensor, shape, *how) -> Tensor:
+    """The gradient with respect to a weight of this shape, of that of the result, [S, B, H', W', O]."""
+    outputs, height, width, inputs = shape
+    if plain(*how):
+        each = g.flatten(2)
+        check_length(each.shape[2] * X.ranks.size)
+        total = product(_patches(q, height, width), each.transpose(1, 2))
+        return total.view(height, inputs, width, outputs).permute(3, 0, 2, 1)
+    meets, _ = _rows(X, q, (height, width), *how)
+    each = _images(X, g, how[-1]).flatten(1, 3)
+    check_length(each.shape[1] * X.ranks.size)
+    return product(each.transpose(1, 2), meets).view(outputs, height, width, inputs)
+
+
+def convolve_back(X, g: Tensor, w: Tensor, image, *how) -> Tensor:
+    """The gradient with respect to images of this shape, of that of the result, [S, B, H', W', O]."""
+    outputs, height, width, inputs = w.shape[1:]
+    terms = outputs * height * width
+    check_length(terms)
+    if plain(*how) and terms <= LONGEST:
+        rows, columns, batch = g.shape[2:]
+        parts = products(_matrix(w).transpose(1, 2), g.flatten(2))
+        parts = parts.view(-1, height, inputs, width, rows, columns * batch)
+        total = parts.new_zeros(len(parts), inputs, rows + height - 1, (columns + width - 1) * batch)
+        for i in range(height):
+            for j in range(width):
+                total[:, :, i : i + rows, j * batch : (j + columns) * batch] += parts[:, i, :, j]
+        return joined(total, terms).unflatten(2, (-1, batch))
+    stride, padding, dilation, _, layout = how
+    image = tuple(image[layout.index(name)] for name in BHWC)
+    each = _images(X, g, layout)
+    parts = product(each.flatten(1, 3), w.flatten(2)).view(*each.shape[1:4], height, width, inputs)
+    found = [
+        placed(X, parts[:, :, :, i, j], image, stride, padding, (i * dilation[0], j * dilation[1]))
+        for i in range(height)
+        for j in range(width)
+    ]
+    return reordered(X, torch.stack(found).sum(0), BHWC, layout)
+
+
+def _matrix(w: Tensor) -> Tensor:
+    """[S, O, h, w, I] -> [S, O, h * I * w], in the order of _patches."""
+    return w.transpose(3, 4).flatten(2)
 
 
 def _patches(x: Tensor, height: int, width: int) -> Tensor:
-    """What each row of the result is made of: [C, H, W, B] -> [rows, h * C * w, columns * B].
+    """[S, C, H, W, B] -> [S, h * C * w, rows * columns * B]: what meets each element of a kernel."""
+    slices, channels, rows, columns, batch = x.shape
+    x = x.contiguous()
+    piece, channel, row, column, _ = x.stride()
+    shape = (slices, height, channels, width, rows - height + 1, (columns - width + 1) * batch)
+    return x.as_strided(shape, (piece, row, channel, column, row, 1)).reshape(slices, height * channels * width, -1)
 
-    Neighboring rows of the result share memory.
-    """
-    channels, rows, columns, batch = x.shape
-    x = x.transpose(0, 1).contiguous()
-    across = columns - width + 1
-    column, channel, row = batch, columns * batch, channels * columns * batch
-    shifted = x.as_strided((rows, channels, width, across, batch), (row, channel, column, column, 1))
-    found = shifted.contiguous().view(rows, channels * width, across * batch)
-    row = found.stride(0)
-    return found.as_strided((rows - height + 1, height * found.shape[1], across * batch), (row, found.stride(1), 1))
+
+def _images(X, x: Tensor, layout: str) -> Tensor:
+    """[S, ...] -> [S, B, H, W, C]."""
+    return torch.stack([reordered(X, part, layout, BHWC) for part in x])
+
+
+def _rows(X, q: Tensor, kernel, stride, padding, dilation, groups: int, layout: str) -> tuple[Tensor, tuple[int, ...]]:
+    """What meets each element of a kernel, [S, B * H' * W', h * w * I], and B, H', W'."""
+    images = _images(X, q, layout)
+    meets = patches(X, images.flatten(0, 1), kernel, stride, padding, dilation, groups)
+    return meets.view(len(q), -1, meets.shape[-1]), (images.shape[1], *meets.shape[2:4])

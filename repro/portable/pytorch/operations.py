@@ -38,12 +38,13 @@ def dense(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
 def max_pool(x: Tensor) -> Tensor:
     """Maximum of each 2 x 2 window; the gradient goes to the first of equals.
 
-    Inside, pairs of rows, with their channels side by side, are the images, and the batch is their channels: PyTorch
-    pools fastest where channels are last in memory.
+    Inside, pairs of rows of a channel are the images, and the batch, last in memory, is their channels: PyTorch pools
+    fastest where channels are last.
     """
     batch, channels, rows, columns = x.shape
-    pairs = x.permute(2, 0, 1, 3).reshape(rows // 2, 2, batch, channels * columns).transpose(1, 2)
-    return functional.max_pool2d(pairs, 2).view(rows // 2, batch, channels, columns // 2).permute(1, 2, 0, 3)
+    pairs = x.permute(1, 2, 3, 0).reshape(channels * rows // 2, 2, columns, batch).permute(0, 3, 1, 2)
+    pooled = functional.max_pool2d(pairs, 2).permute(0, 2, 3, 1)
+    return pooled.reshape(channels, rows // 2, columns // 2, batch).permute(3, 0, 1, 2)
 
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
