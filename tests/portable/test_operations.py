@@ -18,8 +18,8 @@ from repro.portable.constants import SUM_BITS
 from repro.portable.operations import grids
 
 FILLS = (
-    "normal", "huge", "tiny", "denormal", "zero", "equal", "negative zero", "integers", "infinite", "nan", "mixed",
-    "smallest", "limit",
+    "normal", "huge", "small", "tiny", "denormal", "zero", "equal", "negative zero", "integers", "infinite", "nan",
+    "mixed", "smallest", "limit",
 )  # fmt: skip
 __all__ = ["ask"]  # a fixture
 Made = Callable[[str, int], np.ndarray | None]
@@ -35,6 +35,8 @@ def filled(shape: tuple[int, ...], fill: str, seed: int) -> np.ndarray:
     match fill:
         case "huge":
             x *= 2.0**100
+        case "small":  # but its squares count as 0
+            x *= 2.0**-60
         case "tiny":
             x *= 2.0**-95
         case "denormal":

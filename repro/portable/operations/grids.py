@@ -20,6 +20,9 @@ class Operation:
     `forward(X, *arrays, **options)` returns the result, or a tuple of it and of arrays that have no gradient, and a
     tuple of what `backward` needs. `backward(X, saved, gradient, needs, shapes, **options)` returns one gradient for
     each of the arrays, float32, or None. `needs` says for each whether somebody asks for it, `shapes` its shape.
+
+    What is float32 holds what r32 gives: 0, or magnitudes of 2^-100 and more. Of smaller ones from elsewhere some
+    devices make zeros, and others do not, so `relu`, `max_pool` and `affine` might differ.
     """
 
     forward: Callable[..., tuple[Any, tuple[Array | None, ...]]]
