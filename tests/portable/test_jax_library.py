@@ -1,0 +1,73 @@
+"""The library of JAX: functions against JAX' own in float64, training in its modes with ==, what is refused."""
+
+import library_cases as cases
+import numpy as np
+import pytest
+from libraries import assert_same, library, lines
+
+REFUSED = {
+    "no float64": 'jax.config.update("jax_enable_x64", True)',
+    "float16": "relu: x is float16",
+    "bfloat16": "linear: kernel is bfloat16",
+    "float64": "layer_norm: x is float64",
+    "empty": "relu: x of shape [0, 5, 6]",
+    "shapes": "linear: shapes [4, 5, 6] and [5, 2]",
+    "kernel": "conv2d: the kernel reaches over 9 of 7",
+    "padding": "max_pool2d: padding=2",
+    "index": "embedding: index has numbers from 5 to 5",
+    "labels": "cross_entropy: labels has numbers from -1",
+    "mask": "mask is float64 and must be bool",
+    "rate": "dropout: rate=1.0",
+    "one sample": "batch_norm: a variance",
+    "step": "Dropout: it needs the number of the training step",
+    "layer's dtype": "Dense: dtype=",
+    "layer's axes": "LayerNorm: reduction_axes=(1, 2)",
+    "weights": "weight is float64",
+}
+
+
+@pytest.mark.parametrize("case", cases.CASES)
+def test_function_and_its_gradients_are_those_of_jax(case: str) -> None:
+    """Up to grids of 13 bits. Which bits they have is tested where the operations are."""
+    computed = library("jax")
+    names = [name for name in computed if name.startswith(f"compiled/{case}/")]
+    assert len(names) >= 2
+    for name in names:
+        found, expected = computed[name], computed[name.replace("compiled", "float64")]
+        assert found.dtype == np.float32 and found.shape == expected.shape
+        assert np.abs(found - expected).max() <= 1e-3 * np.abs(expected).max()
+
+
+def test_dropout_drops_by_seed_and_step() -> None:
+    kept = [library("jax")[f"compiled/dropout, {name}/0"] != 0 for name in ("many", "many again", "step", "seed")]
+    assert np.array_equal(kept[0], kept[1])
+    assert abs(kept[0].mean() - 0.75) < 0.02
+    for other in kept[2:]:
+        assert abs((kept[0] & other).mean() - 0.75**2) < 0.02
+
+
+@pytest.mark.parametrize("network", ["cnn", "block"])
+def test_training_that_was_resumed_has_the_same_bits(network: str) -> None:
+    assert_same(library("jax"), "resumed", library("jax"), network)
+
+
+def test_training_changes_each_weight() -> None:
+    computed = library("jax")
+    for name, weight in cases.BLOCK_WEIGHTS.items():
+        assert not np.array_equal(computed[f"compiled/block/weights/{name}"], weight)
+
+
+def test_eager_training_has_the_same_bits() -> None:
+    assert_same(library("jax"), "eager", library("jax"), "perceptron")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["cnn", "block"])
+def test_eager_training_of_a_network_has_the_same_bits(network: str) -> None:
+    assert_same(library("jax", "eager"), "eager", library("jax"), network)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_one_line(name: str) -> None:
+    line = lines("jax")[name]
+    assert line.startswith("portable numerics: ") and REFUSED[name] in line and "\n" not in line

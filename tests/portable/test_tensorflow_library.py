@@ -1,0 +1,54 @@
+"""The library of TensorFlow: eager, in a graph and compiled, it has the bits that JAX' library has; what is refused."""
+
+import library_cases as cases
+import pytest
+from libraries import assert_same, library, lines
+
+MODES = ("eager", "graph", "compiled")
+REFUSED = {
+    "float16": "relu: x is float16",
+    "bfloat16": "linear: kernel is bfloat16",
+    "float64": "layer_norm: x is float64",
+    "empty": "relu: x of shape [0, 5, 6]",
+    "unknown size": "relu: x has the shape (None, 6)",
+    "unknown size in fit": "conv2d: x has the shape (None, 9, 9, 3)",
+    "shapes": "linear: shapes [4, 5, 6] and [5, 2]",
+    "kernel": "conv2d: the kernel reaches over 9 of 7",
+    "padding": "max_pool2d: padding=2",
+    "index": "embedding: index has numbers from 5 to 5",
+    "labels": "cross_entropy: labels has numbers from -1",
+    "mask": "mask is float64 and must be bool",
+    "rate": "dropout: rate=1.0",
+    "one sample": "batch_norm: a variance",
+    "layer's dtype": "Dense: dtype=bfloat16",
+    "layer's axes": "LayerNormalization: axis=[1, 2]",
+    "regularizer": "Dense: kernel_regularizer=",
+    "activation": "Dense: activation=elu",
+    "probabilities": "SparseCategoricalCrossentropy: from_logits=False",
+    "sample weights": "SparseCategoricalCrossentropy: sample_weight",
+    "averages": "SGD: use_ema=True",
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", cases.CASES)
+def test_function_and_its_gradients_have_the_bits_of_jax(case: str, mode: str) -> None:
+    assert_same(library("tensorflow"), mode, library("jax"), case)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "resumed"])
+@pytest.mark.parametrize("network", ["cnn", "block"])
+def test_training_has_the_bits_of_jax(network: str, mode: str) -> None:
+    assert_same(library("tensorflow"), mode, library("jax"), network)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw", "adadelta"])
+def test_optimizer_has_the_bits_of_jax(optimizer: str, mode: str) -> None:
+    assert_same(library("tensorflow"), mode, library("jax"), optimizer)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_one_line(name: str) -> None:
+    line = lines("tensorflow")[name]
+    assert line.startswith("portable numerics: ") and REFUSED[name] in line and "\n" not in line
