@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from repro.portable.constants import EXP_BITS, EXP_SPLIT, LOSS_BITS, NODE_BITS, STEP_BITS, VALUE_BITS
+from repro.portable.constants import EXP_BITS, EXP_SPLIT, LOSS_BITS, NODE_BITS, SMALLEST, STEP_BITS, VALUE_BITS
 
 PRECISION = 200
 ONE = 1 << PRECISION
@@ -93,6 +93,17 @@ def log() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             np.array([math.ldexp(int((x * 2**LOSS_BITS).to_integral_value()), -LOSS_BITS) for x in values])
             for values in logs
         )
+
+
+@cache
+def powers(bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """2^bits / p and p, float32 [512], p being the power of two above a magnitude with this exponent in its pattern.
+
+    Negative exponents, of numbers with a sign, count from the end, and so are the same.
+    """
+    e = np.clip(np.arange(256) - 126, SMALLEST, 127)
+    up, p = np.ldexp(np.float32(1), bits - e), np.ldexp(np.float32(1), e)
+    return np.tile(up, 2), np.tile(np.where(np.arange(256) > 253, np.float32(np.nan), p), 2)
 
 
 # --- activations ----------------------------------------------------------------------------------------------------

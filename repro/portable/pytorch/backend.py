@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from repro.portable import tables
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
@@ -77,7 +78,7 @@ class Backend:
             return grids(cls, x, axes, bits, batch)
         most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
         exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
-        up, p = _tables(_powers, x.device, bits)
+        up, p = cls.tables(x, tables.powers, bits)
         return up.take(exponent), p.take(exponent)
 
     @staticmethod
@@ -179,7 +180,8 @@ class Backend:
     @staticmethod
     def tables(like: Tensor, made, *arguments) -> list[Tensor]:
         """Tables of repro.portable.tables on the device of a tensor."""
-        return _tables(made, like.device, *arguments)
+        name = made.__name__
+        return [_table(name, index, like.device, *arguments) for index in range(_count(name, *arguments))]
 
     @staticmethod
     def take(table: Tensor, index: Tensor) -> Tensor:
@@ -221,14 +223,19 @@ class Backend:
         return x.chunk(cls.ranks.size)[cls.ranks.rank]
 
 
-@cache
-def _tables(made, device: torch.device, *arguments) -> list[Tensor]:
-    return [torch.from_numpy(table).to(device) for table in made(*arguments)]
+# Of tables, by name: torch.compile would trace how they are made, and takes no function as an argument here.
+
+
+@torch.compiler.assume_constant_result
+def _count(name: str, *arguments) -> int:
+    return len(getattr(tables, name)(*arguments))
+
+
+@torch.compiler.assume_constant_result
+def _table(name: str, index: int, device: torch.device, *arguments) -> Tensor:
+    return _made(name, device, *arguments)[index]
 
 
 @cache
-def _powers(bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """2^bits / p and p, float32 [512], by the exponent of the largest magnitude; negative ones count from the end."""
-    e = np.clip(np.arange(256) - 126, SMALLEST, 127)
-    up, p = np.ldexp(np.float32(1), bits - e), np.ldexp(np.float32(1), e)
-    return np.tile(up, 2), np.tile(np.where(np.arange(256) > 253, np.float32(np.nan), p), 2)
+def _made(name: str, device: torch.device, *arguments) -> list[Tensor]:
+    return [torch.from_numpy(table).to(device) for table in getattr(tables, name)(*arguments)]
