@@ -1,0 +1,164 @@
+"""What the examples share: arguments, random numbers, initial weights, the loop over the steps, checkpoints, ranks.
+
+It knows no framework. A trainer, as in gpt_pytorch.py, knows nothing of files, and takes and gives NumPy arrays.
+"""
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from safetensors.numpy import load_file, save
+
+from repro.errors import ReproError, UsageError
+from repro.files import write_atomically
+from repro.fingerprint import fingerprint
+from repro.run import environment, launch
+from repro.run.config import Params
+from repro.run.ranks import LOOPBACK, Alone, Place, place
+
+Arrays = dict[str, np.ndarray]
+WEIGHTS, BATCHES = 1, 2
+"""What random numbers are for: each has a stream of its own."""
+
+
+class Task(Protocol):
+    """A training without its framework: gpt.py, resnet.py."""
+
+    BATCH: int
+    STEPS: int
+    """Of the whole training, which the learning rates are for."""
+    WEIGHTS: dict[str, tuple[int, ...]]
+    """Shapes by name, in the order in which the network has them; kernels are [in, out] and [h, w, in, out]."""
+    STATISTICS: dict[str, tuple[int, ...]]
+    """Likewise of what the network keeps, but does not learn."""
+    SLOTS: tuple[str, ...]
+    """What the optimizer keeps for each weight."""
+
+    batch: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
+    """Of a seed and the number of a step, counted from 0: inputs and targets."""
+    rate: Callable[[int], float]
+    """The learning rate of a step."""
+    evaluated: Callable[[Callable[[np.ndarray, np.ndarray], float]], str]
+    """What to say of what was not trained on, given a trainer's `evaluate`."""
+
+
+class Trainer(Protocol):
+    """A training in a framework."""
+
+    ranks: Alone
+
+    def __init__(self, params: Params, eager: bool, place: Place | None) -> None: ...
+    def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """Trains on its part of a batch and returns the loss of the whole."""
+
+    def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float: ...
+    def state(self) -> Arrays: ...
+    def load_state(self, state: Arrays, step: int) -> None: ...
+
+
+def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
+    """Trains as the command line says; the last line is the fingerprint of the weights and statistics."""
+    try:
+        options = arguments(task)
+        if options.ranks > 1 and place() is None:
+            sys.exit(start(options.ranks))
+        params = Params(seed=options.seed, device=options.device, threads=options.threads, numerics="portable")
+        os.environ.update(environment.FLAGS[framework](params))
+        train(task, trainer(params, options.eager, place()), options)
+    except (ReproError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def arguments(task: Task) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--steps", type=int, default=task.STEPS, help="train up to this step")
+    parser.add_argument("--seed", type=int, default=0, help="of initial weights and batches")
+    parser.add_argument("--threads", type=int, default=2, help="of the CPU")
+    parser.add_argument("--ranks", type=int, default=1, help="processes that share each batch")
+    parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--eager", action="store_true", help="one operation at a time, nothing compiled")
+    parser.add_argument("--checkpoint", type=Path, help="a file to write at the end")
+    parser.add_argument("--resume", action="store_true", help="go on from that file")
+    parser.add_argument("--evaluate", action="store_true", help="at the end, on what was not trained on")
+    return parser.parse_args()
+
+
+def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:
+    """The loop over the steps."""
+    ranks = trainer.ranks
+    if task.BATCH % ranks.size:
+        raise UsageError(f"--ranks={ranks.size}: ranks must divide the batch, of {task.BATCH}")
+    mine, _ = ranks.share(task.BATCH)
+    state, first = initial_state(task, options.seed), 0
+    if options.resume:
+        state, first = load(options.checkpoint)
+    trainer.load_state(state, first)
+    began = time.perf_counter()
+    for step in range(first, options.steps):
+        inputs, targets = task.batch(options.seed, step)
+        loss = trainer.step(task.rate(step), inputs[mine], targets[mine])
+        if ranks.rank == 0 and (step + 1 in (first + 1, options.steps) or (step + 1) % 10 == 0):
+            print(f"step {step + 1}  loss {loss:.6f}  {time.perf_counter() - began:.1f} s", flush=True)
+    state = trainer.state()
+    if ranks.rank == 0:
+        if options.checkpoint:
+            write_atomically(options.checkpoint, save(state | {"step": np.array(options.steps)}))
+        if options.evaluate:
+            print(task.evaluated(trainer.evaluate))
+        print("fingerprint", fingerprint({name: state[name] for name in (*task.WEIGHTS, *task.STATISTICS)}))
+    ranks.leave()
+
+
+def load(path: Path | None) -> tuple[Arrays, int]:
+    """A checkpoint's state and step. UsageError where it is not there."""
+    if path is None or not path.exists():
+        raise UsageError(f"--resume: there is no --checkpoint={path}; give the file that an earlier run has written")
+    state = load_file(path)
+    return state, int(state.pop("step"))
+
+
+def start(ranks: int) -> int:
+    """Runs this program so many times on this machine; 0, or an exit code of those that failed."""
+    port = launch.free_port(ranks)
+    places = [Place(rank, ranks, (LOOPBACK,), port, rank) for rank in range(ranks)]
+    running = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | each.variables()) for each in places]
+    try:
+        return max(abs(process.wait()) for process in running)
+    finally:
+        for process in running:
+            process.kill()
+
+
+# --- random numbers ---------------------------------------------------------------------------------------------------
+
+
+def words(seed: int, purpose: int, number: int, count: int) -> np.ndarray:
+    """Random words, uint64 [count], of NumPy's Philox, whose raw stream stays as it is."""
+    return np.random.Philox(key=np.array([seed, purpose], np.uint64), counter=[0, 0, number, 0]).random_raw(count)
+
+
+def initial_state(task: Task, seed: int) -> Arrays:
+    """Kernels uniform in +-1 / sqrt(inputs), scales and variances 1, all else 0; float32, equal on every machine.
+
+    Integers of 24 bits are scaled, so no function of a C library is called.
+    """
+    state: Arrays = {}
+    for number, (name, shape) in enumerate((task.WEIGHTS | task.STATISTICS).items()):
+        kind = name.rpartition(".")[2]
+        if kind in ("kernel", "embedding"):
+            inputs = shape[-1] if kind == "embedding" else math.prod(shape[:-1])
+            signed = (words(seed, WEIGHTS, number, math.prod(shape)) >> np.uint64(40)).astype(np.float64) * 2.0**-23 - 1
+            state[name] = (signed * (1 / math.sqrt(inputs))).astype(np.float32).reshape(shape)
+        else:
+            state[name] = np.full(shape, kind in ("scale", "var"), np.float32)
+    slots = {
+        f"{slot}/{name}": np.zeros(shape, np.float32) for slot in task.SLOTS for name, shape in task.WEIGHTS.items()
+    }
+    return state | slots

@@ -1,0 +1,118 @@
+"""A GPT in PyTorch, in portable numerics: the network, one training step, and a trainer.
+
+    python examples/gpt_pytorch.py --steps 20
+
+The twins are gpt_jax.py and gpt_tensorflow.py: same functions, same names, same order, and the same fingerprint.
+"""
+
+import common
+import gpt
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import repro.portable.pytorch as portable
+from repro.native.pytorch.ranks import join
+from repro.portable.pytorch import functional
+from repro.portable.pytorch.backend import Backend
+from repro.run.config import Params
+from repro.run.ranks import Place
+
+SLOTS = {"first": "exp_avg", "second": "exp_avg_sq"}
+"""What PyTorch calls them."""
+
+
+class GPT(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = portable.Embedding(*gpt.WEIGHTS["tokens.embedding"])
+        self.blocks = nn.ModuleList([Block() for _ in range(gpt.LAYERS)])
+        self.norm = portable.LayerNorm(gpt.WIDTH, gpt.EPSILON)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens, int [B, T] -> logits of the ones that follow, float32 [B, T, characters]."""
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return functional.linear(self.norm(x), self.tokens.weight)
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1 = portable.LayerNorm(gpt.WIDTH, gpt.EPSILON)
+        self.qkv = portable.Linear(gpt.WIDTH, 3 * gpt.WIDTH)
+        self.out = portable.Linear(gpt.WIDTH, gpt.WIDTH)
+        self.norm2 = portable.LayerNorm(gpt.WIDTH, gpt.EPSILON)
+        self.up = portable.Linear(gpt.WIDTH, 4 * gpt.WIDTH)
+        self.down = portable.Linear(4 * gpt.WIDTH, gpt.WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, C] -> [B, T, C]."""
+        x = functional.add(x, self.out(attend(self.qkv(self.norm1(x)))))
+        return functional.add(x, self.down(functional.gelu(self.up(self.norm2(x)))))
+
+
+def attend(qkv: Tensor) -> Tensor:
+    """Queries, keys and values, [B, T, 3 C] -> [B, T, C]."""
+    q, k, v = qkv.unflatten(-1, (3, gpt.HEADS, -1)).permute(2, 0, 3, 1, 4).unbind()  # [B, heads, T, C / heads] each
+    y = functional.scaled_dot_product_attention(functional.rotary(q), functional.rotary(k), v, is_causal=True)
+    return y.transpose(1, 2).flatten(2)
+
+
+class Trainer:
+    """Trains the network."""
+
+    def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+        torch.set_num_threads(params.threads)
+        self.ranks = Backend.ranks = join(place, params)
+        there = torch.cuda.is_available() and params.device != "cpu"
+        self.device = torch.device("cuda" if there or params.device == "gpu" else "cpu")
+        self.network = GPT().to(self.device)
+        self.weights = dict(zip(gpt.WEIGHTS, self.network.parameters(), strict=True))
+        self.optimizer = portable.optim.AdamW(self.weights.values(), betas=gpt.BETAS, weight_decay=gpt.DECAY)
+        if not eager:
+            for block in self.network.blocks:
+                block.compile()
+
+    def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """Trains on a batch, int32 [B, T] both, and returns its loss."""
+        loss = self._loss(inputs, targets)
+        self.optimizer.zero_grad()
+        loss.backward()
+        portable.optim.clip_grad_norm_([self.weights[name] for name in sorted(self.weights)], gpt.LIMIT)
+        self.optimizer.param_groups[0]["lr"] = rate
+        self.optimizer.step()
+        return loss.item()
+
+    @torch.no_grad()
+    def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """The mean loss of these."""
+        return self._loss(inputs, targets).item()
+
+    def _loss(self, inputs: np.ndarray, targets: np.ndarray) -> Tensor:
+        tokens, following = (torch.from_numpy(each).to(self.device) for each in (inputs, targets))
+        return functional.cross_entropy(self.network(tokens).flatten(0, 1), following.flatten())
+
+    def state(self) -> common.Arrays:
+        """Weights and slots, float32, by the names and in the layout of gpt.WEIGHTS."""
+        return {name: np.array(tensor.detach().cpu().numpy(), order="C") for name, tensor in self._tensors().items()}
+
+    @torch.no_grad()
+    def load_state(self, state: common.Arrays, step: int) -> None:
+        """Takes over what state() returned after so many steps, in any framework."""
+        for weight in self.weights.values():
+            self.optimizer.state[weight] = {own: torch.zeros_like(weight) for own in SLOTS.values()} | {"step": step}
+        for name, tensor in self._tensors().items():
+            tensor.copy_(torch.from_numpy(state[name]))
+
+    def _tensors(self) -> dict[str, Tensor]:
+        slots = self.optimizer.state
+        found = {
+            f"{slot}/{name}": slots[weight][own] for slot, own in SLOTS.items() for name, weight in self.weights.items()
+        }
+        return {name: each.T if name.endswith("kernel") else each for name, each in (self.weights | found).items()}
+
+
+if __name__ == "__main__":
+    common.main("pytorch", gpt, Trainer)
