@@ -41,12 +41,14 @@ class Task(Protocol):
     SLOTS: tuple[str, ...]
     """What the optimizer keeps for each weight."""
 
-    batch: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
-    """Of a seed and the number of a step, counted from 0: inputs and targets."""
-    rate: Callable[[int], float]
-    """The learning rate of a step."""
-    evaluated: Callable[[Callable[[np.ndarray, np.ndarray], float]], str]
-    """What to say of what was not trained on, given a trainer's `evaluate`."""
+    def batch(self, seed: int, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and targets of a step, counted from 0."""
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step."""
+
+    def evaluated(self, evaluate: Callable[[np.ndarray, np.ndarray], float]) -> str:
+        """What to say of data that were not trained on, given a trainer's `evaluate`."""
 
 
 class Trainer(Protocol):
@@ -125,12 +127,14 @@ def load(path: Path | None) -> tuple[Arrays, int]:
 
 
 def start(ranks: int) -> int:
-    """Runs this program so many times on this machine; 0, or an exit code of those that failed."""
+    """Runs this program so many times on this machine, until all have ended or one has failed; 0, or its exit code."""
     port = launch.free_port(ranks)
     places = [Place(rank, ranks, (LOOPBACK,), port, rank) for rank in range(ranks)]
     running = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | each.variables()) for each in places]
     try:
-        return max(abs(process.wait()) for process in running)
+        while None in (codes := [process.poll() for process in running]) and not any(codes):
+            time.sleep(0.05)
+        return max(abs(code or 0) for code in codes)
     finally:
         for process in running:
             process.kill()
@@ -158,7 +162,5 @@ def initial_state(task: Task, seed: int) -> Arrays:
             state[name] = (signed * (1 / math.sqrt(inputs))).astype(np.float32).reshape(shape)
         else:
             state[name] = np.full(shape, kind in ("scale", "var"), np.float32)
-    slots = {
-        f"{slot}/{name}": np.zeros(shape, np.float32) for slot in task.SLOTS for name, shape in task.WEIGHTS.items()
-    }
-    return state | slots
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in task.WEIGHTS.items()}
+    return state | {f"{slot}/{name}": zero for slot in task.SLOTS for name, zero in zeros.items()}
