@@ -5,6 +5,8 @@
 The twins are gpt_pytorch.py and gpt_tensorflow.py: same functions, same names, same order, and the same fingerprint.
 """
 
+from typing import Any
+
 import common
 import gpt
 import jax
@@ -63,7 +65,7 @@ class Trainer:
         self.ranks = join(place, params)
         self.network = GPT()
         self.weights: common.Arrays = {}  # load_state() fills these two
-        self.slots: dict[str, object] = {}
+        self.slots: dict[str, Any] = {}
         self.optimizer = optim.adamw(gpt.PEAK, *gpt.BETAS, weight_decay=gpt.DECAY)
         self.compiled = jax.jit(self._step, static_argnums=0)
 

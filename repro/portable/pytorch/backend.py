@@ -74,11 +74,11 @@ class Backend:
     @classmethod
     def grids(cls, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
         """See grids.grids: here by tables, as on a CPU each operation on few numbers takes as long as on a thousand."""
-        if batch and cls.ranks.size > 1:
+        if torch.compiler.is_compiling() or (batch and cls.ranks.size > 1):
             return grids(cls, x, axes, bits, batch)
         most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
         exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
-        up, p = cls.tables(x, tables.powers, bits)
+        up, p = _made("powers", x.device, bits)
         return up.take(exponent), p.take(exponent)
 
     @staticmethod
