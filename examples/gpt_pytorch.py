@@ -16,7 +16,7 @@ from repro.native.pytorch.ranks import join
 from repro.portable.pytorch import functional
 from repro.portable.pytorch.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import Place
+from repro.run.ranks import ALONE, Place
 
 SLOTS = {"first": "exp_avg", "second": "exp_avg_sq"}
 """What PyTorch calls them."""
@@ -65,7 +65,7 @@ class Trainer:
 
     def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
         torch.set_num_threads(params.threads)
-        self.ranks = Backend.ranks = join(place, params)
+        self.ranks = join(place, params)
         there = torch.cuda.is_available() and params.device != "cpu"
         self.device = torch.device("cuda" if there or params.device == "gpu" else "cpu")
         self.network = GPT().to(self.device)
@@ -73,10 +73,11 @@ class Trainer:
         self.optimizer = portable.optim.AdamW(self.weights.values(), betas=gpt.BETAS, weight_decay=gpt.DECAY)
         if not eager:
             for block in self.network.blocks:
-                block.compile()
+                block.compile(dynamic=False)
 
     def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Trains on a batch, int32 [B, T] both, and returns its loss."""
+        Backend.ranks = self.ranks
         loss = self._loss(inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
@@ -88,6 +89,7 @@ class Trainer:
     @torch.no_grad()
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """The mean loss of these."""
+        Backend.ranks = ALONE
         return self._loss(inputs, targets).item()
 
     def _loss(self, inputs: np.ndarray, targets: np.ndarray) -> Tensor:

@@ -108,12 +108,12 @@ class Trainer:
             variable.assign(state[name])
 
     def _variables(self) -> dict[str, keras.Variable]:
-        slots = zip(gpt.SLOTS, self.optimizer.slots(), strict=True)
-        return self.weights | {
+        slots = {
             f"{slot}/{name}": variable
-            for slot, variables in slots
+            for slot, variables in zip(gpt.SLOTS, self.optimizer.slots(), strict=True)
             for name, variable in zip(self.weights, variables, strict=True)
         }
+        return self.weights | slots
 
 
 if __name__ == "__main__":
