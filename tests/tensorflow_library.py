@@ -1,4 +1,7 @@
-"""Computes what library_cases.py has with TensorFlow's library, as jax_library.py does with JAX'."""
+"""Computes what library_cases.py has with TensorFlow's library: python tensorflow_library.py FILE [MODE].
+
+What it writes is as in jax_library.py. With a mode only the functions, in it, which take long to compile.
+"""
 
 import sys
 import tempfile
@@ -143,6 +146,10 @@ def block_trained(mode: str, resumed: bool) -> dict[str, Any]:
     return state("adamw", weights, optimizer)
 
 
+def networks(mode: str, resumed: bool = False) -> dict[str, dict[str, Any]]:
+    return {"cnn": cnn_trained(mode, resumed), "block": block_trained(mode, resumed)}
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -188,18 +195,16 @@ def line(call: Callable[[], Any]) -> str:
     return ""
 
 
-def main(path: str) -> None:
+def main(path: str, *modes: str) -> None:
     arguments = [each for _, several, _ in cases.CASES.values() for each in several]
     arrays = [tf.constant(each) for each in arguments if isinstance(each, np.ndarray)]
-    found = {
-        mode: wrapped(mode, results)(arrays)
-        | {"cnn": cnn_trained(mode, False), "block": block_trained(mode, False)}
-        | optimized(mode)
-        for mode in MODES
-    }
-    found["resumed"] = {"cnn": cnn_trained("eager", True), "block": block_trained("eager", True)}
-    cases.save(path, found, refused())
+    found = {mode: wrapped(mode, results)(arrays) for mode in modes or ["eager"]}
+    if not modes:
+        for mode in MODES:
+            found[mode] = found.get(mode, {}) | networks(mode) | optimized(mode)
+        found["resumed"] = networks("eager", resumed=True)
+    cases.save(path, found, {} if modes else refused())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

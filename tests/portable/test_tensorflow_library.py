@@ -2,9 +2,15 @@
 
 import library_cases as cases
 import pytest
+from conftest import python, some
 from libraries import assert_same, library, lines
 
 MODES = ("eager", "graph", "compiled")
+WITHOUT_THE_SUITE = """
+import sys
+sys.modules |= dict.fromkeys(("hydra", "omegaconf", "mnist_tensorflow"))
+from repro.portable.tensorflow import functional, layers, optim
+"""
 REFUSED = {
     "float16": "relu: x is float16",
     "bfloat16": "linear: kernel is bfloat16",
@@ -30,10 +36,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", some(MODES, "eager"))
 @pytest.mark.parametrize("case", cases.CASES)
 def test_function_and_its_gradients_have_the_bits_of_jax(case: str, mode: str) -> None:
-    assert_same(library("tensorflow"), mode, library("jax"), case)
+    assert_same(library("tensorflow", *([] if mode == "eager" else [mode])), mode, library("jax"), case)
 
 
 @pytest.mark.parametrize("mode", [*MODES, "resumed"])
@@ -52,3 +58,7 @@ def test_optimizer_has_the_bits_of_jax(optimizer: str, mode: str) -> None:
 def test_what_is_refused_is_one_line(name: str) -> None:
     line = lines("tensorflow")[name]
     assert line.startswith("portable numerics: ") and REFUSED[name] in line and "\n" not in line
+
+
+def test_library_needs_nothing_of_the_suite() -> None:
+    python("tensorflow", WITHOUT_THE_SUITE)

@@ -1,1 +1,1 @@
-"""Portable numerics in JAX."""
+"""Portable numerics in JAX: `functional` has functions of arrays, `layers` Flax' modules, `optim` optimizers."""

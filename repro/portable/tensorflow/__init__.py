@@ -1,1 +1,1 @@
-"""Portable numerics in TensorFlow."""
+"""Portable numerics in TensorFlow: `functional` has functions of tensors, `layers` and `optim` are Keras'."""
