@@ -173,7 +173,8 @@ class Trainer:
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
-        self.ops.ranks = ALONE
+        if self.ops is not Native:
+            self.ops.Backend.ranks = ALONE
 
         def mean_loss(weights, taps, images, labels, keep):
             recorder = Recorder(self.ops, taps)

@@ -15,6 +15,7 @@ from safetensors.numpy import save as to_bytes
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
 from repro.fingerprint import fingerprint
+from repro.run.config import PORTABLE
 
 KEY = "repro"
 FORMAT = 1
@@ -133,7 +134,8 @@ def check_same(source: str, record: Record, deciding: dict[str, object]) -> None
         was, now = record.deciding.get(key), deciding.get(key)
         if was != now:
             remedy = f"set {key}={was}" if key in record.deciding else f"leave {key} out"
+            remedy = "" if key == PORTABLE else f"{remedy}, or "
             raise UsageError(
                 f"params.resume: {source} was made with {key}={was}, this run has {key}={now}, which would change the "
-                f"bits; {remedy}, or start anew with params.resume=never"
+                f"bits; {remedy}start anew with params.resume=never"
             )

@@ -49,6 +49,8 @@ AXES = {
     "benchmark.train_samples": "data.train_samples",
 }
 
+PORTABLE = "the version of portable numerics"
+
 TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
 
 
@@ -273,7 +275,7 @@ def deciding(config: Config, device: object) -> dict[str, object]:
     if config.data.train_samples < TRAIN_SAMPLES:  # else it is as if the key were not there, as in older checkpoints
         keys["data.train_samples"] = config.data.train_samples
     if config.params.numerics == "portable":  # the same bits on every device, with any number of threads
-        return keys
+        return keys | {PORTABLE: 2}
     keys |= {"params.threads": config.params.threads, "params.ranks": config.params.ranks}
     return keys | {"device": device, "environment": dict(config.environment)}
 

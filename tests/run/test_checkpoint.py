@@ -22,6 +22,7 @@ from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
 from repro.run import checkpoint
 from repro.run.checkpoint import Checkpoint, Record
+from repro.run.config import PORTABLE
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -294,6 +295,7 @@ def test_the_same_configuration_may_resume():
         ({"params.seed": 0, "device": "gpu"}, "device", "cpu"),
         ({"params.seed": 0, "device": "cpu", "params.momentum": 0.5}, "params.momentum", "None"),
         ({"device": "cpu"}, "params.seed", "0"),
+        ({"params.seed": 0, "device": "cpu", PORTABLE: 2}, PORTABLE, "None"),
     ],
 )
 def test_another_configuration_is_refused_with_the_key(now: dict[str, object], key: str, was: str):
