@@ -67,6 +67,25 @@ def test_it_refuses_a_conversion_that_xla_drops() -> None:
     assert checked("jax", "r32 = right", flags="--xla_allow_excess_precision=true") == ["passed"]
 
 
+SATURATES = """
+import logging, os, sys
+os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"  # as of a CPU without VNNI
+import torch
+from repro.portable.pytorch import checks
+logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.WARNING)
+for engine in ("int8", "auto"):
+    checks.self_check(torch.device("cpu"), engine)
+    print(checks.Backend.engine)
+"""
+
+
+def test_int8_units_that_saturate_are_found_out() -> None:
+    said, engine, *again = python("pytorch", SATURATES).splitlines()
+    assert "PyTorch does not compute a product of matrices by the rules on this device" in said
+    assert said.endswith("so the engine of products is float64")
+    assert (engine, again) == ("float64", [said, "float64"])
+
+
 # --- what is compiled -----------------------------------------------------------------------------------------------
 
 COMPILED = """

@@ -45,6 +45,10 @@ def test_memory_format_is_the_inputs(library: dict[str, Any]) -> None:
     assert library["memory"] == [True] * 4
 
 
+def test_gradients_of_copies_are_added_in_their_order(library: dict[str, Any]) -> None:
+    assert library["forks"] == [True, False]
+
+
 @pytest.mark.parametrize("model", ["cnn", "transformer"])
 def test_training_is_the_same_again_with_other_threads_and_resumed(trained: dict[str, Any], model: str) -> None:
     one, two, again, resumed = trained["training"][model]

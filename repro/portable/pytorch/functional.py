@@ -7,9 +7,12 @@ torch.channels_last.
 """
 
 import math
+from functools import reduce
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from repro.errors import UsageError
 from repro.portable.operations import attention, losses, normalization, pointwise, pooling
@@ -185,6 +188,26 @@ def add(a: Tensor, b: Tensor) -> Tensor:
         raise refused("add", f"a {list(a.shape)} and b {list(b.shape)} differ in shape", "use linear or embedding for "
                       "what is added to all samples, so that its gradient is an exact sum")  # fmt: skip
     return apply(pointwise.add, a, b)
+
+
+def fork(x: Tensor, copies: int) -> tuple[Tensor, ...]:
+    """x so many times. Their gradients are added from the first on, which is needed where x is used more than twice.
+
+    Of two the order does not matter; of more, frameworks add in orders of their own.
+    """
+    _float32("fork", x=x)
+    return _Fork.apply(x, copies)
+
+
+class _Fork(Function):
+    @staticmethod
+    def forward(_, x: Tensor, copies: int) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for _ in range(copies))
+
+    @staticmethod
+    @once_differentiable
+    def backward(_, *gradients: Tensor) -> tuple[Tensor, None]:
+        return reduce(lambda a, b: Backend.r32(Backend.f64(a) + Backend.f64(b)), gradients), None
 
 
 def dropout(input: Tensor, p: float, seed: int | Tensor, step: int | Tensor, channels: bool = False) -> Tensor:
