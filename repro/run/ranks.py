@@ -120,6 +120,10 @@ def check_port(place: Place) -> None:
                 ) from None
 
 
+AXIS = "ranks"
+"""What jax.shard_map calls the axis of the devices that share a batch."""
+
+
 def packed(facts: dict[str, object]) -> np.ndarray:
     """Facts as JSON, uint8 [N]."""
     return np.frombuffer(json.dumps(facts, sort_keys=True, default=str).encode(), np.uint8)

@@ -78,5 +78,28 @@ def test_what_is_refused_is_one_line(name: str) -> None:
     assert line.startswith("portable numerics: ") and REFUSED[name] in line and "\n" not in line
 
 
+SHARED = """
+import jax
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", 2)
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from repro.native.jax.ranks import AXIS, Threads
+from repro.portable.jax import functional
+from repro.portable.jax.backend import Backend
+drop = lambda x: functional.dropout(x, 0.5, 7, 3)
+x = np.ones((8, 5, 6), np.float32)
+alone = drop(x)
+Backend.ranks = Threads(2)
+halves = PartitionSpec(AXIS)
+shared = jax.shard_map(drop, mesh=Mesh(np.array(jax.devices()), (AXIS,)), in_specs=halves, out_specs=halves)(x)
+print(np.array_equal(alone, shared), np.array_equal(shared[:4], shared[4:]))
+"""
+
+
+def test_devices_that_share_a_batch_drop_what_one_alone_would() -> None:
+    assert python("jax", SHARED).split() == ["True", "False"]
+
+
 def test_library_needs_nothing_of_the_suite() -> None:
     python("jax", WITHOUT_THE_SUITE)

@@ -17,10 +17,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from repro.run import layout
 from repro.run.config import Params
-from repro.run.ranks import ALONE, LOOPBACK, Alone, Place
+from repro.run.ranks import ALONE, AXIS, LOOPBACK, Alone, Place
 from repro.run.ranks import Ranks as Base
 
-AXIS = "ranks"
 WHOLE, DIVIDED = PartitionSpec(), PartitionSpec(None, AXIS)
 SECONDS = 20  # without a sign of life from a rank, until the others give up
 
