@@ -107,7 +107,7 @@ class Run:
             self.task, self.config, self.trainer.facts(), self.dataset, epochs, fingerprint(layout.weights_of(initial))
         )
         if self.config.params.numerics == "portable":
-            record["portable"] = self._rounded() | {"engine": self.trainer.facts()["engine"]}
+            record["portable"] = self._rounded() | {"engine": self.trainer.facts().get("engine")}
         self.ranks.agree(experiment.common(record))
         if self.writes:
             experiment.write(self.folder, record)

@@ -49,7 +49,7 @@ def test_rewriting(ask, way: str, name: str) -> None:
     if name in NEEDED:
         changed = not np.array_equal(asked(ask, way, name, A, B, C), expected(name))
         assert changed or way not in NEEDED[name]
-    if name != "exponential":  # has no other form than a table, see test_operations.py
+    if name != "exponential":  # has no other form than a table, see test_definitions.py
         assert np.array_equal(asked(ask, way, f"{name}_protected", A, B, C), expected(f"{name}_protected"))
 
 

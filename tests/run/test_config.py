@@ -41,6 +41,7 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "params.momentum": [("0", 0.0), ("0.99", 0.99)],
     "params.log_interval": [("1", 1)],
     "params.numerics": [("fast", "fast"), ("deterministic", "deterministic")],
+    "params.engine": [("auto", "auto"), ("float64", "float64"), ("int8", "int8")],
     "params.device": [("auto", "auto"), ("cpu", "cpu"), ("gpu", "gpu")],
     "params.threads": [("1", 1), ("1024", 1024)],
     "params.max_steps": [("1", 1), ("null", None)],
@@ -90,6 +91,7 @@ REFUSED: dict[str, list[str]] = {
     "params.momentum": ["-0.1", "1", "nan"],
     "params.log_interval": ["0"],
     "params.numerics": ["exact"],
+    "params.engine": ["bfloat16"],
     "params.device": ["cuda"],
     "params.threads": ["0", "1025"],
     "params.max_steps": ["0", "1.5"],
@@ -165,19 +167,6 @@ def test_a_refusal_says_the_value_and_the_remedy(override: str, value: str, reme
 def test_the_models_and_the_optimizers_are_those_of_the_layout():
     assert config.CHOICES["params.model"] == tuple(layout.MODELS)
     assert config.CHOICES["params.optimizer"] == tuple(layout.SLOTS)
-
-
-@pytest.mark.parametrize("override", ["params.model=convnet", "params.optimizer=adadelta"])
-def test_portable_numerics_are_refused_where_they_are_not_specified(override: str):
-    message = refusal("params.numerics=portable", override)
-    assert override in message
-    assert "with params.numerics=portable it must be" in message
-    compose(override)
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_portable_numerics_are_for_lenet(optimizer: str):
-    compose("params.numerics=portable", "params.model=lenet", f"params.optimizer={optimizer}")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +268,10 @@ def test_what_decides_the_bits():
     assert set(config.deciding(compose(), "cpu")) == keys | {"params.momentum"}
     assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
     portable = config.deciding(compose("params.numerics=portable"), "gpu")
-    assert set(portable) == keys - {"params.threads", "params.ranks", "device", "environment"} | {"params.momentum"}
+    assert set(portable) == keys - {"params.threads", "params.ranks", "device", "environment"} | {
+        "params.momentum",
+        config.PORTABLE,
+    }
 
 
 def test_ranks_divide_the_batch():

@@ -221,7 +221,7 @@ def trainer(optimizer):
 ASKS_NOTHING = f"""{TRAINER_ON}
 from torch.utils._python_dispatch import TorchDispatchMode
 from repro.portable.pytorch import checks
-checks.self_check = lambda device: None
+checks.self_check = lambda device, engine: None
 torch.library.register_fake("aten::_fused_sgd_")(lambda *given, **named: None)
 class Devices(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, given=(), named=None):

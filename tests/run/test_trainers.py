@@ -246,7 +246,7 @@ def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) ->
     compiled = run("jax", *keys, env=env)
     files = {path: path.read_bytes() for path in folder.iterdir()}
     checked = {"jit__computed"} if numerics == "portable" else set()
-    assert {path.name.split("-")[0] for path in files} == {"jit__run", "jit__evaluate"} | checked
+    assert {path.name.split("-")[0] for path in files} >= {"jit__run", "jit__evaluate"} | checked  # what took 0.1 s
     found = run("jax", *keys, env=env)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
     for path, content in files.items():

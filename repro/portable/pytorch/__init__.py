@@ -8,37 +8,10 @@
 `functional` has torch.nn.functional's functions, this package torch.nn's modules, `optim` torch.optim's optimizers.
 """
 
-from repro.portable.pytorch import functional, optim
-from repro.portable.pytorch.convert import convert
-from repro.portable.pytorch.modules import (
-    GELU,
-    AdaptiveAvgPool2d,
-    Add,
-    AvgPool2d,
-    BatchNorm1d,
-    BatchNorm2d,
-    Conv2d,
-    CrossEntropyLoss,
-    Dropout,
-    Dropout2d,
-    Embedding,
-    GroupNorm,
-    LayerNorm,
-    Linear,
-    MaxPool2d,
-    MSELoss,
-    MultiheadAttention,
-    Portable,
-    ReLU,
-    RMSNorm,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Tanh,
-    number_dropouts,
-)  # fmt: skip
+from importlib import import_module
+from typing import Any
 
-__all__ = [
+MODULES = (
     "GELU",
     "AdaptiveAvgPool2d",
     "Add",
@@ -53,18 +26,25 @@ __all__ = [
     "GroupNorm",
     "LayerNorm",
     "Linear",
-    "MSELoss",
     "MaxPool2d",
+    "MSELoss",
     "MultiheadAttention",
     "Portable",
-    "RMSNorm",
     "ReLU",
-    "SiLU",
+    "RMSNorm",
     "Sigmoid",
+    "SiLU",
     "Softmax",
     "Tanh",
-    "convert",
-    "functional",
     "number_dropouts",
-    "optim",
-]  # fmt: skip
+)
+__all__ = ["convert", "functional", "optim", *MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: torch.optim's classes import PyTorch's compiler, which takes long."""
+    if name in ("functional", "optim"):
+        return import_module(f"{__name__}.{name}")
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{'conversion' if name == 'convert' else 'modules'}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")

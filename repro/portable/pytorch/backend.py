@@ -226,12 +226,10 @@ class Backend:
 # Of tables, by name: torch.compile would trace how they are made, and takes no function as an argument here.
 
 
-@torch.compiler.assume_constant_result
 def _count(name: str, *arguments) -> int:
     return len(getattr(tables, name)(*arguments))
 
 
-@torch.compiler.assume_constant_result
 def _table(name: str, index: int, device: torch.device, *arguments) -> Tensor:
     return _made(name, device, *arguments)[index]
 
@@ -239,3 +237,7 @@ def _table(name: str, index: int, device: torch.device, *arguments) -> Tensor:
 @cache
 def _made(name: str, device: torch.device, *arguments) -> list[Tensor]:
     return [torch.from_numpy(table).to(device) for table in getattr(tables, name)(*arguments)]
+
+
+for constant in (_count, _table):  # as torch.compiler.assume_constant_result does, which imports the compiler
+    constant._dynamo_marked_constant = True  # type: ignore[attr-defined,union-attr]
