@@ -240,4 +240,4 @@ def _made(name: str, device: torch.device, *arguments) -> list[Tensor]:
 
 
 for constant in (_count, _table):  # as torch.compiler.assume_constant_result does, which imports the compiler
-    constant._dynamo_marked_constant = True  # type: ignore[attr-defined,union-attr]
+    constant._dynamo_marked_constant = True  # type: ignore[union-attr]
