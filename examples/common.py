@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from repro.errors import ReproError, UsageError
@@ -69,13 +70,18 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
     """Trains as the command line says; the last line is the fingerprint of the weights and statistics."""
     try:
         options = arguments(task)
-        if options.ranks > 1 and place() is None:
+        mine = place()
+        if options.ranks > 1 and mine is None:
             sys.exit(start(options.ranks))
-        params = Params(seed=options.seed, device=options.device, threads=options.threads, numerics="portable")
+        params = Params(
+            seed=options.seed, device=options.device, threads=options.threads, engine=options.engine,
+            ranks=mine.size if mine else 1, numerics="portable",
+        )  # fmt: skip
         os.environ.update(environment.FLAGS[framework](params))
-        train(task, trainer(params, options.eager, place()), options)
-    except (ReproError, OSError) as error:
-        sys.exit(f"error: {error}")
+        train(task, trainer(params, options.eager, mine), options)
+    except ReproError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def arguments(task: Task) -> argparse.Namespace:
@@ -85,11 +91,17 @@ def arguments(task: Task) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     parser.add_argument("--ranks", type=int, default=1, help="processes that share each batch")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--engine", choices=("auto", "float64", "int8"), default="auto", help="of exact products")
     parser.add_argument("--eager", action="store_true", help="one operation at a time, nothing compiled")
-    parser.add_argument("--checkpoint", type=Path, help="a file to write at the end")
-    parser.add_argument("--resume", action="store_true", help="go on from that file")
+    parser.add_argument("--checkpoint", type=Path, help="a file to write at the end, with --resume to go on from")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, of whatever framework")
     parser.add_argument("--evaluate", action="store_true", help="at the end, on what was not trained on")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if min(options.steps, options.threads, options.ranks) < 1 or options.seed < 0:
+        parser.error("--steps, --threads and --ranks must be at least 1, and --seed at least 0")
+    if options.resume and not options.checkpoint:
+        parser.error("--resume needs --checkpoint=FILE")
+    return options
 
 
 def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:
@@ -100,7 +112,7 @@ def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:
     mine, _ = ranks.share(task.BATCH)
     state, first = initial_state(task, options.seed), 0
     if options.resume:
-        state, first = load(options.checkpoint)
+        state, first = load(task, options)
     trainer.load_state(state, first)
     began = time.perf_counter()
     for step in range(first, options.steps):
@@ -111,19 +123,25 @@ def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:
     state = trainer.state()
     if ranks.rank == 0:
         if options.checkpoint:
-            write_atomically(options.checkpoint, save(state | {"step": np.array(options.steps)}))
+            write_atomically(options.checkpoint, save(state | {"step": np.array([options.seed, options.steps])}))
         if options.evaluate:
             print(task.evaluated(trainer.evaluate))
         print("fingerprint", fingerprint({name: state[name] for name in (*task.WEIGHTS, *task.STATISTICS)}))
     ranks.leave()
 
 
-def load(path: Path | None) -> tuple[Arrays, int]:
-    """A checkpoint's state and step. UsageError where it is not there."""
-    if path is None or not path.exists():
-        raise UsageError(f"--resume: there is no --checkpoint={path}; give the file that an earlier run has written")
-    state = load_file(path)
-    return state, int(state.pop("step"))
+def load(task: Task, options: argparse.Namespace) -> tuple[Arrays, int]:
+    """A checkpoint's state and step. UsageError where it is not there, or of another training."""
+    path, wanted = options.checkpoint, initial_state(task, options.seed)
+    try:
+        state = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"--checkpoint={path}: it cannot be read ({error}); run without --resume first") from None
+    seed, step = state.pop("step", np.array([-1, 0]))
+    fits = {name: array.shape for name, array in state.items()} == {name: array.shape for name, array in wanted.items()}
+    if not fits or seed != options.seed or step > options.steps:
+        raise UsageError(f"--checkpoint={path}: it is of another network or seed, or past --steps={options.steps}")
+    return state, int(step)
 
 
 def start(ranks: int) -> int:

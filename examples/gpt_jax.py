@@ -17,7 +17,7 @@ from jax import Array
 from jax import numpy as jnp
 
 from repro.native.jax.ranks import join, run
-from repro.portable.jax import functional, layers, optim
+from repro.portable.jax import checks, functional, layers, optim
 from repro.portable.jax.backend import Backend
 from repro.run.config import Params
 from repro.run.ranks import ALONE, Alone, Place
@@ -63,6 +63,7 @@ class Trainer:
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_jit", eager)
         self.ranks = join(place, params)
+        checks.self_check(params.engine)
         self.network = GPT()
         self.weights: common.Arrays = {}  # load_state() fills these two
         self.slots: dict[str, Any] = {}

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from repro.native.tensorflow.ranks import join
-from repro.portable.tensorflow import functional, layers, optim
+from repro.portable.tensorflow import checks, functional, layers, optim
 from repro.portable.tensorflow.backend import Backend
 from repro.run.config import Params
 from repro.run.ranks import ALONE, Place
@@ -67,6 +67,7 @@ class Trainer:
         if params.device == "cpu":
             tf.config.set_visible_devices([], "GPU")
         self.ranks = join(place, params)
+        checks.self_check(params.engine)
         self.network = GPT()
         self.network(tf.zeros((1, gpt.CONTEXT), tf.int32))  # makes the weights
         self.weights = dict(zip(gpt.WEIGHTS, self.network.trainable_weights, strict=True))

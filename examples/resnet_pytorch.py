@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
 from repro.native.pytorch.ranks import join
-from repro.portable.pytorch import functional
+from repro.portable.pytorch import checks, functional
 from repro.portable.pytorch.backend import Backend
 from repro.run.config import Params
 from repro.run.ranks import ALONE, Place
@@ -80,6 +80,7 @@ class Trainer:
         self.ranks = join(place, params)
         there = torch.cuda.is_available() and params.device != "cpu"
         self.device = torch.device("cuda" if there or params.device == "gpu" else "cpu")
+        checks.self_check(self.device, params.engine)
         self.network = ResNet().to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(resnet.WEIGHTS, self.network.parameters(), strict=True))
         running = [buffer for buffer in self.network.buffers() if buffer.is_floating_point()]

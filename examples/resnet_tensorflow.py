@@ -12,7 +12,7 @@ import resnet
 import tensorflow as tf
 
 from repro.native.tensorflow.ranks import join
-from repro.portable.tensorflow import functional, layers, optim
+from repro.portable.tensorflow import checks, functional, layers, optim
 from repro.portable.tensorflow.backend import Backend
 from repro.run.config import Params
 from repro.run.ranks import ALONE, Place
@@ -75,6 +75,7 @@ class Trainer:
         if params.device == "cpu":
             tf.config.set_visible_devices([], "GPU")
         self.ranks = join(place, params)
+        checks.self_check(params.engine)
         self.network = ResNet()
         self.network(tf.zeros((1, 28, 28, 1)), training=False)  # makes the weights
         self.weights = dict(zip(resnet.WEIGHTS, self.network.trainable_weights, strict=True))
