@@ -43,7 +43,8 @@ def some(values: Iterable[Any], *quick: Any) -> list[Any]:
 # Side by side, tests of one file stay together, as they share what takes long to make. Those that open ports, or use
 # the engines, must not run beside one another. Of a few files that take long, each test runs where there is room.
 TOGETHER = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
-SPREAD = ("test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep")
+SPREAD = ("test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep",
+          "test_examples")  # fmt: skip
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:

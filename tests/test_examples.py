@@ -1,0 +1,101 @@
+"""examples/: a GPT and a residual network train to the published bits in every framework, however they run."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, needs
+
+from repro.run import environment, golden
+
+SMALL, LONG = 10, {"gpt": 300, "resnet": 400}
+EXAMPLES = list(product(LONG, ("pytorch", "jax", "tensorflow")))
+GOLDEN = golden.read("examples")
+Train = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def train(request: pytest.FixtureRequest) -> Train:
+    """Runs `examples/NETWORK_FRAMEWORK.py ARGUMENTS`; skips the test where what it needs is missing."""
+
+    def call(network: str, framework: str, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        needs(framework)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+        clean |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}  # where tests share cores, waiting costs
+        if network == "resnet":
+            clean["WORKSPACE_PATH"] = str(request.getfixturevalue("data_dir").parent)
+        python, script = (f".venv/{framework}/bin/python", f"examples/{network}_{framework}.py")
+        command = [str(ROOT / python), "-s", str(ROOT / script), *arguments]
+        done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=1200, check=False)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return call
+
+
+def published(network: str, step: int) -> str:
+    return f"fingerprint {GOLDEN[f'{network}/step-{step}']}"
+
+
+def last(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.splitlines()[-1]
+
+
+def others(*quick: tuple[str, str, str]) -> list[Any]:
+    """These ways to run an example, and all others, which are slow."""
+    plain = ("", "--threads=1", "--threads=4", "--engine=int8", "--ranks=2", "--ranks=4")
+    ways = [(*example, way) for example in EXAMPLES for way in (*plain, "--eager", "--eager --threads=1")]
+    ways += [(network, "pytorch", "--eager --ranks=2") for network in LONG]
+    return [*quick, *(pytest.param(*way, marks=pytest.mark.slow) for way in ways if way not in quick)]
+
+
+@pytest.mark.parametrize(
+    ("network", "framework", "way"),
+    others(
+        ("gpt", "pytorch", ""),
+        ("gpt", "jax", "--threads=1"),
+        ("gpt", "tensorflow", "--eager"),
+        ("resnet", "pytorch", "--eager --ranks=2"),
+        ("resnet", "tensorflow", ""),
+    ),
+)
+def test_every_framework_gives_the_published_bits(network: str, framework: str, way: str, train: Train) -> None:
+    assert last(train(network, framework, f"--steps={SMALL}", *way.split())) == published(network, SMALL)
+
+
+LEGS = [
+    [("pytorch", 4), ("tensorflow", 7), ("jax", SMALL)],
+    [("jax", 2), ("pytorch", 3), ("tensorflow", SMALL)],
+    *([(framework, 5), (framework, SMALL)] for framework in ("pytorch", "jax", "tensorflow")),
+]
+QUICK_LEGS = "resnet", [("pytorch", 4), ("jax", SMALL)]
+
+
+@pytest.mark.parametrize(
+    ("network", "legs"), [QUICK_LEGS, *(pytest.param(*way, marks=pytest.mark.slow) for way in product(LONG, LEGS))]
+)
+def test_resumed_in_whatever_framework(network: str, legs: list[tuple[str, int]], train: Train, tmp_path: Path) -> None:
+    file, done = f"--checkpoint={tmp_path / 'state.safetensors'}", None
+    for framework, steps in legs:
+        way = ["--eager"] if framework == "pytorch" else []
+        done = train(network, framework, f"--steps={steps}", file, *way, *(["--resume"] if done else []))
+    assert done is not None and last(done) == published(network, SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("network", "framework"), EXAMPLES)
+def test_the_whole_training(network: str, framework: str, train: Train) -> None:
+    assert last(train(network, framework)) == published(network, LONG[network])
+
+
+def test_another_training_is_not_resumed(train: Train, tmp_path: Path) -> None:
+    file = f"--checkpoint={tmp_path / 'state.safetensors'}"
+    missing = train("resnet", "pytorch", "--steps=1", "--eager", file, "--resume", code=2)
+    assert "it cannot be read" in missing.stderr and len(missing.stderr.splitlines()) == 1
+    train("resnet", "pytorch", "--steps=1", "--eager", file)
+    other = train("resnet", "pytorch", "--steps=1", "--eager", file, "--resume", "--seed=1", code=2)
+    assert "of another network or seed" in other.stderr
