@@ -181,8 +181,16 @@ def refused() -> dict[str, str]:
         "probabilities": lambda: layers.SparseCategoricalCrossentropy(),
         "sample weights": lambda: model.train_on_batch(pictures, labels, sample_weight=np.ones(6)),
         "averages": lambda: optim.SGD(use_ema=True),
+        "one name": lambda: one_name().apply([tf.ones(2), tf.ones(2)]),
     }  # fmt: skip
     return {name: line(call) for name, call in calls.items()}
+
+
+def one_name() -> optim.SGD:
+    """Of two weights, whose gradients have no order then."""
+    optimizer = optim.SGD(global_clipnorm=1.0)
+    optimizer.build([keras.Variable(np.ones(2, np.float32), name="w") for _ in range(2)])
+    return optimizer
 
 
 def line(call: Callable[[], Any]) -> str:

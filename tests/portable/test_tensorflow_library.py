@@ -33,6 +33,7 @@ REFUSED = {
     "probabilities": "SparseCategoricalCrossentropy: from_logits=False",
     "sample weights": "SparseCategoricalCrossentropy: sample_weight",
     "averages": "SGD: use_ema=True",
+    "one name": "SGD: global_clipnorm needs weights of different paths",
 }
 
 

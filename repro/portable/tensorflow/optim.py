@@ -44,6 +44,7 @@ class Portable(keras.optimizers.Optimizer):
             return grads
         names = [variable.path for variable in self._trainable_variables]
         check(type(self).__name__, len(names) == len(grads), "global_clipnorm needs a gradient for every weight")
+        check(type(self).__name__, len(set(names)) == len(names), "global_clipnorm needs weights of different paths")
         clipped, _ = functional.clip_by_global_norm(dict(zip(names, grads, strict=True)), self.global_clipnorm)
         return list(clipped.values())
 
