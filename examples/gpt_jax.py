@@ -16,6 +16,7 @@ from flax.traverse_util import unflatten_dict
 from jax import Array
 from jax import numpy as jnp
 
+from repro.errors import UsageError
 from repro.native.jax.ranks import join, run
 from repro.portable.jax import checks, functional, layers, optim
 from repro.portable.jax.backend import Backend
@@ -60,9 +61,12 @@ class Trainer:
     """Trains the network."""
 
     def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+        if eager and place:
+            raise UsageError("--eager: JAX shares a batch in compiled code only; leave out --eager, or --ranks")
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_jit", eager)
         self.ranks = join(place, params)
+        self.sharing = ALONE if eager else self.ranks.share(gpt.BATCH)[1]  # ranks, or threads of this process
         checks.self_check(params.engine)
         self.network = GPT()
         self.weights: common.Arrays = {}  # load_state() fills these two
@@ -72,9 +76,8 @@ class Trainer:
 
     def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Trains on a batch, int32 [B, T] both, and returns its loss."""
-        _, ranks = self.ranks.share(gpt.BATCH)
         whole, divided = (self.weights, self.slots, rate), (inputs[None], targets[None])
-        self.weights, self.slots, loss = run(ranks, self.compiled, whole, divided)
+        self.weights, self.slots, loss = run(self.sharing, self.compiled, whole, divided)
         return float(loss)
 
     def _step(self, ranks: Alone, weights, slots, rate: Array, inputs: Array, targets: Array):
