@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,7 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
         assert process.stderr is not None
         while not process.stderr.readline().startswith("2/3"):
             assert process.poll() is None
+        time.sleep(1)  # until the first question is answered, and the third run begun, which takes longer
         os.killpg(process.pid, 2)
         process.communicate(timeout=60)
     assert process.returncode == 1
