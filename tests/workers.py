@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from conftest import ROOT, needs
 
-WAYS = ("pytorch eager", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph", "tensorflow compiled")
+WAYS = (
+    "pytorch eager", "pytorch loops", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph",
+    "tensorflow compiled",
+)  # fmt: skip
 NONE = np.zeros(0, bool)
 
 

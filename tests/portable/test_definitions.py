@@ -239,7 +239,7 @@ def test_pytorch(ask, name: str, sizes: Sizes, kinds: tuple[str, ...], seed: int
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("way", some(WAYS[1:], "jax compiled", "tensorflow compiled"))
+@pytest.mark.parametrize("way", some(WAYS[1:], "pytorch loops", "jax compiled", "tensorflow compiled"))
 @given(st.tuples(*[fills] * 6), seeds)
 @settled(30)
 def test_the_others(ask, way: str, name: str, kinds: tuple[str, ...], seed: int) -> None:
@@ -258,15 +258,30 @@ def test_products_of_int8(ask, framework: str, name: str, kinds: tuple[str, ...]
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-@given(pairs, pairs, st.tuples(st.integers(0, 3), st.integers(0, 3)), pairs, st.sampled_from([1, 2, 3]), seeds)
+geometries = given(
+    pairs, pairs, st.tuples(st.integers(0, 3), st.integers(0, 3)), pairs, st.sampled_from([1, 2, 3]), seeds
+)
+
+
+@geometries
 @settled(60)
 def test_any_convolution(ask, kernel, stride, padding, dilation, groups: int, seed: int) -> None:
+    for way in ("pytorch eager", "pytorch int8"):
+        convolved(ask, way, kernel, stride, padding, dilation, groups, seed)
+
+
+@geometries
+@settled(20)
+def test_any_convolution_in_loops(ask, kernel, stride, padding, dilation, groups: int, seed: int) -> None:
+    convolved(ask, "pytorch loops", kernel, stride, padding, dilation, groups, seed)
+
+
+def convolved(ask, way: str, kernel, stride, padding, dilation, groups: int, seed: int) -> None:
     def arrays(*sizes: int) -> list[Made]:
         return [number(2, 7, 8, 2 * groups), number(3 * groups, *kernel, 2), number(3 * groups)]
 
     case = Case("convolution.convolution", geometry(stride, padding, dilation, groups), arrays)
-    for way in ("pytorch eager", "pytorch int8"):
-        compared(ask, way, case, SIZES, ("normal",) * 6, seed)
+    compared(ask, way, case, SIZES, ("normal",) * 6, seed)
 
 
 @pytest.mark.parametrize("name", ["max_pool", "average_pool"])
@@ -307,7 +322,7 @@ MANY = (23, 17, 12, 8)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("relu", "linear, one row", "no eps")])
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "jax compiled", "tensorflow graph"))
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch loops", "jax compiled", "tensorflow graph"))
 @given(st.tuples(*[PLAIN] * 6), seeds)
 @settled(4)
 def test_before_rounding(ask, way: str, name: str, kinds: tuple[str, ...], seed: int) -> None:
@@ -327,7 +342,7 @@ def test_before_rounding(ask, way: str, name: str, kinds: tuple[str, ...], seed:
 # --- what needs a case of its own -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager"))
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch loops"))
 def test_scores_far_below_zero_count_beside_a_mask(ask, way: str) -> None:
     query, key, value = (np.array(x, np.float32)[None] for x in ([[-(2**20)]], [[4], [4], [1]], [[1], [2], [3]]))
     seen = np.array([[True, True, False]])
@@ -336,7 +351,7 @@ def test_scores_far_below_zero_count_beside_a_mask(ask, way: str) -> None:
     assert found == 1.5
 
 
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "jax compiled"))
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch loops", "jax compiled"))
 def test_philox(ask, way: str) -> None:
     """The known answers of Random123, tests/kat_vectors, of philox4x32 with 10 rounds."""
     counters = [[0] * 4, [2**32 - 1] * 4, [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344]]

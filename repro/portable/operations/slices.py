@@ -21,7 +21,11 @@ def product(X, a, b):
     for first in range(0, a.shape[-1], LONGEST):
         part = slice(first, first + LONGEST)
         slices = zip(cut(X, a[..., part]), cut(X, b[..., part, :]), strict=True)
-        upper, lower, both = (X.f64(X.product_of_int8(*pair)) for pair in slices)
-        found = (both + upper * 127.0) * 128.0 - lower * 127.0
+        found = joined(*(X.f64(X.product_of_int8(*pair)) for pair in slices))
         total = found if total is None else total + found
     return total
+
+
+def joined(upper, lower, both):
+    """The product of integers that three products of their slices stand for, all float64."""
+    return (both + upper * 127.0) * 128.0 - lower * 127.0

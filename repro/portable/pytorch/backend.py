@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +13,14 @@ from repro.portable import tables
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
-from repro.portable.pytorch import convolution, slices
+from repro.portable.pytorch import convolution, fusion, slices
 from repro.run.ranks import ALONE
 
+if fusion.available:
+    from repro.portable.pytorch.fusion import convolution as direct
+
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
+LEAST_OUTPUTS = 32
 BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
 
 
@@ -119,12 +124,22 @@ class Backend:
         """a b + c, of an exact product."""
         return torch.addcmul(c, a, b)
 
+    @staticmethod
+    def int8(x: Tensor) -> Tensor:
+        return x.to(torch.int8)
+
+    @classmethod
+    def kind(cls, work: int, outputs: int, groups: int) -> torch.dtype:
+        """Of the slices of operands, for so many multiplications and outputs of a layer."""
+        pays = work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1
+        return torch.int8 if cls.engine == "int8" and pays else torch.float64
+
     @classmethod
     def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1) -> tuple[Tensor, Tensor]:
         """Two arrays of integers in the form that products take them in, for so many multiplications: see slices."""
-        if groups > 1:
+        if groups > 1 and not fusion.possible(a.device):
             return a, b
-        kind = torch.int8 if cls.engine == "int8" and work >= LEAST_WORK else torch.float64
+        kind = cls.kind(work, b.shape[0], groups)
         return slices.cut(a, kind), slices.cut(b, kind)
 
     @staticmethod
@@ -138,19 +153,32 @@ class Backend:
         return a.double() @ b.double() if a.dtype == torch.float32 else slices.product(a, b)
 
     @classmethod
-    def convolve(cls, q: Tensor, *given) -> Tensor:
+    def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:
         """See repro.portable.operations.convolution, which makes those of several groups."""
-        return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, *given)
+        if cls._direct(q):
+            return direct.convolve(q[0], w[0], *how)
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, w, *how)
 
     @classmethod
-    def convolve_with(cls, q: Tensor, *given) -> Tensor:
+    def convolve_with(cls, q: Tensor, g: Tensor, shape, *how: Any) -> Tensor:
         """The gradient with respect to the weight."""
-        return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, *given)
+        if cls._direct(q):
+            return direct.convolve_with(cls.ranks, q[0], g[0], shape, *how)
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, g, shape, *how)
 
     @classmethod
-    def convolve_back(cls, g: Tensor, *given) -> Tensor:
+    def convolve_back(cls, g: Tensor, w: Tensor, image, stride, padding, dilation, groups: int, layout: str) -> Tensor:
         """The gradient with respect to the images."""
-        return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(cls, g, *given)
+        how = stride, padding, dilation, groups, layout
+        if cls._direct(g) and all(1 in pair for pair in zip(stride, dilation, strict=True)):
+            return direct.convolve_back(g[0], w[0], image, *how)
+        if groups > 1 and g.dtype == torch.float64:
+            g, w = g[0].float(), w[0].float()
+        return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(cls, g, w, image, *how)
+
+    @staticmethod
+    def _direct(q: Tensor) -> bool:
+        return q.dtype == torch.float64 and fusion.possible(q.device)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

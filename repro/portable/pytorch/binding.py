@@ -11,7 +11,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from repro.portable.operations.grids import Operation
-from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.fusion.plan import run
 
 
 class _Bound(Function):
@@ -19,7 +19,7 @@ class _Bound(Function):
 
     @staticmethod
     def forward(ctx, operation: Operation, options: dict[str, Any], *arrays: Tensor | None):
-        found, saved = operation.forward(Backend, *arrays, **options)
+        found, saved = run(operation.forward, *arrays, **options)
         ctx.operation, ctx.options = operation, options
         ctx.shapes = tuple(None if array is None else tuple(array.shape) for array in arrays)
         ctx.save_for_backward(*saved)
@@ -31,7 +31,7 @@ class _Bound(Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor, *_: Tensor):
         needs = ctx.needs_input_grad[2:]
-        found = ctx.operation.backward(Backend, ctx.saved_tensors, gradient, needs, ctx.shapes, **ctx.options)
+        found = run(ctx.operation.backward, ctx.saved_tensors, gradient, needs, ctx.shapes, **ctx.options)
         return None, None, *(each if need else None for each, need in zip(found, needs, strict=True))
 
 

@@ -20,7 +20,7 @@ from repro.portable.operations import linear as dense
 from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.binding import apply
+from repro.portable.pytorch.binding import apply, run
 
 Size = int | tuple[int, ...]
 
@@ -207,7 +207,11 @@ class _Fork(Function):
     @staticmethod
     @once_differentiable
     def backward(_, *gradients: Tensor) -> tuple[Tensor, None]:
-        return reduce(lambda a, b: Backend.r32(Backend.f64(a) + Backend.f64(b)), gradients), None
+        return run(_total, gradients), None
+
+
+def _total(X, gradients: tuple[Tensor, ...]) -> Tensor:  # noqa: N803
+    return reduce(lambda a, b: X.r32(X.f64(a) + X.f64(b)), gradients)
 
 
 def dropout(input: Tensor, p: float, seed: int | Tensor, step: int | Tensor, channels: bool = False) -> Tensor:
@@ -292,7 +296,7 @@ def batch_norm(
     with torch.no_grad():
         for running, new, factor in ((running_mean, mean, 1.0), (running_var, variance, samples / (samples - 1))):
             if running is not None:
-                running.copy_(normalization.moving(Backend, running, new.view(-1), momentum, factor))
+                running.copy_(run(normalization.moving, running, new.view(-1), momentum, factor))
     return _affine(y, weight, bias).movedim(-1, 1)
 
 

@@ -13,7 +13,7 @@ from repro.portable.operations.convolution import PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.binding import apply
+from repro.portable.pytorch.binding import apply, run
 from repro.portable.pytorch.optimizers import Optimizer
 from repro.run import float32, layout
 from repro.run.config import Params
@@ -22,7 +22,11 @@ from repro.run.config import Params
 def inputs(images: Tensor) -> Tensor:
     """uint8 [B, H, W] -> float32 [B, 1, H, W]."""
     batch_last = images.permute(1, 2, 0).contiguous()
-    return Backend.r32(batch_last.double() * SCALE - SHIFT).permute(2, 0, 1).unsqueeze(1)
+    return run(_scaled, batch_last).permute(2, 0, 1).unsqueeze(1)
+
+
+def _scaled(X, pixels: Tensor) -> Tensor:  # noqa: N803
+    return X.r32(X.f64(pixels) * SCALE - SHIFT)
 
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
@@ -85,7 +89,7 @@ def _flat(tensors: Sequence[Tensor]) -> Tensor:
 
 class Sgd(Portable):
     def stepped(self, weight, gradient, momentum):
-        return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
+        return run(optimizers.sgd, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
 
 
 class Adam(Portable):
@@ -95,12 +99,12 @@ class Adam(Portable):
         at = count.long().clamp(max=corrections[0].shape[0] - 1)
         correction = [table.take(at) for table in corrections]  # indexing would read `at` back
         count += 1
-        return optimizers.adam(
-            Backend, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+        return run(
+            optimizers.adam, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
             decoupled=False,
         )  # fmt: skip
 
 
 class Adadelta(Portable):
     def stepped(self, weight, gradient, squares, updates):
-        return optimizers.adadelta(Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)
+        return run(optimizers.adadelta, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)

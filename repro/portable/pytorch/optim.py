@@ -12,7 +12,7 @@ from torch import Tensor
 
 from repro.portable import tables
 from repro.portable.operations import optimizers
-from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.binding import run
 from repro.portable.pytorch.functional import refused
 
 TOGETHER = 2**22
@@ -77,7 +77,7 @@ class _Optimizer(torch.optim.Optimizer):
         size = PIECE if gradient.device.type == "cpu" else TOGETHER
         for start in range(0, len(gradient), size):
             weight, *slots = parts = [array[start : start + size] for array in new]
-            updated = self.operation(Backend, weight, gradient[start : start + size], *slots, *constants)
+            updated = run(self.operation, weight, gradient[start : start + size], *slots, *constants)
             for part, result in zip(parts, updated, strict=True):
                 part.copy_(result)
         for tensors, array in zip(kept, new, strict=True):
@@ -100,7 +100,7 @@ class _Optimizer(torch.optim.Optimizer):
             yield found
 
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
-        """Of a step, counted from 1."""
+        """Of a step, counted from 1. What differs from step to step is a tensor, float64 of no dimension."""
         raise NotImplementedError
 
 
@@ -118,7 +118,7 @@ class SGD(_Optimizer):
         super().__init__(params, others, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
-        return *_float32(group, "lr", "weight_decay", "momentum"), group["nesterov"]
+        return _rate(group), *_float32(group, "weight_decay", "momentum"), group["nesterov"]
 
 
 class Adam(_Optimizer):
@@ -136,8 +136,8 @@ class Adam(_Optimizer):
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
         betas = tuple(map(tables.float32, group["betas"]))
         table = tables.adam(*betas)
-        corrections = [float(row[min(step, len(row)) - 1]) for row in table]
-        return corrections, *_float32(group, "lr", "weight_decay"), *betas, group["eps"], self.decoupled
+        corrections = [_scalar(float(row[min(step, len(row)) - 1])) for row in table]
+        return corrections, _rate(group), *_float32(group, "weight_decay"), *betas, group["eps"], self.decoupled
 
 
 class AdamW(Adam):
@@ -162,7 +162,7 @@ class Adadelta(_Optimizer):
         super().__init__(params, others, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
-        return *_float32(group, "lr", "weight_decay", "rho"), group["eps"]
+        return _rate(group), *_float32(group, "weight_decay", "rho"), group["eps"]
 
 
 @torch.no_grad()
@@ -175,7 +175,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     gradients = [parameter.grad for parameter in given if parameter.grad is not None]
     if not gradients:
         return torch.zeros(())
-    clipped, norm = optimizers.clip(Backend, gradients, tables.float32(max_norm))
+    clipped, norm = run(optimizers.clip, gradients, tables.float32(max_norm))
     for gradient, new in zip(gradients, clipped, strict=True):
         gradient.copy_(new)
     return norm
@@ -183,6 +183,14 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
 
 def _flat(tensors: list[Tensor]) -> Tensor:
     return torch.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _rate(group: dict[str, Any]) -> Tensor:
+    return _scalar(tables.float32(float(group["lr"])))
+
+
+def _scalar(number: float) -> Tensor:
+    return torch.tensor(number, dtype=torch.float64)
 
 
 def _float32(group: dict[str, Any], *options: str) -> list[float]:

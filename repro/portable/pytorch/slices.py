@@ -29,7 +29,7 @@ def cut(q: Tensor, like: torch.dtype) -> Tensor:
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product of matrices in slices, [S, M, K] and [S, K, N] -> float64 [M, N]."""
     rows, terms, columns = a.shape[1], a.shape[2], b.shape[2]
-    if a.dtype == torch.float64 or (terms <= LONGEST and rows * columns <= BLOCK):
+    if a.dtype == torch.float64 or not large(a, b):
         return joined(products(a, b), terms)
     if terms > LONGEST:
         parts = zip(a.split(LONGEST, 2), b.split(LONGEST, 1), strict=True)
@@ -44,6 +44,11 @@ def product(a: Tensor, b: Tensor) -> Tensor:
         for part, some in zip(y.split(size, 1), b.split(size, 2), strict=True):
             part.copy_(joined(products(a, some), terms))
     return y
+
+
+def large(a: Tensor, b: Tensor) -> bool:
+    """Whether a product is made in parts."""
+    return a.shape[2] > LONGEST or a.shape[1] * b.shape[2] > BLOCK
 
 
 def products(a: Tensor, b: Tensor) -> Tensor:

@@ -1,0 +1,50 @@
+"""Operations of a backend as nodes of a graph: which of them loops can compute, and what is left to PyTorch."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+BINARY = {
+    "add", "sub", "mul", "truediv", "and_", "or_", "xor", "lt", "gt", "le", "ge", "eq", "ne"
+}  # fmt: skip
+ELEMENTWISE = BINARY | {
+    "neg", "f64", "f32", "r32", "rint", "floor", "sqrt", "where", "clip", "integer", "int8", "shift_right", "power",
+    "exponent", "power_of_two", "multiply_add", "take",
+}  # fmt: skip
+REDUCTIONS = {"sum", "most", "maximum_of"}
+LOOPS = ELEMENTWISE | REDUCTIONS | {"stack"}
+"""The others are calls of PyTorch's functions."""
+CONSTANT = {"tables", "causal", "counting"}
+"""Functions of shapes alone."""
+
+
+class Node:
+    """One operation of a graph, with the shape, strides and type that PyTorch gave its result."""
+
+    __slots__ = ("attributes", "dtype", "function", "inputs", "operation", "shape", "strides", "tensor")
+
+    def __init__(self, operation: str, inputs: tuple, value: Any, function: Callable | None = None, **attributes: Any):
+        self.operation, self.inputs, self.function, self.attributes = operation, inputs, function, attributes
+        self.tensor = value if operation == "constant" else None
+        if isinstance(value, Tensor):
+            self.shape, self.strides, self.dtype = tuple(value.shape), value.stride(), value.dtype
+
+    @property
+    def space(self) -> tuple[int, ...]:
+        """Of what a loop runs over for it."""
+        return self.inputs[0].shape if self.operation in REDUCTIONS | {"stack"} else self.shape
+
+
+def mapped(given: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Nested tuples and lists with all that is of this kind changed."""
+    if isinstance(given, (tuple, list)):
+        return type(given)([mapped(each, kind, change) for each in given])
+    return change(given) if isinstance(given, kind) and not isinstance(given, bool) else given
+
+
+def nodes_in(given: Any) -> list[Node]:
+    """The nodes in nested tuples."""
+    if isinstance(given, (tuple, list)):
+        return [node for each in given for node in nodes_in(each)]
+    return [given] if isinstance(given, Node) else []

@@ -1,0 +1,107 @@
+"""What test_fusion.py asks of the loops of portable numerics in PyTorch; prints JSON."""
+
+import json
+import logging
+import sys
+from unittest import mock
+
+import torch
+
+from repro.portable.operations import pointwise
+from repro.portable.pytorch import backend, functional, fusion, optim
+from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.fusion import loops, machine, plan
+
+said: list[str] = []
+handler = logging.Handler()
+handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+logging.getLogger("repro").addHandler(handler)
+machine.SHARE = 2**6
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=GENERATOR)
+
+
+def both(function, *tensors: torch.Tensor) -> list[bytes]:
+    """Results and gradients without loops, and then three times with them."""
+    found = []
+    for available in (False, True, True, True):
+        fusion.available = available
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        y = function(*leaves)
+        y.backward(y.detach() * 0.5)
+        found.append(b"".join(each.detach().numpy().tobytes() for each in (y, *(leaf.grad for leaf in leaves))))
+    return found
+
+
+def block(x: torch.Tensor, kernel: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Of most that a network has."""
+    y = functional.conv2d(x, kernel, None, stride=2, padding=1)
+    y = functional.max_pool2d(functional.gelu(y), 2).flatten(2).movedim(1, -1)
+    y = functional.layer_norm(functional.linear(y, weight), 24, scale)
+    return functional.scaled_dot_product_attention(y, y, y, is_causal=True)
+
+
+def threads() -> list[bool]:
+    given = numbers(8, 6, 15, 16), numbers(16, 6, 3, 3), numbers(24, 16), numbers(24)
+    found = []
+    for count in (1, 2, 5):
+        torch.set_num_threads(count)
+        found += both(block, *given)
+    torch.set_num_threads(1)
+    return [each == found[0] for each in found]
+
+
+def shapes() -> dict[str, list[int]]:
+    """How many plans there are after calls with ever other shapes, and after the same again."""
+    plan._plans.clear()
+    found = {}
+    for name in ("other", "same"):
+        for rows in range(1, 6):
+            plan.run(pointwise.relu.forward, numbers(rows, 3))
+        found[name] = [len(plan._plans), sum(each is not None for each in plan._plans.values())]
+    return found
+
+
+def unsound() -> dict[str, object]:
+    """Loops that do not round: they are found out, and not used."""
+    plan._plans.clear()
+    x, scale = numbers(64, 8), numbers(8)
+
+    def multiply(x):
+        return functional._affine(x, scale, scale)
+
+    with mock.patch.dict(loops.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
+        found = both(multiply, x)
+    (relu,) = [each for key, each in plan._plans.items() if each and key[0] is pointwise.affine.forward]
+    return {"same": [each == found[0] for each in found], "sound": relu.sound, "said": sorted(set(said))}
+
+
+def rates() -> int:
+    """Plans of an optimizer whose rate is another one at each step."""
+    plan._plans.clear()
+    fusion.available = True
+    weight = torch.nn.Parameter(numbers(5, 7))
+    optimizer = optim.AdamW([weight], weight_decay=0.1)
+    for step in range(6):
+        weight.grad = numbers(5, 7)
+        optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)
+        optimizer.step()
+    return len(plan._plans)
+
+
+def tried() -> list[bool]:
+    """NaN, of whatever payload, counts as NaN where a plan is tried; other bits do not."""
+    x = torch.tensor([1.0, float("nan")])
+    other = torch.tensor([0x3F800000, -1], dtype=torch.int32).view(torch.float32)
+    return [plan._same(x, other), plan._same(x, -x), plan._same(torch.tensor([0.0]), torch.tensor([-0.0]))]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    Backend.engine = sys.argv[1]
+    backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
+    answers = [threads, shapes, unsound, rates, tried]
+    print(json.dumps({each.__name__: each() for each in answers}))
