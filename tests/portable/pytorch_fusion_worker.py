@@ -75,8 +75,8 @@ def unsound() -> dict[str, object]:
 
     with mock.patch.dict(loops.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
         found = both(multiply, x)
-    (relu,) = [each for key, each in plan._plans.items() if each and key[0] is pointwise.affine.forward]
-    return {"same": [each == found[0] for each in found], "sound": relu.sound, "said": sorted(set(said))}
+    sound = [each.sound for each in plan._plans.values() if each]
+    return {"same": [each == found[0] for each in found], "sound": sound, "said": sorted(set(said))}
 
 
 def rates() -> int:

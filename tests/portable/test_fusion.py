@@ -32,7 +32,7 @@ def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
 
 
 def test_loops_that_give_other_bits_are_not_used(found: dict[str, Any]) -> None:
-    assert found["unsound"]["same"] == [True] * 4 and found["unsound"]["sound"] is False
+    assert found["unsound"]["same"] == [True] * 4 and found["unsound"]["sound"] == [False] * 2
     assert all("has other bits in loops compiled here; it runs without" in each for each in found["unsound"]["said"])
     assert any(each.startswith("portable: _affine_forward ") for each in found["unsound"]["said"])
 
