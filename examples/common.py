@@ -91,7 +91,9 @@ def arguments(task: Task) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     parser.add_argument("--ranks", type=int, default=1, help="processes that share each batch")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    parser.add_argument("--engine", choices=("auto", "float64", "int8"), default="auto", help="of exact products")
+    parser.add_argument(
+        "--engine", choices=("auto", "float64", "int8", "int16"), default="auto", help="of exact products"
+    )
     parser.add_argument("--eager", action="store_true", help="one operation at a time, nothing compiled")
     parser.add_argument("--checkpoint", type=Path, help="a file to write at the end, with --resume to go on from")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, of whatever framework")

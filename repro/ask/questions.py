@@ -276,8 +276,10 @@ OF_THE_SUITE = (
         PORTABLE_ONLY, evidence="evaluation",
     ),
     _of_suite(
-        "products", "Engines of products: float64, int8",
-        tuple(Change(f"{name} products", overrides=(f"params.engine={name}",)) for name in ("float64", "int8")),
+        "products", "Engines of products: float64, int8, int16",
+        tuple(
+            Change(f"{name} products", overrides=(f"params.engine={name}",)) for name in ("float64", "int8", "int16")
+        ),
         PORTABLE_ONLY, numerics="portable",
     ),
     _of_suite("frameworks", "The three frameworks against one another", (), PORTABLE_ONLY, together=True),

@@ -30,7 +30,7 @@ FACTOR = 0.3
 SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
 
 CLEARLY = 0.7
-"""With `auto`, int8 products must take so much of float64's time, or less: of equal ones either might be taken."""
+"""With `auto`, another engine must take so much of float64's time, or less: of equal ones either might be taken."""
 LARGE = 2**30  # multiplications: whatever an engine is for, it is for so many
 
 TITLES = {
@@ -175,32 +175,43 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
                 )
 
 
-def settle(name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object]) -> None:
-    """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the faster.
+def settle(
+    name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
+    others: Sequence[str] = ("int8",),
+) -> None:  # fmt: skip
+    """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the fastest.
 
     `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
-    Where int8 fails its check, float64 is taken, with a line in the log. ReproError where that fails, too.
+    Where another than float64 is not among the others, or fails its check, float64 is taken, with a line in the log.
+    ReproError where that fails, too.
     """
     X.engine = "float64"
     check(name, run())
     if wanted == "float64":
         return
-    taken = {}
-    try:
-        for X.engine in ("int8", "float64"):
-            if X.engine == "int8":
-                check(name, run())
-            taken[X.engine] = min(_seconds(multiply) for _ in range(3)) if wanted == "auto" else 0.0
-    except ReproError as error:
-        log.warning("%s; so the engine of products is float64", str(error).split("; ")[0])
-    X.engine = "int8" if taken.get("int8", math.inf) <= CLEARLY * taken.get("float64", 0.0) else "float64"
+    if wanted not in ("auto", *others):
+        log.warning("portable: %s has no engine of products %s on this device, so it is float64", name, wanted)
+        return
+    asked = others if wanted == "auto" else (wanted,)
+    taken = {"float64": CLEARLY * _seconds(multiply) if wanted == "auto" else math.inf}
+    for X.engine in asked:
+        try:
+            check(name, run())
+            taken[X.engine] = _seconds(multiply) if wanted == "auto" else 0.0
+        except ReproError as error:
+            log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], X.engine)
+    X.engine = min(taken, key=taken.__getitem__)
     log.info("portable: the engine of products is %s", X.engine)
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+    """The least of three calls."""
+    found = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begin)
+    return min(found)
 
 
 @cache

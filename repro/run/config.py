@@ -26,7 +26,7 @@ CHOICES = {
     "params.model": ("lenet", "convnet"),
     "params.optimizer": tuple(layout.SLOTS),
     "params.numerics": ("fast", "deterministic", "portable"),
-    "params.engine": ("auto", "float64", "int8"),
+    "params.engine": ("auto", "float64", "int8", "int16"),
     "params.device": ("auto", "cpu", "gpu"),
     "data.dataset": ("mnist", "fashion_mnist"),
 }

@@ -10,7 +10,7 @@ import torch
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, functional, fusion, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.fusion import loops, machine, plan
+from repro.portable.pytorch.fusion import loops, machine, plan, products
 
 said: list[str] = []
 handler = logging.Handler()
@@ -51,6 +51,33 @@ def threads() -> list[bool]:
         torch.set_num_threads(count)
         found += both(block, *given)
     torch.set_num_threads(1)
+    return [each == found[0] for each in found]
+
+
+SIZES = (34, 16, 16), (2, 600, 40), (6, 30, 18), (130, 62, 50), (256, 2048, 96)
+
+
+def products_of_int16() -> list[bool | None]:
+    """Against int64, with the largest numbers of both signs in places; None without the instruction."""
+    if not products.possible():
+        return [None]
+    found = []
+    for rows, terms, columns in SIZES:
+        a, b = (torch.randint(-8192, 8193, shape, generator=GENERATOR) for shape in ((rows, terms), (terms, columns)))
+        a[:2], b[:, :4], b[:, 4:8] = 8192, 8192, -8192
+        for left in (a.short(), a.short().t().contiguous().t()):
+            for right in (b.short(), b.short().t().contiguous().t()):
+                found += [torch.equal(products.multiply(left, right), (a @ b).double()) for _ in range(3)]
+    return found
+
+
+def dense() -> list[bool]:
+    """A layer that the engine of int16 makes, where there is one, and its gradients."""
+    given = numbers(6, 10, 32), numbers(48, 32), numbers(48)
+    found = both(functional.linear, *given)
+    if products.possible():
+        a, b = torch.empty(60, 32), torch.empty(48, 32)
+        assert (Backend.kind(a, b, 0, 1) == torch.int16) == (Backend.engine == "int16")
     return [each == found[0] for each in found]
 
 
@@ -103,5 +130,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     Backend.engine = sys.argv[1]
     backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
-    answers = [threads, shapes, unsound, rates, tried]
+    answers = [threads, products_of_int16, dense, shapes, unsound, rates, tried]
     print(json.dumps({each.__name__: each() for each in answers}))

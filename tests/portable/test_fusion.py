@@ -18,13 +18,23 @@ def python(*command: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=["float64", "int8"])
+@pytest.fixture(scope="module", params=["float64", "int8", "int16"])
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
     return json.loads(python("tests/portable/pytorch_fusion_worker.py", request.param))
 
 
 def test_loops_change_no_bit_with_any_number_of_threads(found: dict[str, Any]) -> None:
     assert found["threads"] == [True] * 12
+
+
+def test_products_of_int16_are_exact(found: dict[str, Any]) -> None:
+    if found["products_of_int16"] == [None]:
+        pytest.skip("this CPU has no instruction that multiplies and adds pairs of int16")
+    assert found["products_of_int16"] == [True] * 60
+
+
+def test_a_dense_layer_is_the_same_by_any_engine(found: dict[str, Any]) -> None:
+    assert found["dense"] == [True] * 4
 
 
 def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:

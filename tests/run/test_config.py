@@ -41,7 +41,7 @@ ACCEPTED: dict[str, list[tuple[str, object]]] = {
     "params.momentum": [("0", 0.0), ("0.99", 0.99)],
     "params.log_interval": [("1", 1)],
     "params.numerics": [("fast", "fast"), ("deterministic", "deterministic")],
-    "params.engine": [("auto", "auto"), ("float64", "float64"), ("int8", "int8")],
+    "params.engine": [("auto", "auto"), ("float64", "float64"), ("int8", "int8"), ("int16", "int16")],
     "params.device": [("auto", "auto"), ("cpu", "cpu"), ("gpu", "gpu")],
     "params.threads": [("1", 1), ("1024", 1024)],
     "params.max_steps": [("1", 1), ("null", None)],

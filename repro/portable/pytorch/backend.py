@@ -18,6 +18,7 @@ from repro.run.ranks import ALONE
 
 if fusion.available:
     from repro.portable.pytorch.fusion import convolution as direct
+    from repro.portable.pytorch.fusion import products
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 LEAST_OUTPUTS = 32
@@ -31,7 +32,7 @@ class Backend:
     ranks = ALONE
     """Who shares the batch."""
     engine = "float64"
-    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
+    """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -128,18 +129,27 @@ class Backend:
     def int8(x: Tensor) -> Tensor:
         return x.to(torch.int8)
 
+    @staticmethod
+    def int16(x: Tensor) -> Tensor:
+        return x.to(torch.int16)
+
     @classmethod
-    def kind(cls, work: int, outputs: int, groups: int) -> torch.dtype:
-        """Of the slices of operands, for so many multiplications and outputs of a layer."""
-        pays = work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1
-        return torch.int8 if cls.engine == "int8" and pays else torch.float64
+    def kind(cls, a: Tensor, b: Tensor, work: int, groups: int) -> torch.dtype:
+        """What the operands of so many multiplications, and those of their gradients, are made of."""
+        outputs = b.shape[0]
+        paired = cls.engine == "int16" and len(a.shape) == 2 and fusion.available
+        if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
+            return torch.int8
+        if paired and products.fit(a.shape[0], a.shape[1], outputs):
+            return torch.int16
+        return torch.float64
 
     @classmethod
     def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1) -> tuple[Tensor, Tensor]:
         """Two arrays of integers in the form that products take them in, for so many multiplications: see slices."""
         if groups > 1 and not fusion.possible(a.device):
             return a, b
-        kind = cls.kind(work, b.shape[0], groups)
+        kind = cls.kind(a, b, work, groups)
         return slices.cut(a, kind), slices.cut(b, kind)
 
     @staticmethod

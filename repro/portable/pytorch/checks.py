@@ -4,11 +4,15 @@ import numpy as np
 import torch
 
 from repro.portable import checks
+from repro.portable.pytorch import fusion
 from repro.portable.pytorch.backend import Backend
+
+if fusion.available:
+    from repro.portable.pytorch.fusion import products
 
 
 def self_check(device: torch.device, engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64 or int8.
+    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library computes anything of checks.py with other bits, on this device.
     """
@@ -22,4 +26,5 @@ def self_check(device: torch.device, engine: str = "float64") -> None:
     def multiply() -> float:
         return Backend.matmul(*Backend.operands(large[0], large[1], work=checks.LARGE))[0, 0].item()
 
-    checks.settle("PyTorch", Backend, engine, run, multiply)
+    paired = device.type == "cpu" and fusion.available and products.possible()
+    checks.settle("PyTorch", Backend, engine, run, multiply, ("int16", "int8") if paired else ("int8",))

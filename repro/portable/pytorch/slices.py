@@ -1,6 +1,6 @@
 """Exact products of quantized numbers in PyTorch, whose operands come in slices: of one kind for each engine.
 
-float64: the integers themselves, float64 [1, ...]. int8: the three slices of repro.portable.operations.slices, int8
+float64, int16: the integers themselves, [1, ...]. int8: the three slices of repro.portable.operations.slices, int8
 [3, ...]; they are cut once, and put together in few passes over memory.
 """
 
@@ -9,6 +9,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.portable.operations.slices import LONGEST
+from repro.portable.pytorch import fusion
+
+if fusion.available:
+    from repro.portable.pytorch.fusion.products import multiply
 
 BLOCK = 2**19
 """Numbers of a result that are put together at once: they stay in a processor's caches."""
@@ -16,8 +20,8 @@ BLOCK = 2**19
 
 def cut(q: Tensor, like: torch.dtype) -> Tensor:
     """Integers, float32 [...] -> slices of this type, [1, ...] or [3, ...]."""
-    if like == torch.float64:
-        return q.double()[None]
+    if like != torch.int8:
+        return q.to(like)[None]
     found = torch.empty((3, *q.shape), dtype=torch.int8, device=q.device)
     upper = torch.mul(q, 2.0**-7).round_()
     found[0] = upper
@@ -29,7 +33,7 @@ def cut(q: Tensor, like: torch.dtype) -> Tensor:
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product of matrices in slices, [S, M, K] and [S, K, N] -> float64 [M, N]."""
     rows, terms, columns = a.shape[1], a.shape[2], b.shape[2]
-    if a.dtype == torch.float64 or not large(a, b):
+    if not large(a, b):
         return joined(products(a, b), terms)
     if terms > LONGEST:
         parts = zip(a.split(LONGEST, 2), b.split(LONGEST, 1), strict=True)
@@ -48,13 +52,15 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 def large(a: Tensor, b: Tensor) -> bool:
     """Whether a product is made in parts."""
-    return a.shape[2] > LONGEST or a.shape[1] * b.shape[2] > BLOCK
+    return a.dtype == torch.int8 and (a.shape[2] > LONGEST or a.shape[1] * b.shape[2] > BLOCK)
 
 
 def products(a: Tensor, b: Tensor) -> Tensor:
     """The products of slices: float64 [1, M, N] or int32 [3, M, N]."""
     if a.dtype == torch.float64:
         return a @ b
+    if a.dtype == torch.int16:
+        return multiply(a[0], b[0])[None]
     rows, terms, columns = a.shape[1], a.shape[2], b.shape[2]
     if a.device.type != "cpu":  # CUDA's product takes more than 16 rows, and multiples of 8 otherwise
         a = functional.pad(a, (0, -terms % 8, 0, max(0, 17 - rows)))

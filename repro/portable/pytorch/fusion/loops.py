@@ -9,12 +9,12 @@ import torch
 from llvmlite import ir
 
 from repro.portable.constants import TINY
-from repro.portable.pytorch.fusion.machine import F32, F64, I8, I32, I64, Loop, compiled, started
+from repro.portable.pytorch.fusion.machine import F32, F64, I8, I16, I32, I64, Loop, compiled, started
 from repro.portable.pytorch.fusion.nodes import LOOPS, REDUCTIONS, Node, nodes_in
 
 BOOL = ir.IntType(1)
 TYPES: dict[torch.dtype, ir.Type] = {
-    torch.bool: BOOL, torch.uint8: I8, torch.int8: I8, torch.int32: I32, torch.int64: I64,
+    torch.bool: BOOL, torch.uint8: I8, torch.int8: I8, torch.int16: I16, torch.int32: I32, torch.int64: I64,
     torch.float32: F32, torch.float64: F64,
 }  # fmt: skip
 STORED = TYPES | {torch.bool: I8}
@@ -159,7 +159,7 @@ class Loops:
             return build.select(self._value(condition), self._as(a, node.dtype), self._as(b, node.dtype))
         common = node.attributes.get("common", GIVEN.get(name, node.dtype))
         given = [self._as(each, common) for each in node.inputs]
-        if name in ("f64", "f32", "integer", "int8"):
+        if name in ("f64", "f32", "integer", "int8", "int16"):
             return given[0]
         if name in ARITHMETIC:
             return getattr(build, ARITHMETIC[name][not common.is_floating_point])(*given)

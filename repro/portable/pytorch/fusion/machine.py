@@ -14,7 +14,8 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-I8, I32, I64, F32, F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
+I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+F32, F64 = ir.FloatType(), ir.DoubleType()
 
 SHARE = 2**15
 """Elements that are worth a thread."""

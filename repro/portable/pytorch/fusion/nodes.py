@@ -9,8 +9,8 @@ BINARY = {
     "add", "sub", "mul", "truediv", "and_", "or_", "xor", "lt", "gt", "le", "ge", "eq", "ne"
 }  # fmt: skip
 ELEMENTWISE = BINARY | {
-    "neg", "f64", "f32", "r32", "rint", "floor", "sqrt", "where", "clip", "integer", "int8", "shift_right", "power",
-    "exponent", "power_of_two", "multiply_add", "take",
+    "neg", "f64", "f32", "r32", "rint", "floor", "sqrt", "where", "clip", "integer", "int8", "int16", "shift_right",
+    "power", "exponent", "power_of_two", "multiply_add", "take",
 }  # fmt: skip
 REDUCTIONS = {"sum", "most", "maximum_of"}
 LOOPS = ELEMENTWISE | REDUCTIONS | {"stack"}

@@ -118,22 +118,24 @@ class Recorder:
         return self.clip(self.shift_right(most, 23) - 126, SMALLEST, 128)
 
     def operands(self, a: Array, b: Array, work: int, groups: int = 1) -> tuple[Array, Array]:
-        kind = Backend.kind(work, b.shape[0], groups)
+        kind = Backend.kind(a, b, work, groups)
         return self._cut(a, kind), self._cut(b, kind)
 
     def operand_like(self, a: Array, b: Array) -> Array:
         return self._cut(a, b.dtype)
 
     def _cut(self, q: Array, kind: torch.dtype) -> Array:
-        return self.f64(q)[None] if kind == torch.float64 else self.stack(int8.cut(self, q), 0)
+        if kind == torch.int8:
+            return self.stack(int8.cut(self, q), 0)
+        return (self.int16(q) if kind == torch.int16 else self.f64(q))[None]
 
     def matmul(self, a: Array, b: Array) -> Array:
         if a.dtype == torch.float32:
             return self.record("matmul", operator.matmul, self.f64(a), self.f64(b))
-        if a.dtype == torch.int8 and slices.large(a, b):
+        if slices.large(a, b):
             return self.record("product", slices.product, a, b)
         parts = self.record("products", slices.products, a, b)
-        return parts[0] if a.dtype == torch.float64 else int8.joined(*(self.f64(parts[index]) for index in range(3)))
+        return int8.joined(*(self.f64(parts[index]) for index in range(3))) if a.dtype == torch.int8 else parts[0]
 
 
 def _most(x: Tensor, axes: tuple[int, ...]) -> Tensor:
