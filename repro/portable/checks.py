@@ -52,13 +52,13 @@ TITLES = {
 def inputs() -> dict[str, tuple[Any, ...]]:
     """The arrays that each case is given. None is given twice, or a compiler would join the operations.
 
-    Of `product` integers of up to 13 bits, [48, 600] and [600, 40], the first rows and columns as large as they can be,
+    Of `product` integers of up to 13 bits, [48, 608] and [608, 64], the first rows and columns as large as they can be,
     or as their slices can: int8 units without VNNI saturate there (pytorch/pytorch issue 136746).
     Of the convolutions images [10, 12, 12, 4] and kernels [20, 5, 5, 10], and for their gradients those of results,
     [20, 8, 8, 4]. Of `loss` logits [64, 10] and labels int32 [64]; of `sgd` weight, gradient and momentum; of `adam`
     weight, gradient and both moments.
     """
-    a, b = _integers(0, (48, 600)), _integers(1, (600, 40))
+    a, b = _integers(0, (48, 608)), _integers(1, (608, 64))
     for place, most in enumerate((2**BITS, 63 * 128 + 63)):  # the largest number, and the one with the largest slices
         part = slice(4 * place, 4 * place + 4)
         a[part], b[:, part] = most, np.where(np.arange(4) % 2, -most, most)

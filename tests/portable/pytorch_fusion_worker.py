@@ -54,7 +54,7 @@ def threads() -> list[bool]:
     return [each == found[0] for each in found]
 
 
-SIZES = (34, 16, 16), (2, 600, 40), (6, 30, 18), (130, 62, 50), (256, 2048, 96)
+SIZES = (36, 32, 32), (4, 608, 64), (132, 64, 96), (256, 2048, 96)
 
 
 def products_of_int16() -> list[bool | None]:
@@ -73,10 +73,10 @@ def products_of_int16() -> list[bool | None]:
 
 def dense() -> list[bool]:
     """A layer that the engine of int16 makes, where there is one, and its gradients."""
-    given = numbers(6, 10, 32), numbers(48, 32), numbers(48)
+    given = numbers(6, 11, 32), numbers(64, 32), numbers(64)
     found = both(functional.linear, *given)
     if products.possible():
-        a, b = torch.empty(60, 32), torch.empty(48, 32)
+        a, b = torch.empty(66, 32), torch.empty(64, 32)
         assert (Backend.kind(a, b, 0, 1) == torch.int16) == (Backend.engine == "int16")
     return [each == found[0] for each in found]
 
