@@ -146,8 +146,9 @@ def vector_bits() -> int:
 @cache
 def _openmp() -> ctypes.CDLL | None:
     """The threads that PyTorch's own operations run on, where they are those of GNU OpenMP."""
+    own = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
     try:
-        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libgomp.so.1"), mode=os.RTLD_NOLOAD)
+        library = ctypes.CDLL(str(own[0]) if own else "libgomp.so.1", mode=os.RTLD_NOLOAD)
         for name in ("omp_get_thread_num", "omp_get_num_threads"):
             llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
         library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
