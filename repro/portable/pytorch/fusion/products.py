@@ -26,6 +26,12 @@ def possible() -> bool:
     return bool(llvm.get_host_cpu_features().get("avx2"))
 
 
+def int8_is_fast() -> bool:
+    """Whether this processor has VNNI, which PyTorch's own products of int8 are made by."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx512vnni") or features.get("avxvnni"))
+
+
 def fit(rows: int, terms: int, columns: int) -> bool:
     """Whether the product of [rows, terms] and [terms, columns], and both its gradients, can be made so."""
     width = _width()
