@@ -137,7 +137,7 @@ class Backend:
     def kind(cls, a: Tensor, b: Tensor, work: int, groups: int) -> torch.dtype:
         """What the operands of so many multiplications, and those of their gradients, are made of."""
         outputs = b.shape[0]
-        paired = cls.engine == "int16" and len(a.shape) == 2 and fusion.available
+        paired = cls.engine == "int16" and len(a.shape) == 2 and fusion.possible(a.device)
         if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
         if paired and products.fit(a.shape[0], a.shape[1], outputs):

@@ -23,7 +23,7 @@ class Array:
 
     def __init__(self, recorder: "Recorder", node: Node, value: Tensor) -> None:
         self.recorder, self.node, self.value = recorder, node, value
-        self.shape, self.dtype = tuple(value.shape), value.dtype
+        self.shape, self.dtype, self.device = tuple(value.shape), value.dtype, value.device
 
     def __getitem__(self, key: Any) -> "Array":
         return self.recorder.record("getitem", lambda tensor: tensor[key], self)
