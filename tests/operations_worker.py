@@ -3,9 +3,9 @@
     python operations_worker.py FRAMEWORK
 
 Reads requests from stdin and answers on stdout, each a length in 8 bytes and an npz archive. A request holds a JSON
-(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's loops, TensorFlow's graph, or int8,
-the engine), the arrays (one of no elements and of type bool stands for None), and the gradient of the result, repeated
-or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
+(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's loops, TensorFlow's graph, or int8
+or int16, the engine), the arrays (one of no elements and of type bool stands for None), and the gradient of the result,
+repeated or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
 """
 
 import importlib
@@ -20,6 +20,7 @@ from functools import cache
 import numpy as np
 import unprotected
 
+from repro.portable.loops import machine
 from repro.portable.operations import optimizers, random
 from repro.portable.operations.grids import Operation
 
@@ -90,13 +91,10 @@ class PyTorch:
         from repro.portable.pytorch import fusion
         from repro.portable.pytorch.fusion import plan
 
-        fusion.available = mode == "loops"
-        if mode != "loops":
+        fusion.available = mode in ("loops", "int16")
+        if not fusion.available:
             self.torch.set_num_threads(2)
             return self.once(operation, options, arrays, gradient)
-        from repro.portable.pytorch.fusion import machine
-
-        machine.SHARE, machine.SMALL = 1, 0  # threads and good code for few elements, too
         self.asked += 1
         self.torch.set_num_threads(3 if self.asked % 8 == 0 else 1)  # threads wait long where cores are busy
         for _ in range(3):  # the second call records, the third replays
@@ -201,7 +199,7 @@ TESTS = {"worker": sys.modules[__name__], "unprotected": unprotected}
 
 def answer(worker, backend, request) -> dict[str, np.ndarray]:
     asked = json.loads(str(request["request"]))
-    backend.Backend.engine = "int8" if asked["mode"] == "int8" else "float64"
+    backend.Backend.engine = asked["mode"] if asked["mode"] in ("int8", "int16") else "float64"
     module, name = asked["operation"].split(".")
     home = TESTS.get(module) or importlib.import_module(f"repro.portable.operations.{module}")
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
@@ -219,6 +217,7 @@ def main(framework: str) -> None:
     made: dict[str, Callable] = {"pytorch": PyTorch, "jax": JAX, "tensorflow": TensorFlow}
     worker, backend = made[framework](), importlib.import_module(f"repro.portable.{framework}.backend")
     backend.LEAST_WORK = 0  # type: ignore[attr-defined] # small products, too, are made by the engine that is asked for
+    machine.SHARE, machine.SMALL = 1, 0  # threads and good code for few elements, too
     while header := requests.read(8):
         request = np.load(io.BytesIO(requests.read(int.from_bytes(header, "little"))))
         buffer = io.BytesIO()

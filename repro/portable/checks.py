@@ -54,21 +54,25 @@ def inputs() -> dict[str, tuple[Any, ...]]:
 
     Of `product` integers of up to 13 bits, [48, 608] and [608, 64], the first rows and columns as large as they can be,
     or as their slices can: int8 units without VNNI saturate there (pytorch/pytorch issue 136746).
-    Of the convolutions images [10, 12, 12, 4] and kernels [20, 5, 5, 10], and for their gradients those of results,
-    [20, 8, 8, 4]. Of `loss` logits [64, 10] and labels int32 [64]; of `sgd` weight, gradient and momentum; of `adam`
-    weight, gradient and both moments.
+    Of the convolutions images [10, 12, 12, 32] and kernels [20, 5, 5, 10], and for their gradients those of results,
+    [20, 8, 8, 32]: as large as they can be, too, for some of the results. Of `loss` logits [64, 10] and labels int32
+    [64]; of `sgd` weight, gradient and momentum; of `adam` weight, gradient and both moments.
     """
     a, b = _integers(0, (48, 608)), _integers(1, (608, 64))
     for place, most in enumerate((2**BITS, 63 * 128 + 63)):  # the largest number, and the one with the largest slices
         part = slice(4 * place, 4 * place + 4)
         a[part], b[:, part] = most, np.where(np.arange(4) % 2, -most, most)
-    images, kernel, result = (10, 12, 12, 4), (20, 5, 5, 10), (20, 8, 8, 4)
+    images, seen = (_integers(key, (10, 12, 12, 32)) for key in (2, 4))
+    kernel, weights = (_integers(key, (20, 5, 5, 10)) for key in (3, 6))
+    gradient, result = (_integers(key, (20, 8, 8, 32)) for key in (5, 7))
+    for first, second in ((images[..., 0], kernel), (seen[0], gradient), (weights[..., 0], result.T)):
+        first[:], second[0], second[1] = 2**BITS, 2**BITS, -(2**BITS)  # all that some sums are made of
     slots = [judge.r32(_numbers(key, (4096,), TINY)) for key in range(4, 11)]
     return {
         "product": (a, b),
-        "convolution": (_integers(2, images), _integers(3, kernel)),
-        "kernel": (_integers(4, images), _integers(5, result)),
-        "images": (_integers(6, kernel), _integers(7, result)),
+        "convolution": (images, kernel),
+        "kernel": (seen, gradient),
+        "images": (weights, result),
         "rounding": (_numbers(1, (64, 64), 2.0**-110),),
         "maximum": (_numbers(2, (64, 64), 2.0**-110),),
         "root": (np.abs(judge.r32(_numbers(11, (64, 64), TINY))),),
@@ -104,14 +108,15 @@ def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
     """What a framework makes of inputs(), by its backend."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
     plain, operands = tuple(PLAIN.values()), partial(X.operands, work=LARGE)
+    images_and = partial(operands, layout=PLAIN["layout"])
     (kernel, result), (images, gradient) = given["images"], given["kernel"]
     loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
     inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
     return {
         "product": (X.matmul(*operands(*given["product"])),),
-        "convolution": (X.convolve(*operands(*given["convolution"]), *plain),),
-        "kernel": (X.convolve_with(*operands(images, gradient), (20, 5, 5, 10), *plain),),
-        "images": (X.convolve_back(*operands(result, kernel), (10, 12, 12, 4), *plain),),
+        "convolution": (X.convolve(*images_and(*given["convolution"]), *plain),),
+        "kernel": (X.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
+        "images": (X.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
         "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
         "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
         "root": (inverse * FACTOR,),
@@ -177,22 +182,25 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
 
 def settle(
     name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
-    others: Sequence[str] = ("int8",),
+    paired: bool = False, int8_may_be_faster: bool = True,
 ) -> None:  # fmt: skip
     """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the fastest.
 
     `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
-    Where another than float64 is not among the others, or fails its check, float64 is taken, with a line in the log.
+    With `paired` there is int16, and `auto` does not time int8 unless that may be faster. Where an engine is not there,
+    or fails its check, float64 is taken, with a line in the log.
     ReproError where that fails, too.
     """
     X.engine = "float64"
     check(name, run())
     if wanted == "float64":
         return
-    if wanted not in ("auto", *others):
+    if wanted == "int16" and not paired:
         log.warning("portable: %s has no engine of products %s on this device, so it is float64", name, wanted)
         return
-    asked = others if wanted == "auto" else (wanted,)
+    asked = [wanted]
+    if wanted == "auto":
+        asked = ["int16"] * paired + ["int8"] * (int8_may_be_faster or not paired)
     taken = {"float64": CLEARLY * _seconds(multiply) if wanted == "auto" else math.inf}
     for X.engine in asked:
         try:

@@ -7,10 +7,11 @@ from unittest import mock
 
 import torch
 
+from repro.portable.loops import machine, pairs
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, functional, fusion, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.fusion import loops, machine, plan, products
+from repro.portable.pytorch.fusion import loops, plan, sums
 
 said: list[str] = []
 handler = logging.Handler()
@@ -59,7 +60,7 @@ SIZES = (36, 32, 32), (4, 608, 64), (132, 64, 96), (256, 2048, 96)
 
 def products_of_int16() -> list[bool | None]:
     """Against int64, with the largest numbers of both signs in places; None without the instruction."""
-    if not products.possible():
+    if not pairs.possible():
         return [None]
     found = []
     for rows, terms, columns in SIZES:
@@ -67,7 +68,7 @@ def products_of_int16() -> list[bool | None]:
         a[:2], b[:, :4], b[:, 4:8] = 8192, 8192, -8192
         for left in (a.short(), a.short().t().contiguous().t()):
             for right in (b.short(), b.short().t().contiguous().t()):
-                found += [torch.equal(products.multiply(left, right), (a @ b).double()) for _ in range(3)]
+                found += [torch.equal(sums.multiply(left, right), (a @ b).double()) for _ in range(3)]
     return found
 
 
@@ -75,11 +76,11 @@ def dense() -> list[bool]:
     """A layer that the engine of int16 makes, where there is one, and its gradients."""
     given = numbers(6, 11, 32), numbers(64, 32), numbers(64)
     found = both(functional.linear, *given)
-    if products.possible():
+    if pairs.possible():
         a, b = torch.empty(66, 32), torch.empty(64, 32)
-        assert (Backend.kind(a, b, 0, 1) == torch.int16) == (Backend.engine == "int16")
+        assert (Backend.kind(a, b, 0, 1, "") == torch.int16) == (Backend.engine == "int16")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
-            assert Backend.kind(a, b, 0, 1) != torch.int16  # torch.compile can make nothing of our loops
+            assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
     return [each == found[0] for each in found]
 
 

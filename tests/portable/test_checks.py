@@ -90,11 +90,32 @@ def test_int8_units_that_saturate_are_found_out() -> None:
     assert (engine, again[0]) == ("float64", said) and again[1] in ("float64", "int16")
 
 
-ABSENT = """
-import logging, sys
-from repro.portable import checks
+FAILING = """
+import importlib, logging, sys
 logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.WARNING)
-import importlib
+from repro.portable.loops import pairs, products
+pairs.PAIRS = 16  # one more than int32 has room for; in convolutions alone
+module = importlib.import_module(f"repro.portable.{sys.argv[1]}.checks")
+sys.argv[1] == "jax" and module.jax.config.update("jax_enable_x64", True)
+device = [module.torch.device("cpu")] if sys.argv[1] == "pytorch" else []
+module.self_check(*device, "int16")
+print(module.Backend.engine)
+"""
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow"])
+def test_sums_that_do_not_fit_are_found_out(framework: str) -> None:
+    if " avx2 " not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this CPU has no instruction that multiplies and adds pairs of int16")
+    said, engine = python(framework, FAILING, framework).splitlines()
+    assert " does not compute a convolution" in said and said.endswith("so the engine of products is not int16")
+    assert engine == "float64"
+
+
+ABSENT = """
+import importlib, logging, sys
+logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.WARNING)
+exec(sys.argv[2])
 module = importlib.import_module(f"repro.portable.{sys.argv[1]}.checks")
 sys.argv[1] == "jax" and module.jax.config.update("jax_enable_x64", True)
 module.self_check("int16")
@@ -102,9 +123,20 @@ print(module.Backend.engine)
 """
 
 
+WITHOUT = "from repro.portable import loops; loops.available = False"  # as where llvmlite is not installed
+ANOTHER = "from repro.portable.loops import xla; xla.VERSION = (99, 0)"  # as with an XLA of another interface
+
+
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])
 def test_an_engine_that_is_not_there_is_float64(framework: str) -> None:
-    said, engine = python(framework, ABSENT, framework).splitlines()
+    said, engine = python(framework, ABSENT, framework, WITHOUT).splitlines()
+    assert said.endswith("has no engine of products int16 on this device, so it is float64") and engine == "float64"
+
+
+@pytest.mark.parametrize("framework", ["jax", "tensorflow"])
+def test_an_xla_that_does_not_call_loops(framework: str) -> None:
+    why, said, engine = python(framework, ABSENT, framework, ANOTHER).splitlines()
+    assert " does not call loops compiled here: " in why and "repro_" in why  # the name of a function
     assert said.endswith("has no engine of products int16 on this device, so it is float64") and engine == "float64"
 
 

@@ -255,6 +255,26 @@ def test_products_of_int8(ask, framework: str, name: str, kinds: tuple[str, ...]
     compared(ask, f"{framework} int8", CASES[name], SIZES, kinds, seed)
 
 
+LARGE = {
+    "linear": Case("linear.linear", {}, lambda *_: [number(4, 5, 32), number(64, 32), rounded(64)]),
+    "a long one": Case("linear.linear", {}, lambda *_: [number(34, 320), number(32, 320), none]),
+    "convolution": Case("convolution.convolution", geometry(padding=(1, 0)),
+        lambda *_: [number(3, 6, 5, 6), number(4, 3, 2, 6), rounded(4)]),
+    "convolution, stride": Case("convolution.convolution", geometry((2, 3), (1, 1)),
+        lambda *_: [number(2, 7, 8, 4), number(6, 3, 2, 4), rounded(6)]),
+    "convolution, odd": CASES["convolution, odd"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@given(st.tuples(*[fills] * 6), seeds)
+@settled(20)
+def test_products_of_int16(ask, framework: str, name: str, kinds: tuple[str, ...], seed: int) -> None:
+    """And loops in float64 for what int16 is not fit for."""
+    compared(ask, f"{framework} int16", LARGE[name], SIZES, kinds, seed)
+
+
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
@@ -274,6 +294,32 @@ def test_any_convolution(ask, kernel, stride, padding, dilation, groups: int, se
 @settled(20)
 def test_any_convolution_in_loops(ask, kernel, stride, padding, dilation, groups: int, seed: int) -> None:
     convolved(ask, "pytorch loops", kernel, stride, padding, dilation, groups, seed)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@given(
+    st.tuples(*[pairs] * 2), pairs, st.sampled_from([(1, 1), (3, 1), (20, 2)]), st.sampled_from([8, 16, 24, 32]), seeds
+)
+@settled(6)
+def test_convolutions_with_the_batch_last(
+    ask, framework: str, shapes, padding, channels, batch: int, seed: int
+) -> None:
+    """Of pairs of channels, or of pixels where there is one; of more than 15, whose sum int32 does not hold."""
+    (kernel, dilation), (inputs, groups) = shapes, channels
+    options = geometry((1, 1), (padding[0] - 1, padding[1] - 1), dilation, groups)
+    x = filled((batch, 8, 9, inputs * groups), "normal", seed)
+    weight = filled((3 * groups, *kernel, inputs), "integers", seed + 1)
+    bias = filled((3 * groups,), "normal", seed + 2)
+    y = judge.convolution(x, weight, bias, **options)
+    last = judge.r32(filled(y.shape, "normal", seed + 9))
+    expected = judge.convolution_gradients(x, weight, bias, last, **options)
+    order = (3, 1, 2, 0)
+    arrays = [np.ascontiguousarray(x.transpose(order)), weight, bias]
+    options |= {"layout": "CHWB"}
+    way, last = f"{framework} int16", last.transpose(order).ravel()
+    results, gradients = ask(way, "convolution.convolution", options, arrays, last)
+    assert_same(results, [y.transpose(order)], "result")
+    assert_same(gradients, [expected[0].transpose(order), *expected[1:]], "gradient")
 
 
 def convolved(ask, way: str, kernel, stride, padding, dilation, groups: int, seed: int) -> None:

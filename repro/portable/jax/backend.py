@@ -5,16 +5,26 @@ JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", Tru
 
 import math
 
+import jax
 import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.portable import loops
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.jax.convolution import correlate, correlate_with, spread
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids
 from repro.run.ranks import ALONE, AXIS
+
+if loops.available:
+    from repro.portable.jax import door
+    from repro.portable.loops import calls, products
+    from repro.portable.loops.convolution import How
+
+LEAST_KEPT = 2**10
+"""Numbers that are sooner read from memory than computed again."""
 
 
 class Backend:
@@ -24,7 +34,7 @@ class Backend:
     ranks = ALONE
     """Who shares the batch."""
     engine = "float64"
-    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
+    """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -95,14 +105,26 @@ class Backend:
         return a * b + c
 
     @classmethod
-    def operands(cls, a: Array, b: Array, work: int, groups: int = 1) -> tuple[Array, Array]:
-        """Two arrays of integers in the form that products take them in, for so many multiplications."""
-        return a, b
+    def loops(cls) -> bool:
+        """Whether products are calls of repro.portable.loops, where they can be."""
+        return cls.engine == "int16"
 
     @classmethod
-    def operand_like(cls, a: Array, b: Array) -> Array:
+    def operands(cls, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications.
+
+        Of a convolution images of this layout, and the weight.
+        """
+        if not cls.loops():
+            return a, b
+        if products.fit(a.shape, b.shape[0], layout):
+            return a.astype(jnp.int16), b.astype(jnp.int16)
+        return (cls.f64(a), cls.f64(b)) if layout else (a, b)
+
+    @staticmethod
+    def operand_like(a: Array, b: Array) -> Array:
         """An array of integers in the form that another has, see operands."""
-        return a
+        return a.astype(b.dtype)
 
     @staticmethod
     def sum(x: Array, axes: tuple[int, ...]) -> Array:
@@ -114,9 +136,16 @@ class Backend:
         """Along the last axis, of size 1 then."""
         return x.max(-1, keepdims=True)
 
+    @staticmethod
+    def call(*given) -> Array:
+        """What loops of repro.portable.loops make of arrays."""
+        return door.call(*given)
+
     @classmethod
     def matmul(cls, a: Array, b: Array) -> Array:
         """float64, of matrices of integers: exact."""
+        if a.dtype == jnp.int16:
+            return calls.multiply(cls, a, b)
         return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
 
     @staticmethod
@@ -131,6 +160,8 @@ class Backend:
     @classmethod
     def convolve(cls, q: Array, w: Array, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
+        if q.dtype != jnp.float32:
+            return calls.convolve(cls, q, w, How(stride, padding, dilation, groups, layout))
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[1:]))
@@ -139,6 +170,8 @@ class Backend:
     @classmethod
     def convolve_with(cls, q: Array, g: Array, shape, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve_with."""
+        if q.dtype != jnp.float32:
+            return calls.convolve_with(cls, q, g, shape, How(stride, padding, dilation, groups, layout))
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
         check_length(g[0].size * cls.ranks.size)
@@ -147,10 +180,24 @@ class Backend:
     @classmethod
     def convolve_back(cls, g: Array, w: Array, image, stride, padding, dilation, groups: int, layout: str) -> Array:
         """See convolution.convolve_back."""
+        if g.dtype != jnp.float32:
+            if all(1 in pair for pair in zip(stride, dilation, strict=True)):
+                return calls.convolve_back(cls, g, w, image, How(stride, padding, dilation, groups, layout))
+            g, w = cls.f32(g), cls.f32(w)
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[:3]))
         return spread(cls.f64(g), cls.f64(w).transpose(OUTPUTS_LAST))
+
+    @classmethod
+    def kept(cls, found):
+        """Arrays, in nested tuples, that XLA has to keep in memory where products are calls of loops.
+
+        It would compute those again for each operation that needs them.
+        """
+        if not cls.loops():
+            return found
+        return jax.tree.map(lambda x: door.kept(x) if x.dtype == jnp.float32 and x.size >= LEAST_KEPT else x, found)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -29,11 +29,13 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
         return forward(*arrays)[0]
 
     def forward(*arrays: Array | None):
-        return operation.forward(Backend, *arrays, **dict(options))
+        found, saved = operation.forward(Backend, *Backend.kept(arrays), **dict(options))
+        return Backend.kept(found), saved
 
     def backward(saved: Any, gradient: Any):
         first = gradient[0] if isinstance(gradient, tuple) else gradient
-        return operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
+        found = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
+        return Backend.kept(found)
 
     call.defvjp(forward, backward)
     return call

@@ -3,23 +3,34 @@
 from functools import partial
 
 import jax
+from jax import Array
 
-from repro.portable import checks
+from repro.portable import checks, loops
 from repro.portable.jax.backend import Backend
+
+if loops.available:
+    from repro.portable.jax import door
+
+ENGINES = ("float64", "int16", "int8")
 
 
 def self_check(engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64 or int8.
+    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library, compiled, computes anything of checks.py with other bits, on this device.
     """
     compiled = {
         name: jax.jit(partial(checks.computed, Backend))  # all at once, as a step is, and in less time than one by one
-        for name in ("float64", "int8")
+        for name in ENGINES
     }
-    product = {name: jax.jit(partial(Backend.matmul)) for name in ("float64", "int8")}
+    product = {name: jax.jit(partial(_product)) for name in ENGINES}
     large = jax.device_put(checks.large())
     checks.settle(
         "JAX", Backend, engine, lambda: compiled[Backend.engine](checks.inputs()),
         lambda: product[Backend.engine](*large).block_until_ready(),
+        paired=loops.available and door.possible(), int8_may_be_faster=False,
     )  # fmt: skip
+
+
+def _product(a: Array, b: Array) -> Array:
+    return Backend.matmul(*Backend.operands(a, b, work=checks.LARGE))

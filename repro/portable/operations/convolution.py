@@ -16,9 +16,8 @@ def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, gr
     """
     q, p = quantize(X, x, all_but("B", layout))
     w, s = quantize(X, weight, (0, 1, 2, 3))
-    q, w = X.operands(
-        q, w, work=math.prod(weight.shape) * math.prod(x.shape) // x.shape[layout.index("C")], groups=groups
-    )
+    work = math.prod(weight.shape) * math.prod(x.shape) // x.shape[layout.index("C")]
+    q, w = X.operands(q, w, work=work, groups=groups, layout=layout)
     y = X.convolve(q, w, stride, padding, dilation, groups, layout)
     plus = None if bias is None else along("C", X, bias, layout)
     return X.r32(scaled(X, y, 2 * BITS, p, s, plus=plus)), (q, p, w, s)

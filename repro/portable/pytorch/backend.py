@@ -17,8 +17,8 @@ from repro.portable.pytorch import convolution, fusion, slices
 from repro.run.ranks import ALONE
 
 if fusion.available:
-    from repro.portable.pytorch.fusion import convolution as direct
-    from repro.portable.pytorch.fusion import products
+    from repro.portable.loops import products
+    from repro.portable.pytorch.fusion import sums
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 LEAST_OUTPUTS = 32
@@ -134,22 +134,24 @@ class Backend:
         return x.to(torch.int16)
 
     @classmethod
-    def kind(cls, a: Tensor, b: Tensor, work: int, groups: int) -> torch.dtype:
+    def kind(cls, a: Tensor, b: Tensor, work: int, groups: int, layout: str) -> torch.dtype:
         """What the operands of so many multiplications, and those of their gradients, are made of."""
         outputs = b.shape[0]
-        paired = cls.engine == "int16" and len(a.shape) == 2 and fusion.possible(a.device)
         if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
-        if paired and products.fit(a.shape[0], a.shape[1], outputs):
+        if cls.engine == "int16" and fusion.possible(a.device) and products.fit(a.shape, outputs, layout):
             return torch.int16
         return torch.float64
 
     @classmethod
-    def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1) -> tuple[Tensor, Tensor]:
-        """Two arrays of integers in the form that products take them in, for so many multiplications: see slices."""
+    def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1, layout: str = "") -> tuple[Tensor, Tensor]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications: see slices.
+
+        Of a convolution images of this layout, and the weight.
+        """
         if groups > 1 and not fusion.possible(a.device):
             return a, b
-        kind = cls.kind(a, b, work, groups)
+        kind = cls.kind(a, b, work, groups, layout)
         return slices.cut(a, kind), slices.cut(b, kind)
 
     @staticmethod
@@ -166,29 +168,29 @@ class Backend:
     def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:
         """See repro.portable.operations.convolution, which makes those of several groups."""
         if cls._direct(q):
-            return direct.convolve(q[0], w[0], *how)
+            return sums.convolve(q[0], w[0], *how)
         return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, w, *how)
 
     @classmethod
     def convolve_with(cls, q: Tensor, g: Tensor, shape, *how: Any) -> Tensor:
         """The gradient with respect to the weight."""
         if cls._direct(q):
-            return direct.convolve_with(cls.ranks, q[0], g[0], shape, *how)
+            return sums.convolve_with(cls.ranks, q[0], g[0], shape, *how)
         return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, g, shape, *how)
 
     @classmethod
     def convolve_back(cls, g: Tensor, w: Tensor, image, stride, padding, dilation, groups: int, layout: str) -> Tensor:
         """The gradient with respect to the images."""
         how = stride, padding, dilation, groups, layout
-        if cls._direct(g) and all(1 in pair for pair in zip(stride, dilation, strict=True)):
-            return direct.convolve_back(g[0], w[0], image, *how)
-        if groups > 1 and g.dtype == torch.float64:
+        if cls._direct(g):
+            if all(1 in pair for pair in zip(stride, dilation, strict=True)):
+                return sums.convolve_back(g[0], w[0], image, *how)
             g, w = g[0].float(), w[0].float()
         return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(cls, g, w, image, *how)
 
     @staticmethod
     def _direct(q: Tensor) -> bool:
-        return q.dtype == torch.float64 and fusion.possible(q.device)
+        return q.dtype in (torch.float64, torch.int16) and fusion.possible(q.device)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,11 @@
 import numpy as np
 import torch
 
-from repro.portable import checks
-from repro.portable.pytorch import fusion
+from repro.portable import checks, loops
 from repro.portable.pytorch.backend import Backend
 
-if fusion.available:
-    from repro.portable.pytorch.fusion import products
+if loops.available:
+    from repro.portable.loops import products
 
 
 def self_check(device: torch.device, engine: str = "float64") -> None:
@@ -26,8 +25,6 @@ def self_check(device: torch.device, engine: str = "float64") -> None:
     def multiply() -> float:
         return Backend.matmul(*Backend.operands(large[0], large[1], work=checks.LARGE))[0, 0].item()
 
-    paired = device.type == "cpu" and fusion.available and products.possible()
-    others = ("int16", "int8") if paired else ("int8",)
-    if engine == "auto" and paired and not products.int8_is_fast():
-        others = ("int16",)  # PyTorch multiplies int8 by plain loops here: to time them takes seconds
-    checks.settle("PyTorch", Backend, engine, run, multiply, others)
+    paired = device.type == "cpu" and loops.paired()
+    # Where PyTorch multiplies int8 by plain loops, to time them takes seconds.
+    checks.settle("PyTorch", Backend, engine, run, multiply, paired, paired and products.int8_is_fast())

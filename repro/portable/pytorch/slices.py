@@ -12,7 +12,7 @@ from repro.portable.operations.slices import LONGEST
 from repro.portable.pytorch import fusion
 
 if fusion.available:
-    from repro.portable.pytorch.fusion.products import multiply
+    from repro.portable.pytorch.fusion.sums import multiply
 
 BLOCK = 2**19
 """Numbers of a result that are put together at once: they stay in a processor's caches."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from repro.portable import loops
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
@@ -12,7 +13,14 @@ from repro.portable.operations.grids import check_length, grids
 from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
+if loops.available:
+    from repro.portable.loops import calls, products
+    from repro.portable.loops.convolution import How
+    from repro.portable.tensorflow import door
+
 DROPPED = 53 - 24  # bits of a float64 that a float32 has no place for
+LEAST_KEPT = 2**10
+"""Numbers that are sooner read from memory than computed again."""
 
 
 class Backend:
@@ -22,7 +30,7 @@ class Backend:
     ranks = ALONE
     """Who shares the batch."""
     engine = "float64"
-    """What exact products are made of: float64, or int8 with int32 sums. It changes no bit."""
+    """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -101,14 +109,28 @@ class Backend:
         return a * b + c
 
     @classmethod
-    def operands(cls, a: tf.Tensor, b: tf.Tensor, work: int, groups: int = 1) -> tuple[tf.Tensor, tf.Tensor]:
-        """Two arrays of integers in the form that products take them in, for so many multiplications."""
-        return a, b
+    def loops(cls) -> bool:
+        """Whether products are calls of repro.portable.loops, where they can be."""
+        return cls.engine == "int16" and door.compiled()
 
     @classmethod
-    def operand_like(cls, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    def operands(
+        cls, a: tf.Tensor, b: tf.Tensor, work: int, groups: int = 1, layout: str = ""
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Two arrays of integers in the form that products take them in, for so many multiplications.
+
+        Of a convolution images of this layout, and the weight.
+        """
+        if not cls.loops():
+            return a, b
+        if products.fit(a.shape, b.shape[0], layout):
+            return tf.cast(a, tf.int16), tf.cast(b, tf.int16)
+        return (cls.f64(a), cls.f64(b)) if layout else (a, b)
+
+    @staticmethod
+    def operand_like(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         """An array of integers in the form that another has, see operands."""
-        return a
+        return tf.cast(a, b.dtype)
 
     @staticmethod
     def sum(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
@@ -120,9 +142,16 @@ class Backend:
         """Along the last axis, of size 1 then."""
         return tf.reduce_max(x, -1, keepdims=True)
 
+    @staticmethod
+    def call(*given) -> tf.Tensor:
+        """What loops of repro.portable.loops make of arrays."""
+        return door.call(*given)
+
     @classmethod
     def matmul(cls, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         """float64, of matrices of integers: exact."""
+        if a.dtype == tf.int16:
+            return calls.multiply(cls, a, b)
         return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
 
     @staticmethod
@@ -137,6 +166,8 @@ class Backend:
     @classmethod
     def convolve(cls, q: tf.Tensor, w: tf.Tensor, stride, padding, dilation, groups: int, layout: str) -> tf.Tensor:
         """See convolution.convolve: here, where it is plain and the batch is last, by one product."""
+        if q.dtype != tf.float32:
+            return calls.convolve(cls, q, w, How(stride, padding, dilation, groups, layout))
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve(cls, q, w, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[1:]))
@@ -147,6 +178,8 @@ class Backend:
         cls, q: tf.Tensor, g: tf.Tensor, shape, stride, padding, dilation, groups: int, layout: str
     ) -> tf.Tensor:
         """See convolution.convolve_with."""
+        if q.dtype != tf.float32:
+            return calls.convolve_with(cls, q, g, shape, How(stride, padding, dilation, groups, layout))
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_with(cls, q, g, shape, stride, padding, dilation, groups, layout)
         check_length(math.prod(g.shape[1:]) * cls.ranks.size)
@@ -157,10 +190,24 @@ class Backend:
         cls, g: tf.Tensor, w: tf.Tensor, image, stride, padding, dilation, groups: int, layout: str
     ) -> tf.Tensor:
         """See convolution.convolve_back."""
+        if g.dtype != tf.float32:
+            if all(1 in pair for pair in zip(stride, dilation, strict=True)):
+                return calls.convolve_back(cls, g, w, image, How(stride, padding, dilation, groups, layout))
+            g, w = cls.f32(g), cls.f32(w)
         if cls.engine == "int8" or not plain(stride, padding, dilation, groups, layout):
             return convolution.convolve_back(cls, g, w, image, stride, padding, dilation, groups, layout)
         check_length(math.prod(w.shape[:3]))
         return spread(cls.f64(g), tf.transpose(cls.f64(w), OUTPUTS_LAST))
+
+    @classmethod
+    def kept(cls, found):
+        """Tensors, in nested tuples, that XLA has to keep in memory where products are calls of loops.
+
+        It would compute those again for each operation that needs them.
+        """
+        if not cls.loops():
+            return found
+        return tf.nest.map_structure(lambda x: door.kept(x) if _large(x) else x, found)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -216,3 +263,7 @@ class Backend:
     def of_rank(cls, x: tf.Tensor) -> tf.Tensor:
         """This rank's part of what holds all samples, in order."""
         return tf.split(x, cls.ranks.size)[cls.ranks.rank]
+
+
+def _large(x: tf.Tensor | None) -> bool:
+    return x is not None and x.dtype == tf.float32 and x.shape.num_elements() >= LEAST_KEPT

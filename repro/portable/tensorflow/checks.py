@@ -4,21 +4,31 @@ from functools import partial
 
 import tensorflow as tf
 
-from repro.portable import checks
+from repro.portable import checks, loops
 from repro.portable.tensorflow.backend import Backend
+
+if loops.available:
+    from repro.portable.tensorflow import door
+
+ENGINES = ("float64", "int16", "int8")
 
 
 def self_check(engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64 or int8.
+    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device.
     """
     given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
     checks.check("TensorFlow", tf.function(partial(checks.computed, Backend))(given))
-    compiled, product = ({name: tf.function(function, jit_compile=True) for name in ("float64", "int8")}
-                         for function in (partial(checks.computed, Backend), partial(Backend.matmul)))  # fmt: skip
+    compiled, product = ({name: tf.function(function, jit_compile=True) for name in ENGINES}
+                         for function in (partial(checks.computed, Backend), _product))  # fmt: skip
     large = [tf.constant(array) for array in checks.large()]
     checks.settle(
         "XLA in TensorFlow", Backend, engine, lambda: compiled[Backend.engine](given),
         lambda: product[Backend.engine](*large).numpy(),
+        paired=loops.available and door.possible(), int8_may_be_faster=False,
     )  # fmt: skip
+
+
+def _product(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    return Backend.matmul(*Backend.operands(a, b, work=checks.LARGE))

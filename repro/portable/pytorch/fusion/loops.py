@@ -9,8 +9,10 @@ import torch
 from llvmlite import ir
 
 from repro.portable.constants import TINY
-from repro.portable.pytorch.fusion.machine import F32, F64, I8, I16, I32, I64, Loop, compiled, started
+from repro.portable.loops import machine
+from repro.portable.loops.machine import F32, F64, I8, I16, I32, I64, Loop, started
 from repro.portable.pytorch.fusion.nodes import LOOPS, REDUCTIONS, Node, nodes_in
+from repro.portable.pytorch.fusion.openmp import compiled
 
 BOOL = ir.IntType(1)
 TYPES: dict[torch.dtype, ir.Type] = {
@@ -61,7 +63,7 @@ class Loops:
             self._loop(0, begin)
         self.build.ret_void()
         own = {number: math.prod(node.shape) for number, node in enumerate(self.nodes) if node in self.filled}
-        self.compiled = compiled(function, self.sizes[0] if self.sizes else 1, math.prod(space), own)
+        self.compiled = compiled(machine.Loops(function, self.sizes[0] if self.sizes else 1, math.prod(space), own))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 

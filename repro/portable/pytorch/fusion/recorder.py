@@ -117,8 +117,8 @@ class Recorder:
         most = self.record("most", _most, x, axes)
         return self.clip(self.shift_right(most, 23) - 126, SMALLEST, 128)
 
-    def operands(self, a: Array, b: Array, work: int, groups: int = 1) -> tuple[Array, Array]:
-        kind = Backend.kind(a, b, work, groups)
+    def operands(self, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
+        kind = Backend.kind(a, b, work, groups, layout)
         return self._cut(a, kind), self._cut(b, kind)
 
     def operand_like(self, a: Array, b: Array) -> Array:

@@ -1,85 +1,81 @@
-"""Exact products of matrices of int16, on a CPU: pairs of terms are multiplied and added by one instruction.
+"""Exact products of matrices of int16, in pairs as those of pairs.py, and in an order that keeps them in the caches."""
 
-With |q| <= 2^13 a pair of products is at most 2^27 in magnitude, so int32 holds the sum of 15. Such sums are added up
-in float64, exactly.
-"""
-
+from collections.abc import Sequence
 from functools import cache
 
-import llvmlite.binding as llvm
-import torch
 from llvmlite import ir
-from torch import Tensor
 
-from repro.portable.pytorch.fusion.machine import F64, I16, I32, I64, Compiled, Loop, compiled, started, vector_bits
+from repro.portable.loops.machine import F64, I16, I32, I64, Loop, Loops, features, started
+from repro.portable.loops.pairs import MULTIPLY_ADD, PAIRS, possible, widest
 
-PAIRS = 15
 ROWS, VECTORS = 4, 2
 """Of a tile of the result: its sums are in registers."""
 BLOCK = 64
 """Rows of the first matrix that stay in the cache."""
 
 
-@cache
-def possible() -> bool:
-    """Whether this processor has the instruction, of x86 with AVX2."""
-    return bool(llvm.get_host_cpu_features().get("avx2"))
-
-
 def int8_is_fast() -> bool:
     """Whether this processor has VNNI, which PyTorch's own products of int8 are made by."""
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx512vnni") or features.get("avxvnni"))
+    return bool(features().get("avx512vnni") or features().get("avxvnni"))
 
 
-def fit(rows: int, terms: int, columns: int) -> bool:
-    """Whether the product of [rows, terms] and [terms, columns], and both its gradients, can be made so."""
-    width = _width()
-    return possible() and rows % 2 == terms % width == columns % width == 0
-
-
-def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]; each lies by rows, or by columns."""
-    from repro.portable.pytorch.fusion.plan import run  # which stands on products
-
-    (rows, terms), (_, columns), width = a.shape, b.shape, _width()
-    by_rows = a.stride(1) == 1
-    left = a if by_rows else run(_panels, a.t(), ROWS)
-    if b.stride(1) == 1:
-        right = run(_panels, b, width)
-    else:
-        right = b.t().view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
-    y = torch.empty(rows, columns, dtype=torch.float64)
-    loops = _compiled(rows, terms // 2, columns, by_rows)
-    loops([left.data_ptr(), right.data_ptr(), y.data_ptr()], loops.threads())
-    return y
-
-
-def _panels(X, x: Tensor, width: int) -> Tensor:  # noqa: N803
-    """[K, N] -> [N / width, K / 2, width, 2]: each number beside the one below, in the order in which a tile reads."""
-    upper, lower = (X.permute(X.reshape(x[i::2], (x.shape[0] // 2, -1, width)), (1, 0, 2)) for i in (0, 1))
-    return X.stack((upper, lower), 3)
-
-
-def _width() -> int:
+def width() -> int:
     """Columns of a tile."""
-    wide = vector_bits() == 512 and llvm.get_host_cpu_features().get("avx512bw")
-    return VECTORS * (16 if wide else 8)
+    return VECTORS * widest()
+
+
+def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
+    """Whether a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
+
+    Or a convolution of images of this shape and layout, see convolution.py.
+    """
+    if layout:
+        return possible() and layout.endswith("B") and shape[-1] % 8 == 0
+    return possible() and len(shape) == 2 and shape[0] % 2 == shape[1] % width() == outputs % width() == 0
 
 
 @cache
-def _compiled(rows: int, pairs: int, columns: int, by_rows: bool) -> Compiled:
-    """The left matrix lies by rows, or as _panels() of ROWS, the right one as those of _width()."""
-    width, height = _width(), min(ROWS, rows)
-    lanes = width // VECTORS
+def panels(terms: int, columns: int, tile: int, strides: tuple[int, int]) -> Loops:
+    """Loops over a matrix [K, N] with these strides, int16, and its panels, [N / tile, K / 2, tile, 2], in a row.
+
+    Each number lies beside the one below, in the order in which a tile reads.
+    """
+    build, function = started([I16, I16])
+    matrix, result, begin, end = function.args
+    pairs = I64(terms // 2)
+    some = build.if_then(build.icmp_signed("<", begin, end))
+    with (
+        some,
+        Loop(build, begin, end) as panel,
+        Loop(build, I64(0), pairs) as pair,
+        Loop(build, I64(0), I64(tile)) as at,
+    ):
+        line = build.add(build.mul(panel, pairs), pair)
+        there = build.mul(build.add(build.mul(line, I64(tile)), at), I64(2))
+        column = build.add(build.mul(panel, I64(tile)), at)
+        for half in range(2):
+            row = build.add(build.mul(pair, I64(2)), I64(half))
+            place = build.add(build.mul(row, I64(strides[0])), build.mul(column, I64(strides[1])))
+            build.store(build.load(build.gep(matrix, [place])), build.gep(result, [build.add(there, I64(half))]))
+    build.ret_void()
+    return Loops(function, columns // tile, terms * columns)
+
+
+@cache
+def product(rows: int, pairs: int, columns: int, by_rows: bool) -> Loops:
+    """Loops over two matrices of pairs, int32, and their product, float64.
+
+    The left one lies by rows, or as panels() of ROWS, the right one as those of width().
+    """
+    tile_columns, height = width(), min(ROWS, rows)
+    lanes = tile_columns // VECTORS
     short, sums, doubles = (ir.VectorType(*each) for each in ((I16, 2 * lanes), (I32, lanes), (F64, lanes)))
     build, function = started([I32, I32, F64])
     left, right, result, begin, end = function.args
-    name = "llvm.x86.avx512.pmaddw.d.512" if lanes == 16 else "llvm.x86.avx2.pmadd.wd"
-    multiply_add = ir.Function(function.module, ir.FunctionType(sums, [short, short]), name)
+    multiply_add = ir.Function(function.module, ir.FunctionType(sums, [short, short]), MULTIPLY_ADD[lanes])
     tile = [(row, vector) for row in range(height) for vector in range(VECTORS)]
     parts, totals = {place: build.alloca(sums) for place in tile}, {place: build.alloca(doubles) for place in tile}
-    across, down = columns // width, -(-rows // height)
+    across, down = columns // tile_columns, -(-rows // height)
     block = min(BLOCK // height, down)
     with build.if_then(build.icmp_signed("<", begin, end)), Loop(build, begin, end) as turn:
         # Block by block of rows, in it by columns, and for these by rows.
@@ -97,7 +93,7 @@ def _compiled(rows: int, pairs: int, columns: int, by_rows: bool) -> Compiled:
             stop = build.add(start, I64(PAIRS))
             stop = build.select(build.icmp_signed("<", stop, I64(pairs)), stop, I64(pairs))
             with Loop(build, start, stop) as pair:
-                line = build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(width))
+                line = build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile_columns))
                 many = []
                 for vector in range(VECTORS):
                     address = build.gep(right, [build.add(line, I64(vector * lanes))])
@@ -116,9 +112,11 @@ def _compiled(rows: int, pairs: int, columns: int, by_rows: bool) -> Compiled:
                 value = build.sitofp(build.load(parts[place]), doubles)
                 build.store(build.fadd(build.load(totals[place]), value), totals[place])
         for number, vector in tile:
-            offset = build.add(build.mul(build.add(row, I64(number)), I64(columns)), build.mul(panel, I64(width)))
+            offset = build.add(
+                build.mul(build.add(row, I64(number)), I64(columns)), build.mul(panel, I64(tile_columns))
+            )
             where = build.gep(result, [build.add(offset, I64(vector * lanes))])
             total = totals[number, vector]
             build.store(build.load(total), build.bitcast(where, total.type), align=8)
     build.ret_void()
-    return compiled(function, -(-down // block) * block * across, 2 * rows * pairs * columns)
+    return Loops(function, -(-down // block) * block * across, 2 * rows * pairs * columns)

@@ -1,0 +1,137 @@
+"""Machine code for this processor, by LLVM, from loops in its intermediate representation: no C++ compiler is needed.
+
+LLVM is given no leave to change the arithmetic: every operation rounds for itself, as IEEE 754 says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+F32, F64 = ir.FloatType(), ir.DoubleType()
+ADDRESS = I8.as_pointer()
+VOID = ir.VoidType()
+
+SHARE = 2**15
+"""Elements that are worth a thread."""
+SMALL = 2**8
+"""Elements for which better code takes longer to make than it saves."""
+
+
+class Loop:
+    """A loop of one turn or more, as a context: the index that instructions in it may use."""
+
+    def __init__(self, builder: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> None:
+        self.builder, self.begin, self.end = builder, begin, end
+
+    def __enter__(self) -> ir.Value:
+        build = self.builder
+        before, self.block = build.block, build.append_basic_block()
+        build.branch(self.block)
+        build.position_at_end(self.block)
+        self.index = build.phi(I64)
+        self.index.add_incoming(self.begin, before)
+        return self.index
+
+    def __exit__(self, *_: object) -> None:
+        build = self.builder
+        following = build.add(self.index, I64(1))
+        self.index.add_incoming(following, build.block)
+        after = build.append_basic_block()
+        build.cbranch(build.icmp_signed("<", following, self.end), self.block, after)
+        build.position_at_end(after)
+
+
+def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
+    """A function of arrays of these types, none of which overlap, and of the turns to begin and to end with."""
+    module = ir.Module()
+    kind = ir.FunctionType(VOID, [*(type_.as_pointer() for type_ in types), I64, I64])
+    function = ir.Function(module, kind, "loops")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    for argument in function.args[: len(types)]:
+        argument.add_attribute("noalias")
+    return ir.IRBuilder(function.append_basic_block()), function
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """A function of started(), which threads may share: so many turns, over so many elements."""
+
+    function: ir.Function
+    turns: int
+    work: int
+    own: Mapping[int, int] = field(default_factory=dict)
+    """Numbers that each thread has of its own, of arrays that all write to."""
+
+    @property
+    def most(self) -> int:
+        """Threads that are worth it."""
+        return max(1, min(self.work // SHARE, self.turns))
+
+    def share(self, build: ir.IRBuilder, addresses: ir.Value, thread: ir.Value, count: ir.Value) -> None:
+        """A call of what is for one of so many threads, with an array of the addresses of all arrays."""
+        begin, end = (
+            build.sdiv(build.mul(I64(self.turns), number), count) for number in (thread, build.add(thread, I64(1)))
+        )
+        given = []
+        for index, argument in enumerate(self.function.args[:-2]):
+            address = build.load(build.gep(addresses, [I64(index)]))
+            given.append(build.bitcast(address, argument.type))
+            if index in self.own:
+                given[-1] = build.gep(given[-1], [build.mul(thread, I64(self.own[index]))])
+        build.call(self.function, [*given, begin, end])
+
+
+@cache
+def nothing() -> Loops:
+    """Loops that do nothing, with an array."""
+    build, function = started([I8])
+    build.ret_void()
+    return Loops(function, 1, 0)
+
+
+def entry(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) -> tuple[ir.IRBuilder, ir.Function]:
+    """A new function of a module."""
+    function = ir.Function(module, ir.FunctionType(returned, arguments), name)
+    return ir.IRBuilder(function.append_basic_block()), function
+
+
+@cache
+def code(module: str, work: int) -> llvm.ExecutionEngine:
+    """The machine code of a module for so many elements."""
+    parsed = llvm.parse_assembly(module)
+    parsed.verify()
+    machine = _machine(level=0 if work < SMALL else 2)
+    if work >= SMALL:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(parsed, builder)
+    engine = llvm.create_mcjit_compiler(parsed, machine)
+    engine.finalize_object()
+    return engine
+
+
+def _machine(level: int) -> llvm.TargetMachine:
+    """This processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+
+
+@cache
+def features() -> Mapping[str, bool]:
+    """Of this processor, by the names that LLVM gives them."""
+    return llvm.get_host_cpu_features()
+
+
+@cache
+def vector_bits() -> int:
+    """Of this processor's widest registers."""
+    return 512 if features().get("avx512f") else 256 if features().get("avx") else 128
