@@ -213,9 +213,9 @@ def settle(
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """The least of three calls."""
+    """The least of seven calls."""
     found = []
-    for _ in range(3):
+    for _ in range(7):
         begin = time.perf_counter()
         work()
         found.append(time.perf_counter() - begin)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -245,15 +246,16 @@ def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) ->
     env: dict[str, str | None] = {"XDG_CACHE_HOME": str(workspace)}
     compiled = run("jax", *keys, env=env)
     files = {path: path.read_bytes() for path in folder.iterdir()}
-    checked = {"jit__computed"} if numerics == "portable" else set()
-    assert {path.name.split("-")[0] for path in files} >= {"jit__run", "jit__evaluate"} | checked  # what took 0.1 s
+    names = {path.name.split("-")[0] for path in files}  # of what took 0.1 s
+    assert names >= {"jit__run", "jit__evaluate"}
     found = run("jax", *keys, env=env)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
     for path, content in files.items():
         path.write_bytes(content[:-1])
     anew = run("jax", *keys, env=env)
     assert fingerprint(found) == fingerprint(anew) == fingerprint(compiled)
-    assert [done.stderr.count("truncated stream") for done in (compiled, found, anew)] == [0, 0, len(files)]
+    damaged = [set(re.findall("cache entry for '(.*?)'.*truncated", done.stderr)) for done in (compiled, found, anew)]
+    assert damaged[:2] == [set(), set()] and {"jit__run", "jit__evaluate"} <= damaged[2] <= names
 
 
 @pytest.mark.parametrize("numerics", ["deterministic", "portable"])
