@@ -47,9 +47,9 @@ def last(done: subprocess.CompletedProcess[str]) -> str:
 
 def others(*quick: tuple[str, str, str]) -> list[Any]:
     """These ways to run an example, and all others, which are slow."""
-    plain = ("", "--threads=1", "--threads=4", "--engine=int8", "--ranks=2", "--ranks=4")
+    plain = ("", "--threads=1", "--threads=4", "--engine=int8", "--engine=int16", "--ranks=2", "--ranks=4")
     ways = [(*example, way) for example in EXAMPLES for way in (*plain, "--eager", "--eager --threads=1")]
-    ways += [(network, "pytorch", "--eager --ranks=2") for network in LONG]
+    ways += [(network, "pytorch", f"--eager {more}") for network in LONG for more in ("--engine=int16", "--ranks=2")]
     return [*quick, *(pytest.param(*way, marks=pytest.mark.slow) for way in ways if way not in quick)]
 
 
@@ -57,7 +57,7 @@ def others(*quick: tuple[str, str, str]) -> list[Any]:
     ("network", "framework", "way"),
     others(
         ("gpt", "pytorch", ""),
-        ("gpt", "jax", "--threads=1"),
+        ("gpt", "jax", "--engine=int16"),
         ("gpt", "tensorflow", "--eager"),
         ("resnet", "pytorch", "--eager --ranks=2"),
         ("resnet", "tensorflow", "--eager"),

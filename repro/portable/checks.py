@@ -29,8 +29,8 @@ FACTOR = 0.3
 """No float32, and its products with float64 numbers are not exact: what follows must wait for them to be rounded."""
 SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
 
-CLEARLY = 0.7
-"""With `auto`, another engine must take so much of float64's time, or less: of equal ones either might be taken."""
+WEIGHTS = {"int16": 0.7, "int8": 1.4}
+"""Of their times beside float64's, with `auto`: int16 is for convolutions, too, and int8 must be clearly faster."""
 LARGE = 2**30  # multiplications: whatever an engine is for, it is for so many
 
 TITLES = {
@@ -201,11 +201,11 @@ def settle(
     asked = [wanted]
     if wanted == "auto":
         asked = ["int16"] * paired + ["int8"] * (int8_may_be_faster or not paired)
-    taken = {"float64": CLEARLY * _seconds(multiply) if wanted == "auto" else math.inf}
+    taken = {"float64": _seconds(multiply) if wanted == "auto" else math.inf}
     for X.engine in asked:
         try:
             check(name, run())
-            taken[X.engine] = _seconds(multiply) if wanted == "auto" else 0.0
+            taken[X.engine] = WEIGHTS[X.engine] * _seconds(multiply) if wanted == "auto" else 0.0
         except ReproError as error:
             log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], X.engine)
     X.engine = min(taken, key=taken.__getitem__)

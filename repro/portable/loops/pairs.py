@@ -91,8 +91,8 @@ class _Pairs(Contraction):
         odd = last and self.sizes[axis] % step == 1
         if last:
             end = I64(self.sizes[axis] // step)
-        room = PAIRS // self._pairs(axis + 1)
-        if self._pairs(axis) <= PAIRS or not room:
+        room, whole = PAIRS // self._pairs(axis + 1), self._pairs(axis) <= PAIRS
+        if whole or not room:
             if not last or self.sizes[axis] >= step:
                 self._some(axis, begin, end, step, index)
         else:
@@ -105,7 +105,7 @@ class _Pairs(Contraction):
                 self._flush()
         if odd:
             self._add(index | {axis: I64(self.sizes[axis] - 1)}, odd=True)
-        if room and (odd or axis == self.kept):
+        if axis == self.kept if whole else odd:
             self._flush()
 
     def _some(self, axis: int, begin: ir.Value, end: ir.Value, step: int, index: Index) -> None:
