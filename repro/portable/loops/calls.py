@@ -13,7 +13,7 @@ from repro.portable.operations.convolution import OUTPUTS_LAST
 def multiply(X, a, b):
     """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]."""
     (rows, terms), columns, width = a.shape, b.shape[1], products.width()
-    panels = X.call(products.panels(terms, columns, width, (columns, 1)), "int16", (terms * columns,), b)
+    panels = X.call(products.panels(terms, columns, width), "int16", (terms * columns,), b)
     return X.call(products.product(rows, terms // 2, columns, True), "float64", (rows, columns), a, panels)
 
 

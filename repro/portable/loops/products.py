@@ -35,30 +35,28 @@ def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
 
 
 @cache
-def panels(terms: int, columns: int, tile: int, strides: tuple[int, int]) -> Loops:
-    """Loops over a matrix [K, N] with these strides, int16, and its panels, [N / tile, K / 2, tile, 2], in a row.
+def panels(terms: int, columns: int, tile: int) -> Loops:
+    """Loops over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
     build, function = started([I16, I16])
     matrix, result, begin, end = function.args
-    pairs = I64(terms // 2)
-    some = build.if_then(build.icmp_signed("<", begin, end))
-    with (
-        some,
-        Loop(build, begin, end) as panel,
-        Loop(build, I64(0), pairs) as pair,
-        Loop(build, I64(0), I64(tile)) as at,
-    ):
-        line = build.add(build.mul(panel, pairs), pair)
-        there = build.mul(build.add(build.mul(line, I64(tile)), at), I64(2))
-        column = build.add(build.mul(panel, I64(tile)), at)
-        for half in range(2):
-            row = build.add(build.mul(pair, I64(2)), I64(half))
-            place = build.add(build.mul(row, I64(strides[0])), build.mul(column, I64(strides[1])))
-            build.store(build.load(build.gep(matrix, [place])), build.gep(result, [build.add(there, I64(half))]))
+    row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
+    order = ir.VectorType(I32, 2 * tile)([half * tile + at for at in range(tile) for half in range(2)])
+    # Pair by pair of rows, which lie in memory one after another.
+    some, across = build.if_then(build.icmp_signed("<", begin, end)), I64(columns // tile)
+    with some, Loop(build, begin, end) as pair, Loop(build, I64(0), across) as panel:
+        upper = build.add(build.mul(pair, I64(2 * columns)), build.mul(panel, I64(tile)))
+        given = [
+            build.load(build.bitcast(build.gep(matrix, [place]), row.as_pointer()), align=2)
+            for place in (upper, build.add(upper, I64(columns)))
+        ]
+        there = build.mul(build.add(build.mul(panel, I64(terms // 2)), pair), I64(2 * tile))
+        place = build.bitcast(build.gep(result, [there]), both.as_pointer())
+        build.store(build.shuffle_vector(*given, order), place, align=2)
     build.ret_void()
-    return Loops(function, columns // tile, terms * columns)
+    return Loops(function, terms // 2, terms * columns)
 
 
 @cache

@@ -31,9 +31,9 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _panels(x: Tensor, tile: int) -> Tensor:
-    terms, columns = x.shape
+    (terms, columns), x = x.shape, x.contiguous()
     found = torch.empty(terms * columns, dtype=torch.int16)
-    _run(products.panels(terms, columns, tile, x.stride()), x.data_ptr(), found.data_ptr())
+    _run(products.panels(terms, columns, tile), x.data_ptr(), found.data_ptr())
     return found
 
 
