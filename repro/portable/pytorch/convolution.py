@@ -88,4 +88,4 @@ def _rows(X, q: Tensor, kernel, stride, padding, dilation, groups: int, layout: 
     """What meets each element of a kernel, [S, B * H' * W', h * w * I], and B, H', W'."""
     images = _images(X, q, layout)
     meets = patches(X, images.flatten(0, 1), kernel, stride, padding, dilation, groups)
-    return meets.view(len(q), -1, meets.shape[-1]), (images.shape[1], *meets.shape[2:4])
+    return meets.reshape(len(q), -1, meets.shape[-1]), (images.shape[1], *meets.shape[2:4])
