@@ -84,6 +84,21 @@ def dense() -> list[bool]:
     return [each == found[0] for each in found]
 
 
+def traced() -> list[bool]:
+    """Convolutions as torch.compile traces them, before it makes code of them, and as they are."""
+    found = []
+    for size, stride in ((1, 2), (3, 1)):
+        given = numbers(2, 32, 6, 6), numbers(40, 32, size, size)
+        results = []
+        for function in (functional.conv2d, torch.compile(functional.conv2d, backend="aot_eager_decomp_partition")):
+            leaves = [tensor.clone().requires_grad_() for tensor in given]
+            y = function(leaves[0], leaves[1], None, stride)
+            y.backward(y.detach() * 0.5)
+            results.append([y.detach(), *(leaf.grad for leaf in leaves)])
+        found += [torch.equal(*each) for each in zip(*results, strict=True)]
+    return found
+
+
 def shapes() -> dict[str, list[int]]:
     """How many plans there are after calls with ever other shapes, and after the same again."""
     plan._plans.clear()
@@ -133,5 +148,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     Backend.engine = sys.argv[1]
     backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
-    answers = [threads, products_of_int16, dense, shapes, unsound, rates, tried]
+    answers = [threads, products_of_int16, dense, traced, shapes, unsound, rates, tried]
     print(json.dumps({each.__name__: each() for each in answers}))

@@ -37,6 +37,10 @@ def test_a_dense_layer_is_the_same_by_any_engine(found: dict[str, Any]) -> None:
     assert found["dense"] == [True] * 4
 
 
+def test_torch_compile_traces_convolutions(found: dict[str, Any]) -> None:
+    assert found["traced"] == [True] * 6
+
+
 def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
     assert found["shapes"] == {"other": [5, 0], "same": [5, 5]}
 
