@@ -138,6 +138,9 @@ class Engine:
             ours = self._ours()
         if ours:
             self.ask("kill", *ours)
+        created = self._ours("--filter=status=created", "--all")
+        if created:  # the engine's client is about to start them
+            self.ask("rm", "--force", "--volumes", *created)
 
     def _heeds(self, one: str, number: signal.Signals) -> bool:
         """Whether the first process of a container does anything on a signal; yes where that cannot be seen."""

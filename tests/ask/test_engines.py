@@ -69,7 +69,7 @@ def test_only_containers_of_ours_are_ended(stand_in: Callable[[str, str], None],
     stand_in(
         "docker",
         f"""open({str(log)!r}, 'a').write(' '.join(words) + '\\n')
-if words[0] == 'ps': print('one\\ntwo')
+if words[0] == 'ps': print('three' if '--filter=status=created' in words else 'one\\ntwo')
 if words[0] == 'inspect': print({os.getpid()})""",
     )
     asked = Engine(container("sudo docker run i"), os.environ)
@@ -81,6 +81,8 @@ if words[0] == 'inspect': print({os.getpid()})""",
     asked.remove()
     assert log.read_text().splitlines() == [
         f"ps --quiet --no-trunc --filter=label=repro.run={asked.label}", "kill one two",
+        f"ps --quiet --no-trunc --filter=label=repro.run={asked.label} --filter=status=created --all",
+        "rm --force --volumes three",
         f"ps --quiet --no-trunc --filter=label=repro.run={asked.label} --all", "rm --force --volumes one two",
     ]  # fmt: skip
     assert f"--label=repro.run={asked.label}" in asked.words([])

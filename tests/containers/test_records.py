@@ -19,7 +19,8 @@ from containers import probes
 from containers.conftest import STEPS
 from containers.probes import Caller
 from repro.ask import record
-from repro.ask.containers import LABEL
+from repro.ask.containers import LABEL, find
+from repro.ask.engines import Engine
 
 HERE = Path(__file__).parent
 PYTORCH = "/opt/repro/.venv/pytorch/bin/python"
@@ -164,6 +165,15 @@ class TestDocker:
             assert process.wait(timeout=60) == 1
         assert ours() == before
 
+    def test_what_is_about_to_start_is_ended(self, image: str) -> None:
+        container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
+        assert container
+        asked = Engine(container, os.environ)
+        words = ["create" if word == "run" else word for word in asked.words([])]
+        number = subprocess.check_output(words, text=True).strip()
+        asked.end(signal.SIGINT, 0.1)
+        assert subprocess.run(["docker", "start", number], capture_output=True, check=False).returncode != 0
+
     def test_the_same_command_in_an_image(self, image: str, me: User, folder: Path) -> None:
         built = f"{image}-on-path"
         recipe = f"FROM {image}\nENV PATH={Path(PYTORCH).parent}:/usr/bin:/bin\n"
@@ -222,6 +232,15 @@ class TestApptainer:
         _, answers = plain.verify(folder, "--ask", "restart", "--",
                                   *in_apptainer(sif, "python3", folder, "set_order.py", "--pause=0"))  # fmt: skip
         assert "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
+
+    def test_what_is_about_to_start_is_ended(self, image: str) -> None:
+        container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
+        assert container
+        asked = Engine(container, os.environ)
+        words = ["create" if word == "run" else word for word in asked.words([])]
+        number = subprocess.check_output(words, text=True).strip()
+        asked.end(signal.SIGINT, 0.1)
+        assert subprocess.run(["docker", "start", number], capture_output=True, check=False).returncode != 0
 
     def test_the_same_command_in_an_image(self, sif: Path, plain: User, folder: Path) -> None:
         command = [plain.repro[0], "scripts/trainer.py", "--out={run}", "--pause=0"]
