@@ -233,15 +233,6 @@ class TestApptainer:
                                   *in_apptainer(sif, "python3", folder, "set_order.py", "--pause=0"))  # fmt: skip
         assert "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
 
-    def test_what_is_about_to_start_is_ended(self, image: str) -> None:
-        container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
-        assert container
-        asked = Engine(container, os.environ)
-        words = ["create" if word == "run" else word for word in asked.words([])]
-        number = subprocess.check_output(words, text=True).strip()
-        asked.end(signal.SIGINT, 0.1)
-        assert subprocess.run(["docker", "start", number], capture_output=True, check=False).returncode != 0
-
     def test_the_same_command_in_an_image(self, sif: Path, plain: User, folder: Path) -> None:
         command = [plain.repro[0], "scripts/trainer.py", "--out={run}", "--pause=0"]
         options = ("--image", str(sif), "--output", "{run}/model.json")
