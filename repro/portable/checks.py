@@ -20,7 +20,7 @@ from repro.portable import judge, tables
 from repro.portable.constants import BETA1, BETA2, BITS, EPSILON, TINY
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN
-from repro.portable.operations.grids import quantize
+from repro.portable.operations.grids import quantize, rounded_product
 from repro.portable.operations.losses import cross_entropy
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,7 @@ TITLES = {
     "kernel": "a convolution's gradient with respect to its kernel",
     "images": "a convolution's gradient with respect to its images",
     "rounding": "a rounding to float32 between two operations",
+    "scaled": "a product of matrices, rounded to float32",
     "maximum": "the maximum of numbers rounded to float32",
     "root": "the reciprocal of a root",
     "grid": "rounding to a grid",
@@ -54,6 +55,7 @@ def inputs() -> dict[str, tuple[Any, ...]]:
 
     Of `product` integers of up to 13 bits, [48, 608] and [608, 64], the first rows and columns as large as they can be,
     or as their slices can: int8 units without VNNI saturate there (pytorch/pytorch issue 136746).
+    Of `scaled` matrices [48, 64] and [64, 32], and grids of the rows: some results are as small as those that become 0.
     Of the convolutions images [10, 12, 12, 32] and kernels [20, 5, 5, 10], and for their gradients those of results,
     [20, 8, 8, 32]: as large as they can be, too, for some of the results. Of `loss` logits [64, 10] and labels int32
     [64]; of `sgd` weight, gradient and momentum; of `adam` weight, gradient and both moments.
@@ -74,6 +76,11 @@ def inputs() -> dict[str, tuple[Any, ...]]:
         "kernel": (seen, gradient),
         "images": (weights, result),
         "rounding": (_numbers(1, (64, 64), 2.0**-110),),
+        "scaled": (
+            _integers(8, (48, 64)),
+            _integers(9, (64, 32)),
+            np.ldexp(np.float32(1), np.arange(-100, -52)[:, None]),
+        ),
         "maximum": (_numbers(2, (64, 64), 2.0**-110),),
         "root": (np.abs(judge.r32(_numbers(11, (64, 64), TINY))),),
         "grid": (judge.r32(_numbers(3, (64, 64), TINY)),),
@@ -110,6 +117,7 @@ def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
     plain, operands = tuple(PLAIN.values()), partial(X.operands, work=LARGE)
     images_and = partial(operands, layout=PLAIN["layout"])
     (kernel, result), (images, gradient) = given["images"], given["kernel"]
+    *factors, grids = given["scaled"]
     loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
     inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
     return {
@@ -118,6 +126,7 @@ def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
         "kernel": (X.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
         "images": (X.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
         "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
+        "scaled": (rounded_product(X, *operands(*factors), grids),),
         "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
         "root": (inverse * FACTOR,),
         "grid": quantize(X, grid, (1,)),
@@ -132,6 +141,7 @@ def expected() -> dict[str, tuple[np.ndarray, ...]]:
     """The same by the judge, and products in int64."""
     given = inputs()
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
+    a, b, grids = map(judge.f64, given["scaled"])
     logits, labels = given["loss"]
     q, p = judge.grid(grid, (1,))
     residual, _ = judge.cross_entropy_gradients(logits, labels, np.ones((), np.float32), mean=False)
@@ -139,6 +149,7 @@ def expected() -> dict[str, tuple[np.ndarray, ...]]:
     return {
         **{name: (array,) for name, array in _products().items()},
         "rounding": (judge.f64(judge.r32(rounding * FACTOR)) * FACTOR,),
+        "scaled": (judge.r32(a @ b * grids * 2.0 ** -(2 * BITS)),),
         "maximum": (judge.f64(judge.r32(maximum * FACTOR)).max(1, keepdims=True),),
         "root": (judge.f64(inverse) * FACTOR,),
         "grid": (q.astype(np.float32), p.astype(np.float32)),

@@ -11,6 +11,8 @@ MEAN_BITS = 23
 SMALLEST = -100
 """Magnitudes below 2^SMALLEST become +0 where a number is rounded to float32, and grids are no finer than for it."""
 TINY = 2.0**SMALLEST
+BELOW_TINY = TINY - 2.0 ** (SMALLEST - 24)
+"""The largest float32 below it."""
 
 EXP_BITS = 20
 """exp is taken of multiples of 2^-EXP_BITS."""

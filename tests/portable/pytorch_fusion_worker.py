@@ -7,7 +7,7 @@ from unittest import mock
 
 import torch
 
-from repro.portable.loops import machine, pairs
+from repro.portable.loops import machine, pairs, products
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, functional, fusion, optim
 from repro.portable.pytorch.backend import Backend
@@ -55,7 +55,7 @@ def threads() -> list[bool]:
     return [each == found[0] for each in found]
 
 
-SIZES = (36, 32, 32), (4, 608, 64), (132, 64, 96), (256, 2048, 96)
+SIZES = (36, 32, 32), (4, 608, 64), (132, 64, 96), (256, 2048, 96), (4, products.LONGEST, 16)
 
 
 def products_of_int16() -> list[bool | None]:
@@ -66,9 +66,20 @@ def products_of_int16() -> list[bool | None]:
     for rows, terms, columns in SIZES:
         a, b = (torch.randint(-8192, 8193, shape, generator=GENERATOR) for shape in ((rows, terms), (terms, columns)))
         a[:2], b[:, :4], b[:, 4:8] = 8192, 8192, -8192
+        a[2], b[:, 8], b[:: 2 * pairs.PAIRS, 8] = 1, 0, -1  # the lower bits of each part are as large as they can be
+        units, more = (
+            torch.ldexp(torch.ones(rows, 1), -100 - torch.arange(rows)[:, None] % 40),
+            numbers(columns) * 1e-30,
+        )
+        units[3] = torch.nan
+        exact = (a @ b).double()
+        rounded = Backend.r32(exact * units.double()), Backend.r32(exact * units.double() + more.double())
         for left in (a.short(), a.short().t().contiguous().t()):
             for right in (b.short(), b.short().t().contiguous().t()):
-                found += [torch.equal(sums.multiply(left, right), (a @ b).double()) for _ in range(3)]
+                found += [torch.equal(sums.multiply(left, right), exact) for _ in range(3)]
+                for expected, *finish in zip(rounded, [units.double()] * 2, (None, more), strict=True):
+                    y = sums.multiply(left, right, *finish)
+                    found.append(torch.equal(*(each.nan_to_num(7).view(torch.int32) for each in (y, expected))))
     return found
 
 

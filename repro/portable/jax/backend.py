@@ -148,6 +148,11 @@ class Backend:
             return calls.multiply(cls, a, b)
         return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
 
+    @classmethod
+    def rounded_matmul(cls, a: Array, b: Array, units: Array, plus: Array | None) -> Array:
+        """float32, of matrices of int16: see grids.rounded_product."""
+        return calls.multiply(cls, a, b, units, plus)
+
     @staticmethod
     def int8(x: Array) -> Array:
         return x.astype(jnp.int8)

@@ -10,11 +10,17 @@ from repro.portable.loops.pairs import in_pairs
 from repro.portable.operations.convolution import OUTPUTS_LAST
 
 
-def multiply(X, a, b):
-    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]."""
+def multiply(X, a, b, units=None, plus=None):
+    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N].
+
+    With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
+    """
     (rows, terms), columns, width = a.shape, b.shape[1], products.width()
     panels = X.call(products.panels(terms, columns, width), "int16", (terms * columns,), b)
-    return X.call(products.product(rows, terms // 2, columns, True), "float64", (rows, columns), a, panels)
+    finish = [each for each in (units, plus) if each is not None]
+    given = products.Product(rows, terms // 2, columns, by_rows=True, finish=len(finish))
+    dtype = "float32" if finish else "float64"
+    return X.call(products.product(given), dtype, (rows, columns), a, panels, *finish)
 
 
 def convolve(X, q, w, how: How):

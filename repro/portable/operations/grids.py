@@ -53,10 +53,15 @@ def scaled(X, total: Array, bits: int, *scales: Array, plus: Array | None = None
 
     And `plus`, float32 numbers, added, which rounds once.
     """
+    unit = _unit(X, bits, *scales)
+    return total * unit if plus is None else X.multiply_add(total, unit, X.f64(plus))
+
+
+def _unit(X, bits: int, *scales: Array) -> Array:
     unit = X.f64(scales[0]) * 2.0**-bits
     for scale in scales[1:]:
         unit = unit * X.f64(scale)
-    return total * unit if plus is None else X.multiply_add(total, unit, X.f64(plus))
+    return unit
 
 
 def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
@@ -66,6 +71,17 @@ def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
     """
     check_length(a.shape[-1] * ranks)
     return X.matmul(a, b)
+
+
+def rounded_product(X, a: Array, b: Array, *scales: Array, plus: Array | None = None) -> Array:
+    """The product of matrices of quantized numbers, of whose grids the first is one for each row: see scaled.
+
+    float32: rounded once. What is added is one number for each column.
+    """
+    if "int16" not in str(a.dtype):
+        return X.r32(scaled(X, product(X, a, b), 2 * BITS, *scales, plus=plus))
+    check_length(a.shape[-1])
+    return X.rounded_matmul(a, b, _unit(X, 2 * BITS, *scales), plus)
 
 
 def check_length(terms: int, bits: int = 2 * BITS) -> None:

@@ -1,7 +1,15 @@
 """Dense layers and embeddings."""
 
 from repro.portable.constants import BITS, SUM_BITS
-from repro.portable.operations.grids import Operation, check_length, exact_sum, product, quantize, scaled
+from repro.portable.operations.grids import (
+    Operation,
+    check_length,
+    exact_sum,
+    product,
+    quantize,
+    rounded_product,
+    scaled,
+)
 
 
 def _forward(X, x, weight, bias):
@@ -10,7 +18,7 @@ def _forward(X, x, weight, bias):
     q, p = quantize(X, X.reshape(x, (-1, inputs)), (1,))
     w, s = quantize(X, weight, (0, 1))
     q, w = X.operands(q, w, work=q.shape[0] * inputs * outputs)
-    y = X.r32(scaled(X, product(X, q, X.transpose(w)), 2 * BITS, p, s, plus=bias))
+    y = rounded_product(X, q, X.transpose(w), p, s, plus=bias)
     return X.reshape(y, (*x.shape[:-1], outputs)), (q, p, w, s)
 
 
@@ -21,8 +29,7 @@ def _backward(X, saved, gradient, needs, shapes):
     rows = X.reshape(gradient, (-1, gradient.shape[-1]))
     if needs[0]:
         g, r = quantize(X, rows, (1,))
-        of_x = X.r32(scaled(X, product(X, X.operand_like(g, w), w), 2 * BITS, r, s))
-        of_x = X.reshape(of_x, shapes[0])
+        of_x = X.reshape(rounded_product(X, X.operand_like(g, w), w, r, s), shapes[0])
     if needs[1]:
         h, r = quantize(X, rows * p, (0,), batch=True)
         total = product(X, X.transpose(X.operand_like(h, w)), q, ranks=X.ranks.size)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.portable import tables
-from repro.portable.constants import SMALLEST, TINY
+from repro.portable.constants import BELOW_TINY, SMALLEST
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
 from repro.portable.pytorch import convolution, fusion, slices
@@ -22,7 +22,6 @@ if fusion.available:
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 LEAST_OUTPUTS = 32
-BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
 
 
 class Backend:
@@ -163,6 +162,11 @@ class Backend:
     def matmul(a: Tensor, b: Tensor) -> Tensor:
         """float64, of matrices of integers: exact."""
         return a.double() @ b.double() if a.dtype == torch.float32 else slices.product(a, b)
+
+    @staticmethod
+    def rounded_matmul(a: Tensor, b: Tensor, units: Tensor, plus: Tensor | None) -> Tensor:
+        """float32, of matrices of int16: see grids.rounded_product."""
+        return sums.multiply(a[0], b[0], units, plus)
 
     @classmethod
     def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:

@@ -154,6 +154,11 @@ class Backend:
             return calls.multiply(cls, a, b)
         return slices.product(cls, a, b) if cls.engine == "int8" else cls.f64(a) @ cls.f64(b)
 
+    @classmethod
+    def rounded_matmul(cls, a: tf.Tensor, b: tf.Tensor, units: tf.Tensor, plus: tf.Tensor | None) -> tf.Tensor:
+        """float32, of matrices of int16: see grids.rounded_product."""
+        return calls.multiply(cls, a, b, units, plus)
+
     @staticmethod
     def int8(x: tf.Tensor) -> tf.Tensor:
         return tf.cast(x, tf.int8)

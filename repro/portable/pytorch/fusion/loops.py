@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from llvmlite import ir
 
-from repro.portable.constants import TINY
+from repro.portable.constants import BELOW_TINY
 from repro.portable.loops import machine
 from repro.portable.loops.machine import F32, F64, I8, I16, I32, I64, Loop, started
 from repro.portable.pytorch.fusion.nodes import LOOPS, REDUCTIONS, Node, nodes_in
@@ -30,7 +30,6 @@ ARITHMETIC = {
 }  # fmt: skip
 COMPARISONS = {"lt": "<", "gt": ">", "le": "<=", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSICS = {"rint": "llvm.rint", "floor": "llvm.floor", "sqrt": "llvm.sqrt"}
-BELOW_TINY = float(np.nextafter(np.float32(TINY), np.float32(0)))
 
 
 class Loops:

@@ -16,8 +16,11 @@ from repro.portable.pytorch.fusion.openmp import Compiled, compiled
 from repro.run.ranks import Alone
 
 
-def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]; each lies by rows, or by columns."""
+def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
+    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]; each lies by rows, or by columns.
+
+    With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
+    """
     (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
     by_rows = a.stride(1) == 1
     left = a if by_rows else _panels(a.t(), products.ROWS)
@@ -25,8 +28,10 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
         right = _panels(b, width)
     else:
         right = b.t().view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
-    y = torch.empty(rows, columns, dtype=torch.float64)
-    _run(products.product(rows, terms // 2, columns, by_rows), left.data_ptr(), right.data_ptr(), y.data_ptr())
+    finish = [each.contiguous() for each in (units, plus) if each is not None]
+    given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
+    y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64)
+    _run(products.product(given), *(each.data_ptr() for each in (left, right, *finish, y)))
     return y
 
 
