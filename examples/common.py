@@ -6,12 +6,13 @@ It knows no framework. A trainer, as in gpt_pytorch.py, knows nothing of files, 
 import argparse
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from safetensors import SafetensorError
@@ -25,6 +26,7 @@ from repro.run.config import Params
 from repro.run.ranks import LOOPBACK, Alone, Place, place
 
 Arrays = dict[str, np.ndarray]
+Mode = Literal["auto", "eager", "compiled"]
 WEIGHTS, BATCHES = 1, 2
 """What random numbers are for: each has a stream of its own."""
 
@@ -57,7 +59,7 @@ class Trainer(Protocol):
 
     ranks: Alone
 
-    def __init__(self, params: Params, eager: bool, place: Place | None) -> None: ...
+    def __init__(self, params: Params, mode: Mode, place: Place | None) -> None: ...
     def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Trains on its part of a batch and returns the loss of the whole."""
 
@@ -78,7 +80,7 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
             ranks=mine.size if mine else 1, numerics="portable",
         )  # fmt: skip
         os.environ.update(environment.FLAGS[framework](params))
-        train(task, trainer(params, options.eager, mine), options)
+        train(task, trainer(params, options.mode, mine), options)
     except ReproError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
@@ -94,7 +96,9 @@ def arguments(task: Task) -> argparse.Namespace:
     parser.add_argument(
         "--engine", choices=("auto", "float64", "int8", "int16"), default="auto", help="of exact products"
     )
-    parser.add_argument("--eager", action="store_true", help="one operation at a time, nothing compiled")
+    parser.add_argument(
+        "--mode", choices=get_args(Mode), default="auto", help="auto is the faster one: eager in PyTorch on a CPU"
+    )
     parser.add_argument("--checkpoint", type=Path, help="a file to write at the end, with --resume to go on from")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, of whatever framework")
     parser.add_argument("--evaluate", action="store_true", help="at the end, on what was not trained on")
@@ -104,6 +108,13 @@ def arguments(task: Task) -> argparse.Namespace:
     if options.resume and not options.checkpoint:
         parser.error("--resume needs --checkpoint=FILE")
     return options
+
+
+def find_compiler() -> None:
+    """UsageError where there is no C++ compiler, which torch.compile needs on a CPU."""
+    name = os.environ.get("CXX", "g++")
+    if not shutil.which(name):
+        raise UsageError(f"--mode=compiled: there is no C++ compiler {name}; name one in CXX, or leave out --mode")
 
 
 def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:

@@ -60,9 +60,10 @@ def attend(qkv: Array) -> Array:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+        eager = mode == "eager"
         if eager and place:
-            raise UsageError("--eager: JAX shares a batch in compiled code only; leave out --eager, or --ranks")
+            raise UsageError("--mode=eager: JAX shares a batch in compiled code only; leave it out, or --ranks")
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_jit", eager)
         self.ranks = join(place, params)

@@ -63,7 +63,7 @@ def attend(qkv: Tensor) -> Tensor:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
         torch.set_num_threads(params.threads)
         self.ranks = join(place, params)
         there = torch.cuda.is_available() and params.device != "cpu"
@@ -72,7 +72,10 @@ class Trainer:
         self.network = GPT().to(self.device)
         self.weights = dict(zip(gpt.WEIGHTS, self.network.parameters(), strict=True))
         self.optimizer = portable.optim.AdamW(self.weights.values(), betas=gpt.BETAS, weight_decay=gpt.DECAY)
-        if not eager:
+        cpu = self.device.type == "cpu"  # where the loops of repro.portable are faster
+        if cpu and mode == "compiled":
+            common.find_compiler()
+        if mode == "compiled" or (mode == "auto" and not cpu):
             for block in self.network.blocks:
                 block.compile(dynamic=False)
 

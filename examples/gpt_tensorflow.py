@@ -60,10 +60,10 @@ def attend(qkv: tf.Tensor) -> tf.Tensor:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(params.threads)
         tf.config.threading.set_inter_op_parallelism_threads(params.threads)
-        tf.config.run_functions_eagerly(eager)
+        tf.config.run_functions_eagerly(mode == "eager")
         if params.device == "cpu":
             tf.config.set_visible_devices([], "GPU")
         self.ranks = join(place, params)

@@ -75,7 +75,7 @@ def norm(channels: int) -> nn.Module:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, eager: bool, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
         torch.set_num_threads(params.threads)
         self.ranks = join(place, params)
         there = torch.cuda.is_available() and params.device != "cpu"
@@ -88,7 +88,10 @@ class Trainer:
         self.optimizer = portable.optim.SGD(
             self.weights.values(), momentum=resnet.MOMENTUM, weight_decay=resnet.DECAY, nesterov=True
         )
-        if not eager:
+        cpu = self.device.type == "cpu"  # where the loops of repro.portable are faster
+        if cpu and mode == "compiled":
+            common.find_compiler()
+        if mode == "compiled" or (mode == "auto" and not cpu):
             for block in self.network.blocks:
                 block.compile(dynamic=False)
 

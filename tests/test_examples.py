@@ -1,6 +1,7 @@
 """examples/: a GPT and a residual network train to the published bits in every framework, however they run."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from itertools import product
@@ -24,6 +25,8 @@ def train(request: pytest.FixtureRequest) -> Train:
 
     def call(network: str, framework: str, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         needs(framework)
+        if framework == "pytorch" and "--mode=compiled" in arguments and not code and not shutil.which("g++"):
+            pytest.skip("no C++ compiler, which torch.compile needs")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
         clean |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}  # where tests share cores, waiting costs
         if network == "resnet":
@@ -47,24 +50,32 @@ def last(done: subprocess.CompletedProcess[str]) -> str:
 
 def others(*quick: tuple[str, str, str]) -> list[Any]:
     """These ways to run an example, and all others, which are slow."""
-    plain = ("", "--threads=1", "--threads=4", "--engine=int8", "--engine=int16", "--ranks=2", "--ranks=4")
-    ways = [(*example, way) for example in EXAMPLES for way in (*plain, "--eager", "--eager --threads=1")]
-    ways += [(network, "pytorch", f"--eager {more}") for network in LONG for more in ("--engine=int16", "--ranks=2")]
+    more = ("", " --threads=1", " --threads=4", " --engine=int8", " --engine=int16", " --ranks=2", " --ranks=4")
+    ways = [(*example, f"--mode=compiled{way}") for example in EXAMPLES for way in more]
+    ways += [(*example, f"--mode=eager{way}") for example in EXAMPLES for way in more[:2]]
+    ways += [(network, "pytorch", f"--mode=eager{way}") for network in LONG for way in more[2:]]
     return [*quick, *(pytest.param(*way, marks=pytest.mark.slow) for way in ways if way not in quick)]
 
 
 @pytest.mark.parametrize(
     ("network", "framework", "way"),
     others(
-        ("gpt", "pytorch", ""),
-        ("gpt", "jax", "--engine=int16"),
-        ("gpt", "tensorflow", "--eager"),
-        ("resnet", "pytorch", "--eager --ranks=2"),
-        ("resnet", "tensorflow", "--eager"),
+        ("gpt", "pytorch", "--mode=compiled"),
+        ("gpt", "jax", "--mode=compiled --engine=int16"),
+        ("gpt", "tensorflow", "--mode=eager"),
+        ("resnet", "pytorch", "--mode=eager --ranks=2"),
+        ("resnet", "tensorflow", "--mode=eager"),
     ),
 )
 def test_every_framework_gives_the_published_bits(network: str, framework: str, way: str, train: Train) -> None:
     assert last(train(network, framework, f"--steps={SMALL}", *way.split())) == published(network, SMALL)
+
+
+def test_torch_compile_without_a_compiler(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    answer = train("gpt", "pytorch", "--mode=compiled", code=2).stderr
+    assert answer.startswith("error: --mode=compiled: there is no C++ compiler no-such-compiler; ")
+    assert answer.count("\n") == 1
 
 
 LEGS = [
@@ -81,8 +92,7 @@ QUICK_LEGS = "resnet", [("pytorch", 3), ("jax", SMALL)]
 def test_resumed_in_whatever_framework(network: str, legs: list[tuple[str, int]], train: Train, tmp_path: Path) -> None:
     file, done = f"--checkpoint={tmp_path / 'state.safetensors'}", None
     for framework, steps in legs:
-        way = ["--eager"] if framework == "pytorch" else []
-        done = train(network, framework, f"--steps={steps}", file, *way, *(["--resume"] if done else []))
+        done = train(network, framework, f"--steps={steps}", file, *(["--resume"] if done else []))
     assert done is not None and last(done) == published(network, SMALL)
 
 
@@ -96,9 +106,9 @@ def test_the_whole_training(network: str, framework: str, train: Train) -> None:
 @pytest.mark.slow
 def test_another_training_is_not_resumed(train: Train, tmp_path: Path) -> None:
     file = f"--checkpoint={tmp_path / 'state.safetensors'}"
-    missing = train("resnet", "pytorch", "--steps=1", "--eager", file, "--resume", code=2)
+    missing = train("resnet", "pytorch", "--steps=1", file, "--resume", code=2)
     assert "it cannot be read" in missing.stderr and len(missing.stderr.splitlines()) == 1
-    train("resnet", "pytorch", "--steps=2", "--eager", file)
+    train("resnet", "pytorch", "--steps=2", file)
     for network, other in (("resnet", "--seed=1"), ("resnet", "--steps=1"), ("gpt", "--steps=3")):
-        refused = train(network, "pytorch", "--steps=2", other, "--eager", file, "--resume", code=2)
+        refused = train(network, "pytorch", "--steps=2", other, file, "--resume", code=2)
         assert "of another network or seed, or past --steps" in refused.stderr
