@@ -92,6 +92,13 @@ def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, 
     return path
 
 
+SCRIPT = f"""#!/bin/sh
+'''exec' "{sys.executable}" "$0" "$@"
+' '''
+"""
+"""What a program in Python begins with; `#!` alone takes no path with a space."""
+
+
 def container(text: str) -> Container:
     """The container that a command of these words starts."""
     found = find(text.split())
@@ -102,5 +109,5 @@ def container(text: str) -> Container:
 def program(folder: Path, name: str, code: str) -> None:
     """A program of this name, to stand in for the real one: Python code, whose arguments are `words`."""
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!{sys.executable}\nimport json, sys\nwords = sys.argv[1:]\n{code}\n")
+    (folder / name).write_text(f"{SCRIPT}import json, sys\nwords = sys.argv[1:]\n{code}\n")
     (folder / name).chmod(0o755)

@@ -1,10 +1,10 @@
 """repro.ask.runs: what a machine lacks for a plan, what is made of a run's end, and values as Hydra reads them."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
+from commands import SCRIPT
 
 from repro.ask import runs
 from repro.ask.questions import BASE, Change
@@ -63,8 +63,7 @@ def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypat
 
 
 # A run.sh that leaves what a training does. Its record holds the folders that it was given and was called from.
-TRAINED = f"""#!{sys.executable}
-import json, pathlib, sys
+TRAINED = f"""{SCRIPT}import json, pathlib, sys
 root = pathlib.Path(__file__).parent
 given = dict(argument.split("=", 1) for argument in sys.argv[2:])
 folder = pathlib.Path(given["--workspace"]) / "outputs" / sys.argv[1] / "now"

@@ -19,8 +19,8 @@ STEP, STEPS = 13, 16
 
 def planted(framework: str, plant: str) -> dict[str, str | None]:
     """The environment in which a training is not what it should be."""
-    python = ROOT / ".venv" / framework / "bin" / "python"
-    return {"REPRO_PYTHON": f"{python} {ROOT}/tests/plant.py", "PLANT": plant}
+    # Words, in which a path of the root might have spaces; programs are called from there.
+    return {"REPRO_PYTHON": f".venv/{framework}/bin/python tests/plant.py", "PLANT": plant}
 
 
 def compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -115,11 +115,9 @@ def test_portable_across_frameworks(
 
 
 def test_another_environment(run: Run, workspace: Path) -> None:
-    python = ROOT / ".venv" / "jax" / "bin" / "python"
     asked = ("questions=other", "frameworks=jax", "verify.steps=10")
-    done = run(
-        "verify", *asked, f"+verify.others.jax='{python} {ROOT}/tests/plant.py'", env={"PLANT": "5:conv1.bias:0"}
-    )
+    other = "+verify.others.jax='.venv/jax/bin/python tests/plant.py'"
+    done = run("verify", *asked, other, env={"PLANT": "5:conv1.bias:0"})
     assert done.returncode == 0, done.stderr  # nothing is promised of it
     answer = answers(workspace)["other"]
     assert (answer["answer"], answer["kept"], answer["difference"]["step"]) == ("differs", None, 5)
