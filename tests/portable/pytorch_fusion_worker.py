@@ -90,6 +90,8 @@ def dense() -> list[bool]:
     if pairs.possible():
         a, b = torch.empty(66, 32), torch.empty(64, 32)
         assert (Backend.kind(a, b, 0, 1, "") == torch.int16) == (Backend.engine == "int16")
+        longest = products.LONGEST
+        assert products.fit((longest, 32), 64, "") and not products.fit((longest + 2, 32), 64, "")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
             assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
     return [each == found[0] for each in found]
