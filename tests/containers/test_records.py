@@ -156,6 +156,7 @@ class TestDocker:
                                *in_docker(image, "python3", folder, "set_order.py", "--pause=0"))  # fmt: skip
         assert "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
 
+    @pytest.mark.usefixtures("interruptible")
     def test_ctrl_c_ends_the_container(self, image: str, me: User, folder: Path) -> None:
         before = ours()
         with me.start(folder, "verify", "--", "docker", "run", "-it", "--entrypoint=sleep", image, "600") as process:
