@@ -12,7 +12,7 @@ from functools import cache, reduce
 
 from llvmlite import ir
 
-from repro.portable.loops.machine import F64, I32, I64, Loop, Loops, started, vector_bits
+from repro.portable.loops.machine import F64, I32, I64, Loop, Loops, splat, started, vector_bits
 
 REGISTERS = 12
 """Sums that are made at once, in vectors: of 16 registers that a processor has at least."""
@@ -215,7 +215,7 @@ class Contraction:
         if self.lanes == 1:
             return self.build.load(where)
         if self.strides[operand][self.vector] == 0:
-            return self._splat(self.build.load(where), self.lanes)
+            return splat(self.build, self.build.load(where), self.lanes)
         return self.build.load(self.build.bitcast(where, self.type.as_pointer()), align=8)
 
     def _place(self, operand: int, index: Index, place: Place) -> ir.Value:
@@ -227,11 +227,6 @@ class Contraction:
             if strides[axis]:
                 offset = build.add(offset, build.mul(value, I64(strides[axis])))
         return build.gep(self.memory[operand], [offset])
-
-    def _splat(self, value: ir.Value, lanes: int) -> ir.Value:
-        build, undefined = self.build, ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-        mask = ir.Constant(ir.VectorType(I32, lanes), [I32(0)] * lanes)
-        return build.shuffle_vector(build.insert_element(undefined, value, I32(0)), undefined, mask)
 
 
 def _divisor(size: int, most: int) -> int:

@@ -57,6 +57,13 @@ def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
     return ir.IRBuilder(function.append_basic_block()), function
 
 
+def splat(build: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """A vector of one and the same number."""
+    undefined = ir.VectorType(value.type, lanes)(ir.Undefined)
+    single = build.insert_element(undefined, value, I32(0))
+    return build.shuffle_vector(single, undefined, ir.VectorType(I32, lanes)([0] * lanes))
+
+
 @dataclass(frozen=True, eq=False)
 class Loops:
     """A function of started(), which threads may share: so many turns, over so many elements."""

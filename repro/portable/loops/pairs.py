@@ -11,7 +11,7 @@ from functools import cache
 from llvmlite import ir
 
 from repro.portable.loops.contraction import Contraction, Index, Place, Sums
-from repro.portable.loops.machine import F64, I16, I32, I64, Loop, Loops, features, vector_bits
+from repro.portable.loops.machine import F64, I16, I32, I64, Loop, Loops, features, splat, vector_bits
 
 PAIRS = 15
 MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
@@ -145,7 +145,7 @@ class _Pairs(Contraction):
                 pair = build.zext(build.load(where), I32)
             else:
                 pair = build.load(build.bitcast(where, I32.as_pointer()), align=2)
-            return [build.bitcast(self._splat(pair, self.wide), short)] * count
+            return [build.bitcast(splat(build, pair, self.wide), short)] * count
         row = ir.VectorType(I16, self.lanes)
         lower = build.load(build.bitcast(where, row.as_pointer()), align=2)
         upper = ir.Constant(row, None)

@@ -7,7 +7,7 @@ from functools import cache
 from llvmlite import ir
 
 from repro.portable.constants import BELOW_TINY
-from repro.portable.loops.machine import F32, F64, I16, I32, I64, Loop, Loops, features, started
+from repro.portable.loops.machine import F32, F64, I16, I32, I64, Loop, Loops, features, splat, started
 from repro.portable.loops.pairs import MULTIPLY_ADD, PAIRS, possible, widest
 
 ROWS, VECTORS = 4, 2
@@ -127,7 +127,7 @@ def product(given: Product) -> Loops:
                     apart, step = (pairs, 1) if given.by_rows else (1, height)
                     offset = build.add(build.mul(row, I64(pairs)), I64(number * apart))
                     one = build.load(build.gep(left, [build.add(offset, build.mul(pair, I64(step)))]))
-                    both = build.bitcast(_splat(build, one, lanes), short)
+                    both = build.bitcast(splat(build, one, lanes), short)
                     for vector, others in enumerate(many):
                         found = build.call(multiply_add, [both, others])
                         place = parts[number, vector]
@@ -165,7 +165,7 @@ def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], 
     lanes = total.type.count
     singles, doubles = ir.VectorType(F32, lanes), ir.VectorType(F64, lanes)
     units, *plus = finish
-    total = build.fmul(total, _splat(build, build.load(build.gep(units, [row])), lanes))
+    total = build.fmul(total, splat(build, build.load(build.gep(units, [row])), lanes))
     for added in plus:
         address = build.bitcast(build.gep(added, [column]), singles.as_pointer())
         total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
@@ -173,9 +173,3 @@ def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], 
     above, below = (singles([edge] * lanes) for edge in (-BELOW_TINY, BELOW_TINY))
     small = build.and_(build.fcmp_ordered(">=", found, above), build.fcmp_ordered("<=", found, below))
     return build.select(small, singles([0.0] * lanes), found)
-
-
-def _splat(build: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    undefined = ir.VectorType(value.type, lanes)(ir.Undefined)
-    single = build.insert_element(undefined, value, I32(0))
-    return build.shuffle_vector(single, undefined, ir.VectorType(I32, lanes)([0] * lanes))
