@@ -10,8 +10,8 @@ from typing import Any
 
 from conftest import ROOT
 
-from repro.ask import record
-from repro.ask.containers import Container, find
+from repro.containers.command_line import Container, find
+from repro.record import record
 
 SCRIPTS = ROOT / "tests" / "ask" / "scripts"
 REPRO = [sys.executable, "-c", "from repro.__main__ import command; command()"]

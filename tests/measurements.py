@@ -5,8 +5,8 @@ from typing import Any
 
 from passports import FRAMEWORKS, sha256
 
-from repro.measure import speed
-from repro.measure.cells import BASELINES
+from repro.benchmark import speed
+from repro.benchmark.cells import BASELINES
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 import unprotected
 
-from repro.portable.loops import machine
+from repro.portable.kernels import machine
 from repro.portable.operations import optimizers, random
 from repro.portable.operations.grids import Operation
 
@@ -88,11 +88,11 @@ class PyTorch:
         self.torch, self.asked = torch, 0
 
     def __call__(self, operation, options, mode, arrays, gradient):
-        from repro.portable.pytorch import fusion
-        from repro.portable.pytorch.fusion import plan
+        from repro.portable.pytorch import compiler
+        from repro.portable.pytorch.compiler import plan
 
-        fusion.available = mode in ("loops", "int16")
-        if not fusion.available:
+        compiler.available = mode in ("loops", "int16")
+        if not compiler.available:
             self.torch.set_num_threads(2)
             return self.once(operation, options, arrays, gradient)
         self.asked += 1
@@ -103,7 +103,7 @@ class PyTorch:
         return found
 
     def once(self, operation, options, arrays, gradient):
-        from repro.portable.pytorch.binding import apply, run
+        from repro.portable.pytorch.autograd import apply, run
 
         given = [None if array is None else self.torch.from_numpy(array.copy()) for array in arrays]
         if not isinstance(operation, Operation):
@@ -138,8 +138,8 @@ class JAX:
         return [[np.asarray(each) for each in part] for part in found]
 
     def function(self, operation, options, floats, count):
+        from repro.portable.jax.autograd import apply
         from repro.portable.jax.backend import Backend
-        from repro.portable.jax.binding import apply
 
         def both(given, others, gradient):
             def call(*leaves):
@@ -175,8 +175,8 @@ class TensorFlow:
         return [[each.numpy() for each in part] for part in self.made[key](given, tf.constant(gradient))]
 
     def function(self, operation, options):
+        from repro.portable.tensorflow.autograd import apply
         from repro.portable.tensorflow.backend import Backend
-        from repro.portable.tensorflow.binding import apply
 
         tf = self.tf
 

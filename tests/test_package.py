@@ -49,9 +49,9 @@ def test_what_it_holds(wheel: Path) -> None:
         entries = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
     assert {
         "repro/py.typed",
-        "repro/show/templates/report.html",
+        "repro/report/templates/report.html",
         "repro/native/jax/layers.py",
-        "repro/ask/listings/sitecustomize.py",
+        "repro/verify/listings/sitecustomize.py",
     } <= {*names}
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "docs"))]
     assert "[pytest11]\nrepro = repro.pytest_plugin\n" in entries

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from repro.errors import ReproError
-from repro.portable import judge, tables
+from repro.portable import reference, tables
 from repro.portable.constants import BETA1, BETA2, BITS, EPSILON, TINY
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN
@@ -69,7 +69,7 @@ def inputs() -> dict[str, tuple[Any, ...]]:
     gradient, result = (_integers(key, (20, 8, 8, 32)) for key in (5, 7))
     for first, second in ((images[..., 0], kernel), (seen[0], gradient), (weights[..., 0], result.T)):
         first[:], second[0], second[1] = 2**BITS, 2**BITS, -(2**BITS)  # all that some sums are made of
-    slots = [judge.r32(_numbers(key, (4096,), TINY)) for key in range(4, 11)]
+    slots = [reference.r32(_numbers(key, (4096,), TINY)) for key in range(4, 11)]
     return {
         "product": (a, b),
         "convolution": (images, kernel),
@@ -82,9 +82,9 @@ def inputs() -> dict[str, tuple[Any, ...]]:
             np.ldexp(np.float32(1), np.arange(-100, -52)[:, None]),
         ),
         "maximum": (_numbers(2, (64, 64), 2.0**-110),),
-        "root": (np.abs(judge.r32(_numbers(11, (64, 64), TINY))),),
-        "grid": (judge.r32(_numbers(3, (64, 64), TINY)),),
-        "loss": (judge.r32(_numbers(0, (64, 10), 2.0**-3) * 4), np.arange(64, dtype=np.int32) % 10),
+        "root": (np.abs(reference.r32(_numbers(11, (64, 64), TINY))),),
+        "grid": (reference.r32(_numbers(3, (64, 64), TINY)),),
+        "loss": (reference.r32(_numbers(0, (64, 10), 2.0**-3) * 4), np.arange(64, dtype=np.int32) % 10),
         "sgd": (slots[0], slots[2], slots[1]),
         "adam": (slots[3], slots[6], slots[4], np.abs(slots[5])),
     }
@@ -141,21 +141,21 @@ def expected() -> dict[str, tuple[np.ndarray, ...]]:
     """The same by the judge, and products in int64."""
     given = inputs()
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
-    a, b, grids = map(judge.f64, given["scaled"])
+    a, b, grids = map(reference.f64, given["scaled"])
     logits, labels = given["loss"]
-    q, p = judge.grid(grid, (1,))
-    residual, _ = judge.cross_entropy_gradients(logits, labels, np.ones((), np.float32), mean=False)
-    inverse = judge.r32(1.0 / judge.f64(judge.r32(np.sqrt(judge.f64(root) + EPSILON))))
+    q, p = reference.grid(grid, (1,))
+    residual, _ = reference.cross_entropy_gradients(logits, labels, np.ones((), np.float32), mean=False)
+    inverse = reference.r32(1.0 / reference.f64(reference.r32(np.sqrt(reference.f64(root) + EPSILON))))
     return {
         **{name: (array,) for name, array in _products().items()},
-        "rounding": (judge.f64(judge.r32(rounding * FACTOR)) * FACTOR,),
-        "scaled": (judge.r32(a @ b * grids * 2.0 ** -(2 * BITS)),),
-        "maximum": (judge.f64(judge.r32(maximum * FACTOR)).max(1, keepdims=True),),
-        "root": (judge.f64(inverse) * FACTOR,),
+        "rounding": (reference.f64(reference.r32(rounding * FACTOR)) * FACTOR,),
+        "scaled": (reference.r32(a @ b * grids * 2.0 ** -(2 * BITS)),),
+        "maximum": (reference.f64(reference.r32(maximum * FACTOR)).max(1, keepdims=True),),
+        "root": (reference.f64(inverse) * FACTOR,),
         "grid": (q.astype(np.float32), p.astype(np.float32)),
-        "loss": (judge.cross_entropy(logits, labels, mean=False), residual),
-        "sgd": judge.sgd(*given["sgd"], **SGD),
-        "adam": judge.adam(*given["adam"], **adam()),
+        "loss": (reference.cross_entropy(logits, labels, mean=False), residual),
+        "sgd": reference.sgd(*given["sgd"], **SGD),
+        "adam": reference.adam(*given["adam"], **adam()),
     }
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from repro.benchmark import against, speed
+from repro.benchmark.measurement import Benchmark
 from repro.console import log_to_console, wide_console
 from repro.files import write_atomically
-from repro.measure import against, speed
-from repro.measure.benchmark import Benchmark
+from repro.report import against_table, speed_tables
 from repro.run import config, data
-from repro.show import against_table, speed_tables
 from repro.tasks.arguments import parse
 
 LISTS = ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples")

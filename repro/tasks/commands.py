@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-from repro.ask import mlcube
+from repro.containers import mlcube
 from repro.errors import UsageError
 
 RECORDS = Path("repro-records")

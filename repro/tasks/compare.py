@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from repro.ask import suite_run
-from repro.ask.compare import Comparison, compare
+from repro.compare.comparison import Comparison, compare
 from repro.console import log_to_console
 from repro.errors import NOT_REPRODUCIBLE, UsageError
-from repro.show import comparison
+from repro.record import trainer_run
+from repro.report import comparison
 
 
 def run(_task: str, arguments: list[str]) -> int:
@@ -25,10 +25,10 @@ def run(_task: str, arguments: list[str]) -> int:
 def _narrowed(found: Comparison) -> str:
     """With which operation the difference begins."""
     assert found.found is not None
-    if isinstance(found.a, suite_run.Run) and isinstance(found.b, suite_run.Run):
-        from repro.ask.narrow import narrow
+    if isinstance(found.a, trainer_run.Run) and isinstance(found.b, trainer_run.Run):
+        from repro.compare.rerun_trainer import narrow
 
         return str(narrow(found.a, found.b, found.found))
-    from repro.ask.rerun import narrowed
+    from repro.compare.rerun_command import narrowed
 
     return narrowed(found.a, found.b, found.found)

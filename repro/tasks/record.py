@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from repro.ask.record import Record
-from repro.ask.recording import Recording, pass_through
+from repro.record.record import Record
+from repro.record.recording import Recording, pass_through
 from repro.tasks.commands import Options, fresh
 
 

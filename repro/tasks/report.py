@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from repro.console import wide_console
-from repro.show import report, speed_tables, sweep_report, tables
+from repro.report import report, speed_tables, sweep_report, tables
 from repro.tasks.arguments import parse
 from repro.tasks.commands import RECORDS
 

@@ -1,8 +1,8 @@
 """The task `sweep`: trains once for each combination, and prints what came of them."""
 
 from repro.errors import NOT_REPRODUCIBLE
+from repro.report import sweep_report
 from repro.run.sweep import sweep
-from repro.show import sweep_report
 from repro.tasks.arguments import parse
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from repro.ask import findings, questions, results, suite
-from repro.ask.asking import Asking
-from repro.ask.runs import Runner
 from repro.console import log_to_console
+from repro.report import findings, tables
 from repro.run import config, data
-from repro.show import tables
 from repro.tasks.arguments import parse
+from repro.verify import questions, results, trainers
+from repro.verify.trainer_runs import Runner
+from repro.verify.verification import Asking
 
 LISTS = ("questions", "frameworks", "numerics")
 
@@ -30,10 +30,10 @@ def run(task: str, arguments: list[str]) -> int:
     folder = workspace / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     folder.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
-    asking = Asking(suite.asked(Runner(checked, workspace, user, folder / "runs"), settings))
+    asking = Asking(trainers.asked(Runner(checked, workspace, user, folder / "runs"), settings))
     asking()
     path = folder / "results.json"
-    asked = [question.name for question in suite.questions(settings.questions)]
+    asked = [question.name for question in trainers.questions(settings.questions)]
     results.write(path, asking.results({
         "steps": settings.steps, "questions": asked, "frameworks": settings.frameworks, "numerics": settings.numerics,
         "overrides": overrides,

@@ -7,17 +7,17 @@ import shlex
 import signal
 from pathlib import Path
 
-from repro.ask import results
-from repro.ask.asking import Asking
-from repro.ask.in_image import engine
-from repro.ask.own_command import OwnCommand, anywhere
-from repro.ask.questions import OF_A_COMMAND
-from repro.ask.trials import Command
 from repro.console import log_to_console, wide_console
+from repro.containers.image import engine
 from repro.errors import UsageError
 from repro.files import write_atomically
-from repro.show import answers
+from repro.report import answers
 from repro.tasks.commands import Options, place, words
+from repro.verify import results
+from repro.verify.command import OwnCommand, anywhere
+from repro.verify.command_runs import Command
+from repro.verify.questions import OF_A_COMMAND
+from repro.verify.verification import Asking
 
 log = logging.getLogger(__name__)
 

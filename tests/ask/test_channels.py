@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from commands import Steps, resumed, sha, straight, write
 
-from repro.ask import record
-from repro.ask.channels import Difference, check_comparable, first_difference, natural, pairs, without_effect
-from repro.ask.reasons import reason
+from repro.compare.difference import Difference, check_comparable, first_difference, natural, pairs, without_effect
+from repro.compare.reasons import reason
 from repro.errors import UsageError
+from repro.record import record
 
 
 def compared(a: record.Record, b: record.Record, goes_on: bool | None = None) -> Difference | None:

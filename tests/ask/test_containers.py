@@ -10,10 +10,10 @@ import commands
 import pytest
 from commands import container
 
-from repro.ask.containers import Addition, Mount, find, mounts, observing, outside, reversing, with_added
-from repro.ask.in_image import Place, engine, in_image, moved, program
-from repro.ask.trials import places
+from repro.containers.command_line import Addition, Mount, find, mounts, observing, outside, reversing, with_added
+from repro.containers.image import Place, engine, in_image, moved, program
 from repro.errors import UsageError
+from repro.verify.command_runs import places
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import commands
 import pytest
 from commands import container
 
-from repro.ask.containers import Addition
-from repro.ask.engines import Engine, sif_number
-from repro.ask.recording import Recording
+from repro.containers.command_line import Addition
+from repro.containers.runtimes import Engine, sif_number
 from repro.errors import UsageError
+from repro.record.recording import Recording
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from repro.ask import results
+from repro.verify import results
 
 FOLDER = ROOT / "docs" / "evidence"
 FILES = sorted(FOLDER.glob("*.json"))

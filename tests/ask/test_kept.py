@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from commands import straight, write
 
-from repro.ask import record
-from repro.ask.channels import first_difference
-from repro.ask.distance import distance
+from repro.compare.difference import first_difference
+from repro.compare.distance import distance
+from repro.record import record
 
 
 def content(array: np.ndarray, dtype: str | None = None) -> bytes:

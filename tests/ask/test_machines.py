@@ -7,7 +7,7 @@ import pytest
 from passports import FRAMEWORKS, Json
 from passports import results as made
 
-from repro.ask import machines
+from repro.verify import machines
 
 BASE = "deterministic/pytorch/as-configured"
 

@@ -10,8 +10,8 @@ import commands
 import pytest
 from conftest import ROOT, SECONDS
 
-from repro.ask import mlcube
-from repro.ask.containers import find
+from repro.containers import mlcube
+from repro.containers.command_line import find
 from repro.errors import UsageError
 
 CUBE = """

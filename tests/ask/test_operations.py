@@ -1,8 +1,8 @@
-"""repro.ask.operations: the operation that is named is the one that makes other results of equal ones."""
+"""repro.compare.operations: the operation that is named is the one that makes other results of equal ones."""
 
 from typing import Any
 
-from repro.ask.operations import Operation, began
+from repro.compare.operations import Operation, began
 
 
 def made(name: str, inputs: str, outputs: str, at: int = 1, **other: Any) -> Operation:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from commands import sha, straight, write
 
-from repro.ask import origin, record
 from repro.errors import ReproError, UsageError
+from repro.record import provenance, record
 
 
 def test_a_whole_one(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
 def test_the_threads_are_not_those_of_a_launcher() -> None:
     launcher = record.Process("9", {"threads": 4})
     ranks = [record.Process(f"rank-{rank}.1{rank}", {"threads": 1}, {1: {}}) for rank in range(2)]
-    assert origin.facts({}, [launcher, *ranks])["threads"] == 1
-    assert origin.facts({}, [launcher])["threads"] == 4
+    assert provenance.facts({}, [launcher, *ranks])["threads"] == 1
+    assert provenance.facts({}, [launcher])["threads"] == 4
 
 
 def test_a_last_line_that_was_being_written_counts_for_nothing(tmp_path: Path) -> None:

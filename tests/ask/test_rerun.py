@@ -12,8 +12,8 @@ from commands import REPRO, SCRIPTS, environment, straight, write
 from observed import interpreter
 
 from repro import __main__
-from repro.ask import record
-from repro.ask.recording import PATH
+from repro.record import record
+from repro.record.recording import PATH
 
 BY_HAND = '''
 """Writes the lines of five steps, as the observer would, with an operation that depends on OMP_NUM_THREADS."""

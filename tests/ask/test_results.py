@@ -8,9 +8,9 @@ import pytest
 from passports import Json
 from passports import results as made
 
-from repro.ask import results
 from repro.errors import ReproError, UsageError
 from repro.sealed import seal
+from repro.verify import results
 
 RUN = "deterministic/pytorch/as-configured"
 

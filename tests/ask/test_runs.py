@@ -1,4 +1,4 @@
-"""repro.ask.runs: what a machine lacks for a plan, what is made of a run's end, and values as Hydra reads them."""
+"""repro.verify.trainer_runs: what a machine lacks for a plan, and how a run ended."""
 
 import shutil
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from commands import SCRIPT
 
-from repro.ask import runs
-from repro.ask.questions import BASE, Change
 from repro.run import config, gpu
+from repro.verify import trainer_runs
+from repro.verify.questions import BASE, Change
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> runs.Runner:
-    for probe in (gpu.count, runs._emulator, runs._docker):
+def runner(tmp_path: Path) -> trainer_runs.Runner:
+    for probe in (gpu.count, trainer_runs._emulator, trainer_runs._docker):
         probe.cache_clear()
-    return runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
+    return trainer_runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -28,28 +28,28 @@ def runner(tmp_path: Path) -> runs.Runner:
     ],
 )
 def test_a_machine_that_has_nothing(
-    plan: Change, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Change, said: str, runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".venv" / "jax").mkdir(parents=True)
     (tmp_path / ".venv" / "jax" / "installed").touch()
-    monkeypatch.setattr(runs, "ROOT", tmp_path)
+    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert said in (runner.missing("jax", plan) or "")
     assert runner.missing("jax", BASE) is None
 
 
-def test_no_environment(runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "ROOT", tmp_path)
+def test_no_environment(runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
     assert runner.missing("jax", BASE) == "no environment for jax: requirements/install.sh jax"
 
 
-def test_an_engine_without_its_image(runner: runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_without_its_image(runner: trainer_runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(runs, "_ends_well", lambda *command: "inspect" not in command)
+    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *command: "inspect" not in command)
     assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker image repro:0.1.0: make image"
     assert runner.missing("jax", Change("in Apptainer", engine="apptainer")) == "no image such.sif: make sif"
-    monkeypatch.setattr(runs, "_ends_well", lambda *_: False)
-    runs._docker.cache_clear()
+    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *_: False)
+    trainer_runs._docker.cache_clear()
     assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker engine answers"
 
 
@@ -58,7 +58,7 @@ def test_an_engine_without_its_image(runner: runs.Runner, monkeypatch: pytest.Mo
 )
 def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKSPACE_PATH", str(tmp_path))
-    composed = config.compose_config(tmp_path, [f"output.data_path={runs.quoted(value)}"])
+    composed = config.compose_config(tmp_path, [f"output.data_path={trainer_runs.quoted(value)}"])
     assert composed.output.data_path == value
 
 
@@ -78,15 +78,15 @@ print("fingerprint sha256:" + "0" * 64)
 """
 
 
-def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> runs.Outcome:
+def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> trainer_runs.Outcome:
     """What verify makes of a run where run.sh is `script`."""
     root = folder / "root"
     root.mkdir()
     (root / "run.sh").write_text(script)
     (root / "run.sh").chmod(0o755)
-    monkeypatch.setattr(runs, "ROOT", root)
+    monkeypatch.setattr(trainer_runs, "ROOT", root)
     settings, output = config.Verify(others={"jax": "qemu python"}), config.Output(data_path=str(folder / "data"))
-    runner = runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
+    runner = trainer_runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
     return runner.run("jax", "portable", plan, "other", ["jax"])
 
 
@@ -118,7 +118,7 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
 def test_what_an_emulated_cpu_cannot_run_is_not_asked(
     script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "SECONDS_TO_RUN", 0.5)
+    monkeypatch.setattr(trainer_runs, "SECONDS_TO_RUN", 0.5)
     outcome = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", engine="qemu"), tmp_path, monkeypatch)
     assert (outcome.status, outcome.fingerprint) == (status, None)
     assert said in (outcome.error or "")

@@ -1,15 +1,15 @@
-"""repro.ask.suite: what is said of runs of the suite, by their fingerprints. The runs are made up."""
+"""repro.verify.trainers: what is said of runs of the suite, by their fingerprints. The runs are made up."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from repro.ask import suite
-from repro.ask.asking import Asking
-from repro.ask.questions import Change
-from repro.ask.runs import DONE, FAILED, REFUSED, Outcome
 from repro.run.config import Verify
+from repro.verify import trainers
+from repro.verify.questions import Change
+from repro.verify.trainer_runs import DONE, FAILED, REFUSED, Outcome
+from repro.verify.verification import Asking
 
 
 class MadeUp:
@@ -35,12 +35,12 @@ class MadeUp:
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch):
     """What is answered, by framework and question, where runs have these fingerprints; and the exit code."""
-    monkeypatch.setattr(suite, "_comparison", lambda _: None)
+    monkeypatch.setattr(trainers, "_comparison", lambda _: None)
 
     def ask(*questions: str, frameworks: tuple[str, ...] = ("jax",), **fingerprints: str):
         settings = Verify(questions=list(questions), frameworks=list(frameworks), numerics=["deterministic"])
         made_up: Any = MadeUp(**fingerprints)
-        asking = Asking(suite.asked(made_up, settings))
+        asking = Asking(trainers.asked(made_up, settings))
         asking()
         found = {(one.framework, one.question.name): one for one in asking.answers}
         return found, asking.exit_code, made_up.made

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.ask import outputs
-from repro.ask.trials import LISTINGS, LOG, Command, end, on_cores, said
+from repro.record import outputs
+from repro.verify.command_runs import LISTINGS, LOG, Command, end, on_cores, said
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_fewer_cores_for_what_is_started_only() -> None:
 def test_what_ignores_a_signal_is_killed_with_all_that_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repro.ask.trials.GRACE", 0.2)
+    monkeypatch.setattr("repro.verify.command_runs.GRACE", 0.2)
     code = "trap '' TERM; sleep 60 & echo $! > child; echo; wait; sleep 60"
     with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Run, needs, run_sh
 
-from repro.ask import questions, results
+from repro.verify import questions, results
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEP, STEPS = 13, 16

@@ -18,9 +18,9 @@ from conftest import ROOT
 from containers import probes
 from containers.conftest import STEPS
 from containers.probes import Caller
-from repro.ask import record
-from repro.ask.containers import LABEL, find
-from repro.ask.engines import Engine
+from repro.containers.command_line import LABEL, find
+from repro.containers.runtimes import Engine
+from repro.record import record
 
 HERE = Path(__file__).parent
 PYTORCH = "/opt/repro/.venv/pytorch/bin/python"

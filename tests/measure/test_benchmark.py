@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, Run, run_sh, some
 from measurements import benchmark
 
-from repro.measure import cells, energy, speed
+from repro.benchmark import cells, energy, speed
 from repro.run import config, times
 
 # A sample of a hundredth of the data: seconds, most of them to start.

@@ -1,10 +1,10 @@
-"""repro.measure.intervals against values worked out by hand, and what a seeded bootstrap must hold to."""
+"""repro.benchmark.intervals against values worked out by hand, and what a seeded bootstrap must hold to."""
 
 import math
 
 import pytest
 
-from repro.measure import intervals
+from repro.benchmark import intervals
 
 
 def test_summary_by_hand():

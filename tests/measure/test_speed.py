@@ -11,11 +11,10 @@ from passports import results as made
 from passports import sha256
 from rich.console import Console
 
-from repro.ask import findings
+from repro.benchmark import against, floor, speed
 from repro.errors import ReproError, UsageError
-from repro.measure import against, floor, speed
+from repro.report import against_table, findings, page, report, speed_tables
 from repro.run import times
-from repro.show import against_table, page, report, speed_tables
 
 CELL = "jax/deterministic/cpu/32/2/60000"
 
@@ -269,7 +268,7 @@ def test_both_kinds_on_one_page(tmp_path: Path):
     content = made()
     verified = findings.build([content | {"seal": "sha256:" + "0" * 64}])
     (tmp_path / "verify" / "1").mkdir(parents=True)
-    from repro.ask import results
+    from repro.verify import results
 
     results.write(tmp_path / "verify" / "1" / "results.json", content)
     both = report.write(tmp_path, [str(path), str(tmp_path / "verify" / "1" / "results.json")])

@@ -7,11 +7,11 @@ from unittest import mock
 
 import torch
 
-from repro.portable.loops import machine, pairs, products
+from repro.portable.kernels import machine, pairs, products
 from repro.portable.operations import pointwise
-from repro.portable.pytorch import backend, functional, fusion, optim
+from repro.portable.pytorch import backend, compiler, functional, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.fusion import loops, plan, sums
+from repro.portable.pytorch.compiler import loops, plan, sums
 
 said: list[str] = []
 handler = logging.Handler()
@@ -29,7 +29,7 @@ def both(function, *tensors: torch.Tensor) -> list[bytes]:
     """Results and gradients without loops, and then three times with them."""
     found = []
     for available in (False, True, True, True):
-        fusion.available = available
+        compiler.available = available
         leaves = [tensor.clone().requires_grad_() for tensor in tensors]
         y = function(*leaves)
         y.backward(y.detach() * 0.5)
@@ -140,7 +140,7 @@ def unsound() -> dict[str, object]:
 def rates() -> int:
     """Plans of an optimizer whose rate is another one at each step."""
     plan._plans.clear()
-    fusion.available = True
+    compiler.available = True
     weight = torch.nn.Parameter(numbers(5, 7))
     optimizer = optim.AdamW([weight], weight_decay=0.1)
     for step in range(6):

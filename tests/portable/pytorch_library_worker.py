@@ -20,7 +20,7 @@ from repro.portable.operations import (
     pointwise,
     pooling,
 )
-from repro.portable.pytorch.binding import apply
+from repro.portable.pytorch.autograd import apply
 
 CLOSE = 2e-3  # of the largest number: sums of products have 13 bits
 

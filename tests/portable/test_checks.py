@@ -93,7 +93,7 @@ def test_int8_units_that_saturate_are_found_out() -> None:
 FAILING = """
 import importlib, logging, sys
 logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.WARNING)
-from repro.portable.loops import pairs, products
+from repro.portable.kernels import pairs, products
 exec(sys.argv[2])
 module = importlib.import_module(f"repro.portable.{sys.argv[1]}.checks")
 sys.argv[1] == "jax" and module.jax.config.update("jax_enable_x64", True)
@@ -129,8 +129,8 @@ print(module.Backend.engine)
 """
 
 
-WITHOUT = "from repro.portable import loops; loops.available = False"  # as where llvmlite is not installed
-ANOTHER = "from repro.portable.loops import xla; xla.VERSION = (99, 0)"  # as with an XLA of another interface
+WITHOUT = "from repro.portable import kernels; kernels.available = False"  # as where llvmlite is not installed
+ANOTHER = "from repro.portable.kernels import xla; xla.VERSION = (99, 0)"  # as with an XLA of another interface
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])

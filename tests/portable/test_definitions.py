@@ -1,4 +1,4 @@
-"""The operations of portable numerics in each framework against judge.py, with ==, after rounding and before it."""
+"""The operations of portable numerics in each framework against reference.py, with ==, after rounding and before it."""
 
 import zlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from workers import WAYS, ask
 
 from repro.errors import UsageError
-from repro.portable import judge, tables
+from repro.portable import reference, tables
 from repro.portable.constants import SUM_BITS
 from repro.portable.operations import grids
 
@@ -68,11 +68,11 @@ def number(*shape: int) -> Made:
 
 def rounded(*shape: int) -> Made:
     """As operations give them: no denormals, of which JAX and TensorFlow make zeros, and PyTorch does not."""
-    return lambda fill, seed: judge.r32(filled(shape, fill, seed))
+    return lambda fill, seed: reference.r32(filled(shape, fill, seed))
 
 
 def positive(*shape: int) -> Made:
-    return lambda fill, seed: np.abs(judge.r32(filled(shape, fill, seed)))
+    return lambda fill, seed: np.abs(reference.r32(filled(shape, fill, seed)))
 
 
 def index(below: int, *shape: int) -> Made:
@@ -186,14 +186,14 @@ def judged(case: Case, arrays: list[Any], gradient: np.ndarray) -> tuple[list[np
     name = case.operation.split(".")[1]
     with np.errstate(all="ignore"):
         if name == "clip":
-            clipped, norm = judge.clip(arrays, **case.options)
+            clipped, norm = reference.clip(arrays, **case.options)
             return [*clipped, norm], []
-        found = getattr(judge, name)(*arrays, **case.options)
+        found = getattr(reference, name)(*arrays, **case.options)
         results = [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
-        if not hasattr(judge, f"{name}_gradients"):
+        if not hasattr(reference, f"{name}_gradients"):
             return results, []
         last = np.resize(gradient, results[0].shape)
-        gradients = getattr(judge, f"{name}_gradients")(*arrays, last, **case.options)
+        gradients = getattr(reference, f"{name}_gradients")(*arrays, last, **case.options)
     return results, [None if each is None else np.asarray(each) for each in gradients]
 
 
@@ -221,7 +221,7 @@ def settled(examples: int) -> settings:
 def compared(ask, way: str, case: Case, sizes: Sizes, kinds: tuple[str, ...], seed: int) -> None:
     seed += zlib.crc32(case.operation.encode())
     arrays = [made(kinds[i % 5], seed + i) for i, made in enumerate(case.arrays(*sizes))]
-    gradient = np.roll(judge.r32(filled((37,), kinds[5], seed + 9)), seed)
+    gradient = np.roll(reference.r32(filled((37,), kinds[5], seed + 9)), seed)
     results, gradients = ask(way, case.operation, case.options, arrays, gradient)
     expected, slopes = judged(case, arrays, gradient)
     if way.startswith("jax"):  # where there is no gradient, it has zeros
@@ -310,9 +310,9 @@ def test_convolutions_with_the_batch_last(
     x = filled((batch, 8, 9, inputs * groups), "normal", seed)
     weight = filled((3 * groups, *kernel, inputs), "integers", seed + 1)
     bias = filled((3 * groups,), "normal", seed + 2)
-    y = judge.convolution(x, weight, bias, **options)
-    last = judge.r32(filled(y.shape, "normal", seed + 9))
-    expected = judge.convolution_gradients(x, weight, bias, last, **options)
+    y = reference.convolution(x, weight, bias, **options)
+    last = reference.r32(filled(y.shape, "normal", seed + 9))
+    expected = reference.convolution_gradients(x, weight, bias, last, **options)
     order = (3, 1, 2, 0)
     arrays = [np.ascontiguousarray(x.transpose(order)), weight, bias]
     options |= {"layout": "CHWB"}
@@ -346,14 +346,14 @@ def test_any_pool(ask, name: str, kernel, stride, data, fill: str, seed: int) ->
 def unrounded(case: Case, arrays: list[Any], gradient: np.ndarray) -> list[np.ndarray]:
     """What the judge rounds to float32, before."""
     found: list[np.ndarray] = []
-    rounding = judge.r32
+    rounding = reference.r32
 
     def recording(x):
         found.append(np.asarray(x, np.float64))
         return rounding(x)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge, "r32", recording)
+        patch.setattr(reference, "r32", recording)
         judged(case, arrays, gradient)
     return found
 
@@ -374,8 +374,8 @@ MANY = (23, 17, 12, 8)
 def test_before_rounding(ask, way: str, name: str, kinds: tuple[str, ...], seed: int) -> None:
     case = CASES[name]
     arrays = [made(kinds[i % 5], seed + i) for i, made in enumerate(case.arrays(*MANY))]
-    arrays = [judge.r32(each) if is_float(each) else each for each in arrays]
-    gradient = judge.r32(filled((1001,), kinds[5], seed + 9))
+    arrays = [reference.r32(each) if is_float(each) else each for each in arrays]
+    gradient = reference.r32(filled((1001,), kinds[5], seed + 9))
     (first, *_), gradients = judged(case, arrays, gradient)
     given = [*arrays, np.resize(gradient, first.shape)] if gradients else arrays
     found, _ = ask(way, case.operation, case.options, given, unrounded=True)
@@ -407,7 +407,7 @@ def test_philox(ask, way: str) -> None:
         [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD],
         [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
     ]
-    assert [list(judge.philox(*both)) for both in zip(counters, keys, strict=True)] == known
+    assert [list(reference.philox(*both)) for both in zip(counters, keys, strict=True)] == known
     (found,), _ = ask(way, "worker.philox", {}, [np.array(counters), np.array(keys)])
     assert found.tolist() == known
 

@@ -64,11 +64,11 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "llvmlite" else found(name, *rest)
 import sys, torch
-from repro.portable.pytorch import functional, fusion
+from repro.portable.pytorch import functional, compiler
 x = torch.ones(3, 4)
 for _ in range(3):
     functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(2, 2, 3, 3))
-print(functional.linear(x, x).tolist() == [[4.0] * 3] * 3, fusion.available, "llvmlite" in sys.modules)
+print(functional.linear(x, x).tolist() == [[4.0] * 3] * 3, compiler.available, "llvmlite" in sys.modules)
 """
 
 

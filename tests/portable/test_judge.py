@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.portable import judge, tables
+from repro.portable import reference, tables
 from repro.portable.constants import TINY
 
 Array = np.ndarray
@@ -149,12 +149,12 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Any], Callable[..., Array], tup
 @pytest.mark.parametrize("name", CASES)
 def test_results_and_gradients_are_right(name: str) -> None:
     operation, options, arrays, plain, differentiable, bound = CASES[name]
-    found = getattr(judge, operation)(*arrays, **options)
+    found = getattr(reference, operation)(*arrays, **options)
     found = found[0] if isinstance(found, tuple) else found
     double = [array.astype(float) if array is not None and array.dtype == np.float32 else array for array in arrays]
     assert_close(found, plain(*double), bound)
     gradient = normal(*found.shape, seed=2)
-    gradients = getattr(judge, f"{operation}_gradients")(*arrays, gradient, **options)
+    gradients = getattr(reference, f"{operation}_gradients")(*arrays, gradient, **options)
     assert len(gradients) == len(arrays)
     for i, each in enumerate(gradients):
         if i in differentiable:
@@ -183,7 +183,7 @@ def test_rounding() -> None:
         -0.0,
     ]
     expected = [1, 1 + 2**-22, 1 + 2**-23, -TINY, 0, np.inf, 0]
-    found = judge.r32(np.array(given))
+    found = reference.r32(np.array(given))
     assert found.tolist() == expected and not np.signbit(found[[4, 6]]).any()
 
 
@@ -192,7 +192,7 @@ def test_rounding() -> None:
 def test_grids(bits: int, power: int) -> None:
     x = (np.random.default_rng(power + 200).uniform(-1, 1, (50, 7)) * 2.0**power).astype(np.float32)
     x[0] = [0, 0, 2.0**power, 0, 0, 0, 0]
-    q, p = judge.grid(x, (1,), bits)
+    q, p = reference.grid(x, (1,), bits)
     for row, numbers, unit in zip(x, q, p[:, 0], strict=True):
         largest = max(abs(Fraction(float(each))) for each in row)
         assert (
@@ -204,8 +204,8 @@ def test_grids(bits: int, power: int) -> None:
 
 def test_sums_are_exact() -> None:
     a, b = normal(3, 400) * 2.0**-20, normal(3, 400, seed=1) * 2.0**40
-    (q, p), (r, s) = judge.grid(a, (1,)), judge.grid(b, (1,))
-    for i, found in enumerate(judge.exact_dot(a, b, (1,))[:, 0]):
+    (q, p), (r, s) = reference.grid(a, (1,)), reference.grid(b, (1,))
+    for i, found in enumerate(reference.exact_dot(a, b, (1,))[:, 0]):
         terms = [Fraction(int(x) * int(y), 2**26) for x, y in zip(q[i], r[i], strict=True)]
         assert Fraction(float(found)) == sum(terms) * Fraction(float(p[i, 0])) * Fraction(float(s[i, 0]))
 

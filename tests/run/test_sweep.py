@@ -11,9 +11,9 @@ from conftest import ROOT, Run, needs
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
+from repro.report import sweep_report
 from repro.run import config, sweep
 from repro.run.config import Config, Data, Params
-from repro.show import sweep_report
 
 BITS = ["sha256:" + digit * 64 for digit in "abcdef"]
 

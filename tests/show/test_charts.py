@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.show import charts
+from repro.report import charts
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ from pages import Page
 from passports import FRAMEWORKS, Json
 from passports import results as made
 
-from repro.ask import findings
+from repro.report import findings, page
 from repro.sealed import seal
-from repro.show import page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VOID = ("meta", "br", "path", "circle", "img", "link", "input")  # never closed, in HTML or as a browser dumps SVG

@@ -10,10 +10,10 @@ from passports import Json
 from passports import results as made
 from rich.console import Console
 
-from repro.ask import findings, results
 from repro.errors import ReproError, UsageError
+from repro.report import findings, report, tables
 from repro.sealed import seal
-from repro.show import report, tables
+from repro.verify import results
 
 
 def leave(folder: Path, content: Json) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from commands import SCRIPTS
 
 from repro import __main__
-from repro.ask import record
+from repro.record import record
 
 # As Docker would run it, but on the host: paths inside become those outside, and the image's program a script's.
 ENGINE = f"""

@@ -14,8 +14,8 @@ from commands import REPRO, SCRIPTS, environment, repro, script
 from observed import interpreter
 
 from repro import __main__
-from repro.ask import record
-from repro.ask.recording import EVERY, FOLDER, OBSERVER, PATH
+from repro.record import record
+from repro.record.recording import EVERY, FOLDER, OBSERVER, PATH
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from commands import SCRIPTS, script
 from conftest import ROOT
 
 from repro import __main__
-from repro.ask import results
 from repro.errors import ReproError
+from repro.verify import results
 
 Json = dict[str, Any]
 SMALL = ("--out={run}", "--pause=0.004")

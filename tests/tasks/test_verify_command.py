@@ -17,7 +17,7 @@ from conftest import ROOT
 from observed import interpreter
 
 from repro import __main__
-from repro.ask.questions import OF_A_COMMAND
+from repro.verify.questions import OF_A_COMMAND
 
 SMALL = ("--out={run}", "--pause=0.004")
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.portable import loops
+from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.jax.convolution import correlate, correlate_with, spread
 from repro.portable.operations import convolution, slices
@@ -18,10 +18,10 @@ from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, p
 from repro.portable.operations.grids import check_length, grids
 from repro.run.ranks import ALONE, AXIS
 
-if loops.available:
-    from repro.portable.jax import door
-    from repro.portable.loops import calls, products
-    from repro.portable.loops.convolution import How
+if kernels.available:
+    from repro.portable.jax import ffi
+    from repro.portable.kernels import calls, products
+    from repro.portable.kernels.convolution import How
 
 LEAST_KEPT = 2**10
 """Numbers that are sooner read from memory than computed again."""
@@ -106,7 +106,7 @@ class Backend:
 
     @classmethod
     def loops(cls) -> bool:
-        """Whether products are calls of repro.portable.loops, where they can be."""
+        """Whether products are calls of repro.portable.kernels, where they can be."""
         return cls.engine == "int16"
 
     @classmethod
@@ -138,8 +138,8 @@ class Backend:
 
     @staticmethod
     def call(*given) -> Array:
-        """What loops of repro.portable.loops make of arrays."""
-        return door.call(*given)
+        """What loops of repro.portable.kernels make of arrays."""
+        return ffi.call(*given)
 
     @classmethod
     def matmul(cls, a: Array, b: Array) -> Array:
@@ -202,7 +202,7 @@ class Backend:
         """
         if not cls.loops():
             return found
-        return jax.tree.map(lambda x: door.kept(x) if x.dtype == jnp.float32 and x.size >= LEAST_KEPT else x, found)
+        return jax.tree.map(lambda x: ffi.kept(x) if x.dtype == jnp.float32 and x.size >= LEAST_KEPT else x, found)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from functools import partial
 import jax
 from jax import Array
 
-from repro.portable import checks, loops
+from repro.portable import checks, kernels
 from repro.portable.jax.backend import Backend
 
-if loops.available:
-    from repro.portable.jax import door
+if kernels.available:
+    from repro.portable.jax import ffi
 
 ENGINES = ("float64", "int16", "int8")
 
@@ -28,7 +28,7 @@ def self_check(engine: str = "float64") -> None:
     checks.settle(
         "JAX", Backend, engine, lambda: compiled[Backend.engine](checks.inputs()),
         lambda: product[Backend.engine](*large).block_until_ready(),
-        paired=loops.available and door.possible(), int8_may_be_faster=False,
+        paired=kernels.available and ffi.possible(), int8_may_be_faster=False,
     )  # fmt: skip
 
 

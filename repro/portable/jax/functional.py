@@ -29,8 +29,8 @@ from repro.portable.arguments import (
     edges,
     pair,
 )
+from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.binding import apply
 from repro.portable.operations import attention, convolution, losses, normalization, optimizers, pointwise, pooling
 from repro.portable.operations import linear as dense
 

@@ -11,8 +11,8 @@ from jax import numpy as jnp
 
 from repro.portable import tables
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.binding import apply
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear

@@ -13,12 +13,12 @@ from repro.portable import tables
 from repro.portable.constants import BELOW_TINY, SMALLEST
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
-from repro.portable.pytorch import convolution, fusion, slices
+from repro.portable.pytorch import compiler, convolution, slices
 from repro.run.ranks import ALONE
 
-if fusion.available:
-    from repro.portable.loops import products
-    from repro.portable.pytorch.fusion import sums
+if compiler.available:
+    from repro.portable.kernels import products
+    from repro.portable.pytorch.compiler import sums
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 LEAST_OUTPUTS = 32
@@ -138,7 +138,7 @@ class Backend:
         outputs = b.shape[0]
         if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
-        if cls.engine == "int16" and fusion.possible(a.device) and products.fit(a.shape, outputs, layout):
+        if cls.engine == "int16" and compiler.possible(a.device) and products.fit(a.shape, outputs, layout):
             return torch.int16
         return torch.float64
 
@@ -148,7 +148,7 @@ class Backend:
 
         Of a convolution images of this layout, and the weight.
         """
-        if groups > 1 and not fusion.possible(a.device):
+        if groups > 1 and not compiler.possible(a.device):
             return a, b
         kind = cls.kind(a, b, work, groups, layout)
         return slices.cut(a, kind), slices.cut(b, kind)
@@ -194,7 +194,7 @@ class Backend:
 
     @staticmethod
     def _direct(q: Tensor) -> bool:
-        return q.dtype in (torch.float64, torch.int16) and fusion.possible(q.device)
+        return q.dtype in (torch.float64, torch.int16) and compiler.possible(q.device)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from repro.portable import checks, loops
+from repro.portable import checks, kernels
 from repro.portable.pytorch.backend import Backend
 
-if loops.available:
-    from repro.portable.loops import products
+if kernels.available:
+    from repro.portable.kernels import products
 
 
 def self_check(device: torch.device, engine: str = "float64") -> None:
@@ -25,6 +25,6 @@ def self_check(device: torch.device, engine: str = "float64") -> None:
     def multiply() -> float:
         return Backend.matmul(*Backend.operands(large[0], large[1], work=checks.LARGE))[0, 0].item()
 
-    paired = device.type == "cpu" and loops.paired()
+    paired = device.type == "cpu" and kernels.paired()
     # Where PyTorch multiplies int8 by plain loops, to time them takes seconds.
     checks.settle("PyTorch", Backend, engine, run, multiply, paired, paired and products.int8_is_fast())

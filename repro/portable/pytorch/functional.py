@@ -19,8 +19,8 @@ from repro.portable.operations import attention, losses, normalization, pointwis
 from repro.portable.operations import linear as dense
 from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
+from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.binding import apply, run
 
 Size = int | tuple[int, ...]
 

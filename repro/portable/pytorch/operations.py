@@ -12,8 +12,8 @@ from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.binding import apply, run
 from repro.portable.pytorch.optimizers import Optimizer
 from repro.run import float32, layout
 from repro.run.config import Params

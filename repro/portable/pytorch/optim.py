@@ -12,7 +12,7 @@ from torch import Tensor
 
 from repro.portable import tables
 from repro.portable.operations import optimizers
-from repro.portable.pytorch.binding import run
+from repro.portable.pytorch.autograd import run
 from repro.portable.pytorch.functional import refused
 
 TOGETHER = 2**22

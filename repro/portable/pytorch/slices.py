@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.portable.operations.slices import LONGEST
-from repro.portable.pytorch import fusion
+from repro.portable.pytorch import compiler
 
-if fusion.available:
-    from repro.portable.pytorch.fusion.sums import multiply
+if compiler.available:
+    from repro.portable.pytorch.compiler.sums import multiply
 
 BLOCK = 2**19
 """Numbers of a result that are put together at once: they stay in a processor's caches."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from repro.portable import loops
+from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
@@ -13,10 +13,10 @@ from repro.portable.operations.grids import check_length, grids
 from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
-if loops.available:
-    from repro.portable.loops import calls, products
-    from repro.portable.loops.convolution import How
-    from repro.portable.tensorflow import door
+if kernels.available:
+    from repro.portable.kernels import calls, products
+    from repro.portable.kernels.convolution import How
+    from repro.portable.tensorflow import ffi
 
 DROPPED = 53 - 24  # bits of a float64 that a float32 has no place for
 LEAST_KEPT = 2**10
@@ -110,8 +110,8 @@ class Backend:
 
     @classmethod
     def loops(cls) -> bool:
-        """Whether products are calls of repro.portable.loops, where they can be."""
-        return cls.engine == "int16" and door.compiled()
+        """Whether products are calls of repro.portable.kernels, where they can be."""
+        return cls.engine == "int16" and ffi.compiled()
 
     @classmethod
     def operands(
@@ -144,8 +144,8 @@ class Backend:
 
     @staticmethod
     def call(*given) -> tf.Tensor:
-        """What loops of repro.portable.loops make of arrays."""
-        return door.call(*given)
+        """What loops of repro.portable.kernels make of arrays."""
+        return ffi.call(*given)
 
     @classmethod
     def matmul(cls, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
@@ -212,7 +212,7 @@ class Backend:
         """
         if not cls.loops():
             return found
-        return tf.nest.map_structure(lambda x: door.kept(x) if _large(x) else x, found)
+        return tf.nest.map_structure(lambda x: ffi.kept(x) if _large(x) else x, found)
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ from functools import partial
 
 import tensorflow as tf
 
-from repro.portable import checks, loops
+from repro.portable import checks, kernels
 from repro.portable.tensorflow.backend import Backend
 
-if loops.available:
-    from repro.portable.tensorflow import door
+if kernels.available:
+    from repro.portable.tensorflow import ffi
 
 ENGINES = ("float64", "int16", "int8")
 
@@ -26,7 +26,7 @@ def self_check(engine: str = "float64") -> None:
     checks.settle(
         "XLA in TensorFlow", Backend, engine, lambda: compiled[Backend.engine](given),
         lambda: product[Backend.engine](*large).numpy(),
-        paired=loops.available and door.possible(), int8_may_be_faster=False,
+        paired=kernels.available and ffi.possible(), int8_may_be_faster=False,
     )  # fmt: skip
 
 

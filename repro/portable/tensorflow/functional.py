@@ -27,8 +27,8 @@ from repro.portable.arguments import (
 )
 from repro.portable.operations import attention, convolution, losses, normalization, optimizers, pointwise, pooling
 from repro.portable.operations import linear as dense
+from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
-from repro.portable.tensorflow.binding import apply
 
 Padding = int | str | Sequence[Any]
 

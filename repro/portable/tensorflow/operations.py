@@ -13,8 +13,8 @@ from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
-from repro.portable.tensorflow.binding import apply
 from repro.portable.tensorflow.convolution import BATCH_LAST
 from repro.run import float32, layout
 from repro.run.config import Params

@@ -1,0 +1,249 @@
+"""Where two records part: the first step, and of that step the first channel in the order of cause."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+from repro.errors import UsageError
+from repro.record.record import CHANNELS, OUTPUTS, Process, Record
+
+STARTS = "initial weights"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A process of the first record, and the one of the second that does the same."""
+
+    a: Process
+    b: Process
+    offset: int
+    """Step n of `b` is step n + offset of `a`: more than 0 where `b` was resumed."""
+    called: tuple[str, str] = ("A", "B")
+    """What people are told of the two."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether one of them chose what it wrote down, so that what only the other holds is no difference."""
+        return self.a.sampled or self.b.sampled
+
+    def steps(self) -> list[int]:
+        """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
+        shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
+        return sorted(shared)
+
+    def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
+        """What both hold of a channel at a step of `a`; None where one of them did not see it."""
+        (here, ours_in), (there, theirs_in) = self.places(step, channel)
+        ours, theirs = self.a.steps.get(here, {}).get(ours_in), self.b.steps.get(there, {}).get(theirs_in)
+        if ours is None or theirs is None:
+            return None
+        skipped = channel == "batch" and self.offset and step == self.offset + 1
+        return ours, _last_batches(theirs, ours) if skipped else theirs
+
+    def places(self, step: int, channel: str) -> tuple[tuple[int, str], tuple[int, str]]:
+        """The step and the channel of each side, for a channel at a step of `a`.
+
+        What a resumed run starts from are the weights after the step before.
+        """
+        if channel == STARTS and self.offset and step == self.offset:
+            return (step, "weights"), (0, STARTS)
+        return (step, channel), (step - self.offset, channel)
+
+    def differing(self, step: int, channel: str) -> list[str]:
+        """The names whose hashes differ."""
+        both = self.hashes(step, channel)
+        if both is None:
+            return []
+        ours, theirs = both
+        held = ours.keys() & theirs.keys() if self.sampled else ours.keys() | theirs.keys()
+        return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
+
+
+def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]:
+    """As many of a step's last batches as the other one had; they are called `0.image`, `1.image`, ...
+
+    A resumed run may go through the data from the beginning, and pass over what it has trained on.
+    """
+    if not all(name.partition(".")[0].isdecimal() for name in found | like):
+        return found
+    last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
+    parts = [(name.partition("."), code) for name, code in found.items()]
+    more = max(last - wanted, 0)
+    return {f"{int(n) - more}{dot}{rest}": code for (n, dot, rest), code in parts if int(n) >= more}
+
+
+@dataclass
+class Difference:
+    """The first difference of two records."""
+
+    step: int | None
+    """As the first record counts; None for outputs."""
+    channel: str
+    names: list[str]
+    pair: Pair | None = None
+    """The processes that differ; None for outputs."""
+    lengths: tuple[int, int] | None = None
+    """How far both come, where all that both hashed is equal, and one goes on."""
+    equal_before: int | None = None
+    """The last step before it that both hashed."""
+    ranks: list[int] = field(default_factory=list)
+    """All that part in this step and channel, where several ranks train."""
+    went_on: dict[int, list[int]] = field(default_factory=dict)
+    """By step the ranks that go on after it, where that is not one step for all."""
+
+    def as_json(self) -> dict[str, Any]:
+        ranks = {"ranks": self.ranks} if self.ranks else {}
+        return {"step": self.step, "channel": self.channel, "name": self.names[0] if self.names else None} | ranks
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Names as people order them: `layers.2` before `layers.10`."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
+def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
+    """The processes of two records side by side.
+
+    `resumed`: b goes on where a run like a was stopped; False where both begin at the beginning, None if unknown.
+    """
+    found = []
+    for ours, theirs in zip_longest(a.processes, b.processes):
+        if ours is None or theirs is None:
+            break
+        called = ("the whole run", "the resumed run") if resumed else ("A", "B")
+        before = 0 if resumed is False else offset(ours, theirs, bool(resumed))
+        found.append(Pair(ours, _from_one(theirs) if before and theirs.begun > ours.begun else theirs, before, called))
+    return found
+
+
+def _from_one(process: Process) -> Process:
+    """The same with its steps counted from 1."""
+    return replace(process, steps={step - process.begun: hashes for step, hashes in process.steps.items()})
+
+
+def offset(a: Process, b: Process, resumed: bool = False) -> int:
+    """After which step of `a` the first one of `b` comes: the one whose weights `b` starts from.
+
+    Where it counts on by itself, its count says so. Where it starts from other weights, a run known to be resumed is
+    taken to end where `a` does.
+    """
+    if b.begun > a.begun:
+        return b.begun
+    starts = b.steps.get(0, {}).get(STARTS)
+    if starts is not None:
+        if starts == a.steps.get(0, {}).get(STARTS):
+            return 0
+        for step, weights in sorted(a.of("weights").items()):
+            if weights == starts:
+                return step
+    return max(a.last - b.last, 0) if resumed else 0
+
+
+def check_comparable(a: Record, b: Record) -> None:
+    """UsageError where two records are of different programs, or share nothing that could be compared."""
+    if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()):
+        raise UsageError(
+            f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
+            "no output has the same name; record the command with --output"
+        )
+    if bool(a.steps) != bool(b.steps) and not (a.outputs.keys() & b.outputs.keys()):
+        raise UsageError(
+            f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"
+        )
+    names = [{name for process in one.processes for name in process.weights} for one in (a, b)]
+    if all(names) and not names[0] & names[1]:
+        raise UsageError(
+            f"compare: the records are of different programs: no weight of {a.path} has the name of one of {b.path} "
+            f"({min(names[0])} and {min(names[1])}); compare two records of one program"
+        )
+
+
+def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Difference | None:
+    """Where two records part, or None where all that both hold is equal.
+
+    `resumed` as in pairs(). A generator that differs, and that neither run draws from, is no difference: nobody seeds
+    what he does not use.
+    """
+    found = [found for pair in pairs(a, b, resumed) if (found := _of_pair(pair))]
+    if len(a.processes) != len(b.processes) and not found:
+        raise UsageError(
+            f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records "
+            "with as many"
+        )
+    if found:
+        first = min(found, key=_order)
+        ranks = {one.pair.a.rank for one in found if one.pair and _order(one) == _order(first)}
+        if len({process.rank for process in a.processes}) > 1:
+            first.ranks = sorted(rank for rank in ranks if rank is not None)
+            first.went_on = _went_on(pairs(a, b, resumed))
+        return first
+    names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
+    return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
+
+
+def _went_on(found: list[Pair]) -> dict[int, list[int]]:
+    """By step the ranks that go on after it; nothing where that is one step for all."""
+    steps = {pair.offset for pair in found}
+    ranks = {step: [pair.a.rank for pair in found if pair.offset == step] for step in sorted(steps)}
+    return {step: [rank for rank in of if rank is not None] for step, of in ranks.items()} if len(steps) > 1 else {}
+
+
+def _order(found: Difference) -> tuple[int, int]:
+    """By step, then by channel in the order of cause."""
+    return found.step or 0, CHANNELS.index(found.channel)
+
+
+def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
+    """Of two records that are the same: which generators that are drawn from are not, as the end of a line."""
+    names = {
+        name
+        for pair in pairs(a, b, resumed)
+        for step in pair.steps()
+        for name in pair.differing(step, "generator")
+        if name in pair.a.moving() | pair.b.moving()
+    }
+    named = ", ".join(f"`{name}`" for name in sorted(names))
+    return f"; but {named} drew other numbers, with no effect on what is seen" if names else ""
+
+
+def _of_pair(pair: Pair) -> Difference | None:
+    steps = pair.steps()
+    if pair.offset and pair.differing(pair.offset, STARTS):
+        return Difference(pair.offset, STARTS, pair.differing(pair.offset, STARTS), pair)
+    last = next((step for step in steps if any(_felt(pair, step))), None)
+    if last is None:
+        ends = pair.a.last, pair.b.last + pair.offset
+        if ends[0] != ends[1] and steps and not pair.sampled:
+            return Difference(min(ends) + 1, "weights", [], pair, lengths=ends, equal_before=steps[-1])
+        if not steps and (pair.a.last or pair.b.last):
+            raise UsageError(
+                "compare: no step was hashed in both records; record both with the same --every (runs of the suite: "
+                "with the same params.max_steps or params.trace_steps)"
+            )
+        return None
+    for step in steps:
+        for channel in CHANNELS:
+            names = _names(pair, step, channel, last)
+            if names:
+                before = [earlier for earlier in steps if earlier < step]
+                return Difference(step, channel, names, pair, equal_before=before[-1] if before else None)
+    return None
+
+
+def _names(pair: Pair, step: int, channel: str, last: int) -> list[str]:
+    """What differs and can matter. Before the first step, where no drawing may be seen yet, that is every generator."""
+    names = pair.differing(step, channel)
+    if channel != "generator":
+        return names
+    drawn = [name for name in names if name in pair.a.moving() | pair.b.moving()]
+    return drawn or (names if step == last == 0 else [])
+
+
+def _felt(pair: Pair, step: int) -> Iterator[str]:
+    """The channels that differ at a step, but for the generators."""
+    for channel in CHANNELS:
+        if channel != "generator" and pair.differing(step, channel):
+            yield channel

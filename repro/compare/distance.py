@@ -1,0 +1,105 @@
+"""By how much two records differ, and how that grows, where arrays were kept."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from repro.compare.difference import STARTS, Difference, Pair
+from repro.record.record import Record
+
+POINTS = 20  # steps at which the growth is told, at most
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far two arrays are apart."""
+
+    name: str
+    elements: int
+    """That differ."""
+    size: int
+    relative: float
+    """The norm of the difference over that of the first, L2."""
+    ulps: int | None
+    """The largest distance in units in the last place, for float32."""
+
+    def __str__(self) -> str:
+        most = f"up to {self.ulps} ulp, " if self.ulps is not None else ""
+        return f"`{self.name}`: {self.elements} of {self.size} elements, {most}relative {self.relative:.1e}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far all weights are apart after a step of the first record."""
+
+    step: int
+    relative: float
+    ulps: int | None
+
+    def __str__(self) -> str:
+        return f"step {self.step}: {self.relative:.1e}"
+
+
+def distance(a: Record, b: Record, found: Difference) -> Distance | None:
+    """How far apart the first name of a difference is that both records kept; None where they kept none."""
+    if found.pair is None or found.step is None:
+        return None
+    ours, theirs = _both(a, b, found.pair, found.step, found.channel)
+    for name in found.names:
+        x, y = ours.get(name), theirs.get(name)
+        if x is None or y is None or x.shape != y.shape or x.dtype != y.dtype:
+            continue
+        bits = [array.reshape(-1).view(f"V{array.itemsize}") for array in (x, y)]
+        return Distance(name, int((bits[0] != bits[1]).sum()), x.size, relative(x, y), _ulps(x, y))
+    return None
+
+
+def growth(a: Record, b: Record, found: Difference) -> list[Point]:
+    """From the last equal step on: how far all weights are apart, as far as both kept them."""
+    if found.pair is None or found.step is None:
+        return []
+    since = found.equal_before if found.equal_before is not None else found.step
+    steps = [step for step in found.pair.steps() if step >= since and found.pair.hashes(step, _weights(step))]
+    points = []
+    for step in steps[:: -(-len(steps) // POINTS) or 1]:
+        ours, theirs = _both(a, b, found.pair, step, _weights(step))
+        names = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
+        if names:
+            x, y = (np.concatenate([arrays[name].ravel() for name in names]) for arrays in (ours, theirs))
+            points.append(Point(step, relative(x, y), _ulps(x, y)))
+    return points
+
+
+def _weights(step: int) -> str:
+    return "weights" if step else STARTS
+
+
+def _both(a: Record, b: Record, pair: Pair, step: int, channel: str) -> tuple[Arrays, Arrays]:
+    """The arrays of both sides at a step of the first."""
+    ours, theirs = pair.places(step, channel)
+    return a.arrays(pair.a, *ours), b.arrays(pair.b, *theirs)
+
+
+def _ulps(x: np.ndarray, y: np.ndarray) -> int | None:
+    return ulps(x, y) if x.dtype == y.dtype == np.float32 and x.size else None
+
+
+def ulps(x: np.ndarray, y: np.ndarray) -> int:
+    """The largest distance of two elements of float32 arrays, in units in the last place: how many float32 lie between.
+
+    The bits of a float32, read as an integer, order as the magnitudes do; a negative one counts downwards from zero.
+    """
+    ordered = []
+    for array in (x, y):
+        bits = np.ascontiguousarray(array, np.float32).view(np.int32).astype(np.int64)
+        ordered.append(np.where(bits < 0, -(bits & 0x7FFFFFFF), bits))
+    return int(np.abs(ordered[0] - ordered[1]).max())
+
+
+def relative(x: np.ndarray, y: np.ndarray) -> float:
+    """The L2 norm of the difference over that of the first; 0 for equal arrays."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    size, apart = float(np.linalg.norm(x)), float(np.linalg.norm(x - y))
+    return apart / size if size else apart

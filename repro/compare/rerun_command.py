@@ -1,0 +1,204 @@
+"""`compare --narrow` of two records: runs both commands again up to the step in which they part, and looks into it.
+
+This is the one place where something that a record names is run. It is said before, and refused where the files that
+the command names are not those that were recorded.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from repro.compare import operations
+from repro.compare.difference import STARTS, Difference, Pair, first_difference
+from repro.errors import ReproError, UsageError
+from repro.record import provenance, record
+from repro.record.record import FILE, STEPS, Process, Record
+from repro.record.recording import Recording, start, unobserved
+from repro.run import environment
+from repro.verify.command_runs import end, said, seen_steps
+
+log = logging.getLogger(__name__)
+
+COMPUTED = ("gradients", "optimizer", "weights", "buffers")
+"""The channels that operations of the step explain: all that comes before is equal."""
+
+
+def narrowed(a: Record, b: Record, found: Difference) -> str:
+    """With which operation a difference begins, in words.
+
+    UsageError where that cannot be asked, ReproError where a command no longer gives its recorded bits.
+    """
+    pair = _narrowable(found)
+    reruns = [Rerun(a, "A"), Rerun(b, "B")]
+    with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
+        if found.equal_before != (found.step or 0) - 1:  # steps between were not hashed
+            found = _parted(reruns, Path(scratch) / "steps", found, pair.offset, narrow=False)[2]
+        first, second, found = _parted(reruns, Path(scratch) / "operations", found, pair.offset, narrow=True)
+        pair, step = _narrowable(found), found.step or 0
+        files = [(first, pair.a, step), (second, pair.b, step - pair.offset)]
+        ours, theirs = (operations.read(one.path / STEPS / f"{who.name}.jsonl", at) for one, who, at in files)
+        if not ours or not theirs:
+            raise ReproError(f"compare: no operation of step {step} was seen{_noted(pair)}")
+        hashes = pair.hashes(step, found.channel) or ({}, {})
+        began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in found.names])
+    return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_noted(pair)}"
+
+
+def _narrowable(found: Difference) -> Pair:
+    """The processes that differ. UsageError where no operation of a step can be the cause."""
+    if found.pair is None or not found.step or found.channel not in COMPUTED or found.lengths:
+        raise UsageError(
+            f"compare: --narrow looks into a step whose batch, generators and weights are equal before it; here the "
+            f"{found.channel} differ first"
+        )
+    for process in (found.pair.a, found.pair.b):
+        frameworks = process.about.get("frameworks", {})
+        if "torch" not in frameworks or "keras" in frameworks:
+            raise UsageError(
+                "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
+                "step, in which no operation can be looked at"
+            )
+    return found.pair
+
+
+def _parted(
+    reruns: list["Rerun"], folder: Path, found: Difference, offset: int, narrow: bool
+) -> tuple[Record, Record, Difference]:
+    """Both again up to the step in which they part, and where they part when every step is hashed."""
+    steps = [found.step or 0, (found.step or 0) - offset]
+    a, b = (rerun(folder / rerun.name, step, narrow) for rerun, step in zip(reruns, steps, strict=True))
+    again = first_difference(a, b)
+    if again is None:
+        raise ReproError(f"compare: run again, the two are equal up to step {found.step}")
+    return a, b, again
+
+
+def _noted(pair: Pair) -> str:
+    """What the observer could not see of this step."""
+    notes = dict.fromkeys([*pair.a.notes, *pair.b.notes])
+    return "".join(f"; {note}" for note in notes if "operations" in note)
+
+
+@dataclass
+class Rerun:
+    """The command of a record, to be run again as it was: in its folder, with the variables that can change bits."""
+
+    recorded: Record
+    name: str
+
+    def __post_init__(self) -> None:
+        """UsageError where it cannot be, or is not known to be the same command."""
+        content = self.recorded.content
+        self.command: list[str] = content["command"]
+        self.folder = Path(content["folder"])
+        self.variables = content["facts"].get("environment")
+        self._check_printable()
+        if not isinstance(self.variables, dict) or not all(isinstance(text, str) for text in self.variables.values()):
+            self._refuse("it does not hold the variables of its run")
+        if not self.folder.is_dir():
+            self._refuse(f"the folder that it was run in is not there: {self.folder}")
+        scripts = content["facts"].get("scripts")
+        if not scripts:
+            self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
+        now = provenance.scripts(self.command, self.folder)
+        if now != scripts:
+            other = next((n for n in sorted({*now, *scripts}) if now.get(n) != scripts.get(n)), "")
+            self._refuse(f"{other} is not the file that was recorded; record the command again")
+
+    def _refuse(self, why: str) -> None:
+        raise UsageError(f"compare: --narrow cannot run the command of {self.recorded.path} again: {why}")
+
+    def _check_printable(self) -> None:
+        """What is run is what is shown: a record was made printable when it was read."""
+        raw = json.loads((self.recorded.path / FILE).read_bytes())
+        for part in (("command",), ("folder",), ("facts", "environment")):
+            ours: Any = self.recorded.content
+            theirs = raw
+            for key in part:
+                ours, theirs = ours.get(key), theirs.get(key)
+            if ours != theirs:
+                self._refuse(f"its {part[-1]} holds characters that cannot be shown")
+
+    def __call__(self, to: Path, step: int, narrow: bool) -> Record:
+        """Runs it until it has taken a step. ReproError where its bits are not those that were recorded."""
+        other = {name: text for name, text in self.variables.items() if os.environ.get(name) != text}
+        words = [f"{name}={text}" for name, text in other.items()] + self.command
+        log.info("%s again, until step %d, in %s: %s", self.name, step, self.folder, shlex.join(words))
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(environment.DECIDING)}
+        with contextlib.chdir(self.folder):
+            recording = Recording(
+                self.command,
+                to / "record",
+                variables=unobserved(kept | self.variables),
+                narrow=step if narrow else None,
+            )
+            failed = self._run(recording, step)
+        seen = Record(recording.folder, self.recorded.content, trained(recording.folder))
+        self._check_bits(seen, step, failed)
+        return seen
+
+    def _run(self, recording: Recording, step: int) -> str:
+        """To the step, by all processes that trained; what it said last if it ended before."""
+        errors = recording.folder.with_name("stderr")
+        with open(recording.folder.with_name("stdout"), "wb") as out, open(errors, "wb") as err:
+            process = start(
+                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
+            while reached and process.poll() is None and not self._all_at(recording.folder, step):
+                time.sleep(0.05)
+            end(process, signal.SIGTERM)
+        except BaseException:
+            end(process, signal.SIGKILL)
+            raise
+        return said(errors) if process.returncode > 0 else ""
+
+    def _all_at(self, folder: Path, step: int) -> bool:
+        there = trained(folder)
+        return len(there) >= len(self.recorded.processes) and all(process.last >= step for process in there)
+
+    def _check_bits(self, seen: Record, step: int, failed: str) -> None:
+        pairs = list(zip(self.recorded.processes, seen.processes, strict=False))
+        other = next((part for ours, theirs in pairs if (part := _other_bits(ours, theirs, step))), None)
+        if len(seen.processes) != len(self.recorded.processes) or not pairs:
+            other = f"{len(seen.processes)} processes took steps, {len(self.recorded.processes)} are recorded"
+        if other:
+            ours, theirs = (
+                one.processes[0].about.get("threads") if one.processes else None for one in (self.recorded, seen)
+            )
+            threads = f"; it had {ours} threads, and has {theirs}" if ours != theirs and theirs is not None else ""
+            raise ReproError(
+                f"compare: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can "
+                f"be said of its operations: {other}{threads}{f'; it said: {failed}' if failed else ''}"
+            )
+
+
+def trained(folder: Path) -> list[Process]:
+    return [process for process in record.processes(folder) if process.steps]
+
+
+def _other_bits(ours: Process, theirs: Process, until: int) -> str | None:
+    """Where a run parts from its record, up to a step; a generator that nothing draws from may do so."""
+    drawn = ours.moving()
+    for step, channels in sorted(ours.steps.items()):
+        if step > until:
+            continue
+        if step not in theirs.steps:
+            return f"step {step} was not taken"
+        for channel, hashes in channels.items():
+            again: Mapping[str, str] = theirs.steps[step].get(channel, {})
+            if any(again.get(name) != code for name, code in hashes.items() if channel != "generator" or name in drawn):
+                return f"the {channel} {'before the first step' if channel == STARTS else f'at step {step}'} differ"
+    return None

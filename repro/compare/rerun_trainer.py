@@ -1,0 +1,96 @@
+"""`compare --narrow`: reruns the steps in which two runs part, one by one, to name the operation where it starts."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.compare.difference import Difference
+from repro.compare.distance import relative
+from repro.errors import ReproError
+from repro.fingerprint import fingerprint
+from repro.record.trainer_run import Run, read
+from repro.run import trace
+from repro.run.experiment import ROOT
+from repro.verify.trainer_runs import quoted, run_sh
+
+
+@dataclass
+class Begin:
+    """The first operation whose result differs."""
+
+    step: int
+    operation: str
+    relative: float | None
+    """The L2 norm of the difference over that of the first; None where the reruns do not hold both."""
+
+    def __str__(self) -> str:
+        size = "" if self.relative is None else f": relative difference {self.relative:.1e}"
+        return f"in step {self.step}, with {self.operation}{size}"
+
+
+def narrow(a: Run, b: Run, found: Difference) -> Begin:
+    """Reruns both from the last equal traced state to the first different one. ReproError where that is not possible.
+
+    Each side runs as it was recorded: its framework, its configuration, its threads. It has to give its own recorded
+    bits again here; if it does not, what differs is this machine, and nothing can be said of the operation.
+    """
+    if found.equal_before is None or found.step is None:
+        raise ReproError(
+            f"compare: --narrow needs a step after which both runs are equal; they differ from step {found.step} on"
+        )
+    with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
+        steps = found.equal_before, found.step
+        return _first(_rerun(a, *steps, Path(scratch) / "a"), _rerun(b, *steps, Path(scratch) / "b"), found)
+
+
+def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
+    """One side again from a step to another, with a trace of every operation."""
+    task = run.experiment["task"]
+    if start not in run.states:
+        raise ReproError(
+            f"compare: --narrow needs the state of {run.path} after step {start}; run it with params.trace_steps"
+        )
+    workspace.mkdir()
+    done = run_sh(task, workspace, *_recorded(run), f"params.resume={quoted(str(run.states[start]))}",
+                  f"params.max_steps={step}", "params.trace_steps=1", "params.trace_operations=true")  # fmt: skip
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["no word"])[-1].removeprefix("error: ")
+        raise ReproError(f"compare: {run.path} cannot be rerun here: {said}")
+    (folder,) = (workspace / "outputs" / task).iterdir()
+    again = read(folder)
+    recorded = run.trace.tensors.get(step)
+    if recorded is not None and again.trace.tensors[step] != recorded:
+        raise ReproError(
+            f"compare: {run.path} does not give its own bits again on this machine; "
+            "run compare --narrow on the machine where it was made"
+        )
+    return again
+
+
+def _recorded(run: Run) -> list[str]:
+    """The overrides that make a run what experiment.json says it was; the data are where this machine has them."""
+    settings = run.experiment["config"]
+    params = settings["params"] | {"device": run.experiment["framework"]["device"], "checkpoint_steps": None}
+    overrides = [
+        f"params.{key}={'null' if value is None else quoted(value) if isinstance(value, str) else value}"
+        for key, value in params.items()
+        if key not in ("resume", "max_steps", "trace_steps", "trace_operations")
+    ]
+    overrides += [f"data.dataset={settings['data']['dataset']}"]
+    overrides += [f"++environment.{name}={quoted(value)}" for name, value in settings["environment"].items()]
+    places = [Path(settings["output"]["data_path"]), run.path.parents[2] / "data", ROOT / "workspace" / "data"]
+    data = next((place for place in places if place.is_dir()), places[0])
+    return [*overrides, f"output.data_path={quoted(str(data))}"]
+
+
+def _first(a: Run, b: Run, found: Difference) -> Begin:
+    for step in sorted(a.trace.operations.keys() & b.trace.operations.keys()):
+        ours, theirs = (trace.operations(run.path, run.trace, step) for run in (a, b))
+        for name, array in ours.items():
+            if name not in theirs or fingerprint({"": array}) != fingerprint({"": theirs[name]}):
+                both = name in theirs and array.shape == theirs[name].shape
+                return Begin(step, name, relative(array, theirs[name]) if both else None)
+        if a.trace.tensors[step] != b.trace.tensors[step]:
+            other = next(n for n, f in a.trace.tensors[step].items() if b.trace.tensors[step].get(n) != f)
+            return Begin(step, f"the update of {other}, after equal gradients", None)
+    raise ReproError(f"compare: the reruns are equal up to step {found.step}: looking into the steps changes them")

@@ -1,0 +1,48 @@
+"""Loops of repro.portable.kernels as operations of JAX, on a CPU."""
+
+import ctypes
+import logging
+from functools import cache
+
+import jax
+from jax import Array
+from jax import numpy as jnp
+
+from repro.portable import kernels
+from repro.portable.kernels.machine import Loops, nothing
+from repro.portable.kernels.xla import handler
+
+log = logging.getLogger(__name__)
+
+_registered: set[str] = set()
+
+
+@cache
+def possible() -> bool:
+    """Whether JAX computes on a CPU here that loops of int16 are for, and lets them in."""
+    if not kernels.paired() or jax.default_backend() != "cpu":
+        return False
+    try:
+        return bool(kept(jnp.ones(1))[0] == 1)
+    except Exception as error:  # of whatever kind: other versions of XLA may have other doors
+        reason = str(error).split("\n")[0]
+        log.warning("portable: JAX %s does not call loops compiled here: %s", jax.__version__, reason)
+        return False
+
+
+def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Array:
+    """What loops make of arrays."""
+    return _function(made, jax.ShapeDtypeStruct(shape, dtype))(*arrays)
+
+
+def kept(x: Array) -> Array:
+    """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
+    return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
+
+
+def _function(made: Loops, result: jax.ShapeDtypeStruct, aliases: dict[int, int] | None = None):
+    known = handler(made)
+    if known.name not in _registered:
+        jax.ffi.register_ffi_target(known.name, jax.ffi.pycapsule(ctypes.c_void_p(known.address)), platform="cpu")
+        _registered.add(known.name)
+    return jax.ffi.ffi_call(known.name, result, vmap_method="sequential", input_output_aliases=aliases)

@@ -1,0 +1,184 @@
+"""Exact convolutions of integers as sums of products, of any layout, without patches.
+
+They are those of repro.portable.operations.convolution. Axes have names: those of images, B C H W, and of the kernel,
+h w; G counts groups, I and O the channels of each.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from repro.portable.kernels.contraction import Axis, Limit, Sums
+from repro.portable.operations.grids import check_length
+
+Pair = tuple[int, int]
+Shape = tuple[int, ...]
+Axes = Mapping[str, int]
+ONE = (1, 1)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Where the numbers of an array are: its sizes, and its strides, in numbers."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class How:
+    """What a convolution is, but for its operands."""
+
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+    groups: int
+    layout: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A convolution, or a part of it: sums of products of images and another array."""
+
+    sums: Sums
+    shape: tuple[int, ...]
+    weight: tuple[slice, ...] = ()
+    """Which elements of the kernel it meets."""
+    place: tuple[slice, ...] = ()
+    """Where its results are."""
+
+
+@cache
+def forward(x: Operand, weight: Operand, how: How) -> Part:
+    """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
+    outputs, height, width, inputs = weight.shape
+    check_length(height * width * inputs)
+    there = _sizes(x, how.layout)
+    sizes = {"B": there["B"], "G": how.groups, "O": outputs // how.groups, "I": inputs, "h": height, "w": width}
+    for axis, (name, tap) in enumerate((("H", "h"), ("W", "w"))):
+        reach = how.dilation[axis] * (sizes[tap] - 1)
+        sizes[name] = (there[name] + 2 * how.padding[axis] - reach - 1) // how.stride[axis] + 1
+    names = (*how.layout.replace("C", "GO"), *("Ihw" if inputs == 1 and how.padding == (0, 0) else "hwI"))
+    return _part(
+        x, names, sizes, _met(x, inputs, how), _of_weight(weight, sizes["O"]), how.layout, how.stride, how.padding,
+        how.dilation,
+    )  # fmt: skip
+
+
+@cache
+def of_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
+    """The gradient with respect to a weight of this shape; as many ranks add theirs to it."""
+    outputs, height, width, inputs = shape
+    sizes = _sizes(gradient, how.layout) | {
+        "G": how.groups, "O": outputs // how.groups, "I": inputs, "h": height, "w": width
+    }  # fmt: skip
+    check_length(sizes["B"] * sizes["H"] * sizes["W"] * ranks)
+    own = _strides(gradient, how.layout)
+    names = ("G", "O", "h", "w", "I", *how.layout.replace("C", ""))
+    part = _part(
+        x, names, sizes, _met(x, inputs, how), own | {"O": own["C"], "G": own["C"] * sizes["O"]}, how.layout,
+        how.stride, how.padding, how.dilation,
+    )  # fmt: skip
+    return Part(part.sums, shape)
+
+
+@cache
+def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_last: bool = False) -> list[Part]:
+    """The gradient with respect to images of this shape, with a weight of that; what no part gives is 0.
+
+    In each direction stride or dilation must be 1.
+    With a stride of s the pixels fall into s x s classes: those of each meet the same elements of the kernel. These
+    are given to a part in reverse order, [O G, h, w, I] in a row of memory, or with the outputs last in it.
+    """
+    outputs, inputs, layout = shape[0] // how.groups, shape[3], how.layout
+    check_length(outputs * shape[1] * shape[2])
+    there = dict(zip(layout, image, strict=True))
+    rows, columns = (
+        [_Class(pixel, there[name], shape[1 + axis], how.stride[axis], how.padding[axis], how.dilation[axis])
+         for pixel in range(min(how.stride[axis], there[name]))]
+        for axis, name in enumerate("HW")
+    )  # fmt: skip
+    met = _met(gradient, outputs, How(ONE, ONE, how.dilation, how.groups, layout))
+    met["O"] = met.pop("I")
+    found = []
+    for row, column in itertools.product(rows, columns):
+        if not (row.taps and column.taps):
+            continue
+        sizes = {"B": there["B"], "G": how.groups, "I": inputs, "O": outputs, "H": row.count, "W": column.count}
+        sizes |= {"h": row.taps, "w": column.taps}
+        taps = in_rows((shape[0], row.taps, column.taps, inputs), (1, 2, 3, 0) if outputs_last else (0, 1, 2, 3))
+        part = _part(
+            gradient, (*layout.replace("C", "GI"), "h", "w", "O"), sizes, met, _of_weight(taps, outputs), layout, ONE,
+            (-row.start, -column.start), how.dilation,
+        )  # fmt: skip
+        of_weight = slice(None), slice(row.first, None, how.stride[0]), slice(column.first, None, how.stride[1])
+        place = {"H": slice(row.pixel, None, how.stride[0]), "W": slice(column.pixel, None, how.stride[1])}
+        of_image = tuple(place.get(name, slice(None)) for name in layout)
+        found.append(Part(part.sums, part.shape, of_weight, of_image))
+    return found
+
+
+class _Class:
+    """Pixels pixel, pixel + stride, ..., along one axis, and where they meet the gradient: from `start` on."""
+
+    def __init__(self, pixel: int, size: int, taps: int, stride: int, padding: int, dilation: int) -> None:
+        self.pixel, self.count = pixel, -(-(size - pixel) // stride)
+        self.first = (pixel + padding) % stride
+        self.taps = max(0, -(-(taps - self.first) // stride))
+        reach = max(0, self.taps - 1) * dilation
+        self.start = (pixel + padding - self.first) // stride - reach
+
+
+def _part(
+    x: Operand, names: Sequence[str], sizes: Axes, strides: Axes, others: Axes, layout: str, stride: Pair,
+    padding: Pair, dilation: Pair,
+) -> Part:  # fmt: skip
+    """The sum of products over the last three axes, x between so many rows and columns that are not there."""
+    own, there = _strides(x, layout), _sizes(x, layout)
+    steps = dict(zip("HWhw", (*stride, *dilation), strict=True))
+    reduced = ("H", "W") if set("HW") <= set(names[-3:]) else ("h", "w")
+    limits = tuple(
+        Limit(names.index(name), names.index(name.swapcase()), -edge, steps[name.swapcase()], steps[name], there[side])
+        for name, edge, side in zip(reduced, padding, "HW", strict=True)
+    )
+    axes = tuple([Axis(sizes[name], strides.get(name, 0), others.get(name, 0)) for name in names])
+    start = -padding[0] * own["H"] - padding[1] * own["W"]
+    kept = [sizes[name] for name in names[:-3]]
+    channels = names.index("G")
+    kept[channels : channels + 2] = [kept[channels] * kept[channels + 1]]
+    return Part(Sums(axes, len(names) - 3, limits, start), tuple(kept))
+
+
+# --- strides ----------------------------------------------------------------------------------------------------------
+
+
+def in_rows(shape: Sequence[int], order: Sequence[int] | None = None) -> Operand:
+    """An array whose axes lie in memory in this order, or in their own."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order or range(len(shape))):
+        strides[axis] = step
+        step *= shape[axis]
+    return Operand(tuple(shape), tuple(strides))
+
+
+def _met(x: Operand, inputs: int, how: How) -> dict[str, int]:
+    """Of images: what each pixel of a result meets."""
+    own = _strides(x, how.layout)
+    return {
+        "B": own["B"], "G": own["C"] * inputs, "I": own["C"], "H": own["H"] * how.stride[0],
+        "W": own["W"] * how.stride[1], "h": own["H"] * how.dilation[0], "w": own["W"] * how.dilation[1],
+    }  # fmt: skip
+
+
+def _of_weight(weight: Operand, outputs: int) -> Axes:
+    own = weight.strides
+    return {"G": own[0] * outputs, "O": own[0], "h": own[1], "w": own[2], "I": own[3]}
+
+
+def _sizes(x: Operand, layout: str) -> dict[str, int]:
+    return dict(zip(layout, x.shape, strict=True))
+
+
+def _strides(x: Operand, layout: str) -> dict[str, int]:
+    return dict(zip(layout, x.strides, strict=True))

@@ -1,0 +1,175 @@
+"""Exact products of matrices of int16, in pairs as those of pairs.py, and in an order that keeps them in the caches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from llvmlite import ir
+
+from repro.portable.constants import BELOW_TINY
+from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, features, splat, started
+from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
+
+ROWS, VECTORS = 4, 2
+"""Of a tile of the result: its sums are in registers."""
+BLOCK = 64
+"""Rows of the first matrix that stay in the cache."""
+HALF = 16
+"""A sum of PAIRS is added up twice: as it is, modulo 2^32, and without these lower bits."""
+LONGEST = 2 * PAIRS * 2**15
+"""What both sums have room for."""
+
+
+def int8_is_fast() -> bool:
+    """Whether this processor has VNNI, which PyTorch's own products of int8 are made by."""
+    return bool(features().get("avx512vnni") or features().get("avxvnni"))
+
+
+def width() -> int:
+    """Columns of a tile."""
+    return VECTORS * widest()
+
+
+def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
+    """Whether a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
+
+    Or a convolution of images of this shape and layout, see convolution.py.
+    """
+    if layout:
+        return possible() and layout.endswith("B") and shape[-1] % 8 == 0
+    if not possible() or len(shape) != 2 or max(*shape, outputs) > LONGEST:
+        return False
+    return shape[0] % 2 == shape[1] % width() == outputs % width() == 0
+
+
+@cache
+def panels(terms: int, columns: int, tile: int) -> Loops:
+    """Loops over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
+
+    Each number lies beside the one below, in the order in which a tile reads.
+    """
+    build, function = started([I16, I16])
+    matrix, result, begin, end = function.args
+    row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
+    order = ir.VectorType(I32, 2 * tile)([half * tile + at for at in range(tile) for half in range(2)])
+    # Pair by pair of rows, which lie in memory one after another.
+    some, across = build.if_then(build.icmp_signed("<", begin, end)), I64(columns // tile)
+    with some, Loop(build, begin, end) as pair, Loop(build, I64(0), across) as panel:
+        upper = build.add(build.mul(pair, I64(2 * columns)), build.mul(panel, I64(tile)))
+        given = [
+            build.load(build.bitcast(build.gep(matrix, [place]), row.as_pointer()), align=2)
+            for place in (upper, build.add(upper, I64(columns)))
+        ]
+        there = build.mul(build.add(build.mul(panel, I64(terms // 2)), pair), I64(2 * tile))
+        place = build.bitcast(build.gep(result, [there]), both.as_pointer())
+        build.store(build.shuffle_vector(*given, order), place, align=2)
+    build.ret_void()
+    return Loops(function, terms // 2, terms * columns)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of two matrices of pairs, int32, of so many rows, pairs of terms, and columns.
+
+    The left matrix lies by rows, or as panels() of ROWS; the right one as those of width().
+    """
+
+    rows: int
+    pairs: int
+    columns: int
+    by_rows: bool
+    finish: int
+    """How many arrays follow them, none to two.
+
+    First a power of two for each row, float64, that it is multiplied by, then a number for each column, float32, that
+    is added. With one of them the result is rounded as r32 does, float32; with none it is exact, float64.
+    """
+
+
+@cache
+def product(given: Product) -> Loops:
+    """Loops over the arrays of a product, the last of which is the result."""
+    rows, pairs, columns = given.rows, given.pairs, given.columns
+    tile_columns, height = width(), min(ROWS, rows)
+    lanes = tile_columns // VECTORS
+    short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
+    none, half = sums([0] * lanes), sums([HALF] * lanes)
+    build, function = started([I32, I32, *((F64, F32)[: given.finish]), F32 if given.finish else F64])
+    left, right, *finish, result, begin, end = function.args
+    multiply_add = ir.Function(function.module, ir.FunctionType(sums, [short, short]), MULTIPLY_ADD[lanes])
+    tile = [(row, vector) for row in range(height) for vector in range(VECTORS)]
+    parts, upper, whole = ({place: build.alloca(sums) for place in tile} for _ in range(3))
+    across, down = columns // tile_columns, -(-rows // height)
+    block = min(BLOCK // height, down)
+    with build.if_then(build.icmp_signed("<", begin, end)), Loop(build, begin, end) as turn:
+        # Block by block of rows, in it by columns, and for these by rows.
+        outer, inner = build.udiv(turn, I64(block * across)), build.urem(turn, I64(block * across))
+        row = build.mul(build.add(build.mul(outer, I64(block)), build.urem(inner, I64(block))), I64(height))
+        # The last tiles may begin sooner, and give the same as the ones before.
+        row = build.select(build.icmp_signed(">", row, I64(rows - height)), I64(rows - height), row)
+        panel = build.udiv(inner, I64(block))
+        for place in tile:
+            build.store(none, upper[place])
+            build.store(none, whole[place])
+        with Loop(build, I64(0), I64(-(-pairs // PAIRS))) as part:
+            for place in tile:
+                build.store(none, parts[place])
+            start = build.mul(part, I64(PAIRS))
+            stop = build.add(start, I64(PAIRS))
+            stop = build.select(build.icmp_signed("<", stop, I64(pairs)), stop, I64(pairs))
+            with Loop(build, start, stop) as pair:
+                line = build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile_columns))
+                many = []
+                for vector in range(VECTORS):
+                    address = build.gep(right, [build.add(line, I64(vector * lanes))])
+                    many.append(build.load(build.bitcast(address, short.as_pointer()), align=4))
+                for number in range(height):
+                    apart, step = (pairs, 1) if given.by_rows else (1, height)
+                    offset = build.add(build.mul(row, I64(pairs)), I64(number * apart))
+                    one = build.load(build.gep(left, [build.add(offset, build.mul(pair, I64(step)))]))
+                    both = build.bitcast(splat(build, one, lanes), short)
+                    for vector, others in enumerate(many):
+                        found = build.call(multiply_add, [both, others])
+                        place = parts[number, vector]
+                        build.store(build.add(build.load(place), found), place)
+            for place in tile:
+                found = build.load(parts[place])
+                build.store(build.add(build.load(upper[place]), build.ashr(found, half)), upper[place])
+                build.store(build.add(build.load(whole[place]), found), whole[place])
+        for number, vector in tile:
+            here = build.add(row, I64(number))
+            there = build.add(build.mul(panel, I64(tile_columns)), I64(vector * lanes))
+            total = _total(build, build.load(upper[number, vector]), build.load(whole[number, vector]), lanes)
+            total = _finished(build, total, finish, here, there)
+            where = build.gep(result, [build.add(build.mul(here, I64(columns)), there)])
+            build.store(total, build.bitcast(where, total.type.as_pointer()), align=4)
+    build.ret_void()
+    return Loops(function, -(-down // block) * block * across, 2 * rows * pairs * columns)
+
+
+def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) -> ir.Value:
+    """The sum whose upper parts add up to `upper`, and which is `whole` modulo 2^32, float64.
+
+    What the upper parts leave out is at least 0, and below 2^31: `whole` knows it.
+    """
+    doubles = ir.VectorType(F64, lanes)
+    rest = build.sub(whole, build.shl(upper, upper.type([HALF] * lanes)))
+    scaled = build.fmul(build.sitofp(upper, doubles), doubles([2.0**HALF] * lanes))
+    return build.fadd(scaled, build.sitofp(rest, doubles))
+
+
+def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], row: ir.Value, column: ir.Value):
+    """See Product.finish."""
+    if not finish:
+        return total
+    lanes = total.type.count
+    singles, doubles = ir.VectorType(F32, lanes), ir.VectorType(F64, lanes)
+    units, *plus = finish
+    total = build.fmul(total, splat(build, build.load(build.gep(units, [row])), lanes))
+    for added in plus:
+        address = build.bitcast(build.gep(added, [column]), singles.as_pointer())
+        total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
+    found = build.fptrunc(total, singles)
+    above, below = (singles([edge] * lanes) for edge in (-BELOW_TINY, BELOW_TINY))
+    small = build.and_(build.fcmp_ordered(">=", found, above), build.fcmp_ordered("<=", found, below))
+    return build.select(small, singles([0.0] * lanes), found)

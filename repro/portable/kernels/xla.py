@@ -1,0 +1,189 @@
+"""Loops as functions that what XLA compiled calls, on a CPU, in JAX and in TensorFlow.
+
+They follow XLA's foreign function interface, whose structures are in xla/ffi/api/c_api.h, next to both frameworks'
+libraries. Threads are XLA's own.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loops, code, entry
+
+VERSION = (0, 2)
+"""Of the interface: later ones that begin with the same number take it, too."""
+METADATA = 1
+"""The extension of a call that asks for the version."""
+
+POINTER, WORD = ADDRESS.as_pointer(), I64.as_pointer()
+JOB = ir.LiteralStructType([I64, I64, I64, I64])
+NEXT, DONE, USERS, COUNT = range(4)
+"""What a job counts: shares that were taken, shares that are done, who may still look at it, all shares."""
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A function that XLA may call by this name."""
+
+    engine: llvm.ExecutionEngine
+    """Which owns the code."""
+    name: str
+    address: int
+
+
+@cache
+def handler(loops: Loops) -> Handler:
+    """Of loops whose last array is the result, and the others are the operands."""
+    module = loops.function.module
+    arrays = len(loops.function.args) - 2
+    _handler(loops, arrays, _work(loops))
+    text = str(module)
+    engine, name = code(text, loops.work), hashlib.sha256(text.encode()).hexdigest()[:20]
+    return Handler(engine, f"repro_{name}", engine.get_function_address("handler"))
+
+
+def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
+    """Collects the addresses of the arrays, and calls the loops; where they are worth it with XLA's other threads."""
+    module = loops.function.module
+    build, function = entry(module, "handler", ADDRESS, ADDRESS)
+    (frame,) = function.args
+    addresses = build.alloca(ADDRESS, arrays)
+    found = build.alloca(I64)
+    extension = _read(build, frame, 8)
+    with build.if_then(build.icmp_unsigned("!=", extension, ADDRESS(None))):
+        kind = build.load(_at(build, extension, 8, I32))
+        with build.if_then(build.icmp_signed("==", kind, I32(METADATA))):
+            metadata = _read(build, extension, 24)
+            for offset, number in zip((24, 28), VERSION, strict=True):
+                build.store(I32(number), _at(build, metadata, offset, I32))
+            build.ret(ADDRESS(None))
+    for index in range(arrays):
+        operands = _read(build, frame, 72 if index < arrays - 1 else 112)  # or results
+        buffer = _read(build, operands, 8 * index if index < arrays - 1 else 0)
+        build.store(_read(build, buffer, 24), build.gep(addresses, [I64(index)]))
+    if loops.most > 1:
+        interface, context = _read(build, frame, 16), _read(build, frame, 24)
+        build.store(I64(1), found)
+        asked = _arguments(build, context, build.bitcast(found, ADDRESS))
+        _call(build, interface, 144, asked)  # XLA_FFI_ThreadPool_NumThreads
+        threads = build.load(found)
+        count = build.select(build.icmp_signed("<", threads, I64(loops.most)), threads, I64(loops.most))
+        with build.if_then(build.icmp_signed(">", count, I64(1))):
+            job = _job(build, module, addresses, arrays, count)
+            task = _task(module, work)
+            loop, after = build.append_basic_block(), build.append_basic_block()
+            before = build.block
+            build.branch(loop)
+            build.position_at_end(loop)
+            number = build.phi(I64)
+            number.add_incoming(I64(1), before)
+            asked = _arguments(build, context, build.bitcast(task, ADDRESS), job)
+            failed = _call(build, interface, 136, asked)  # XLA_FFI_ThreadPool_Schedule
+            with build.if_then(failed):
+                _count(build, job, USERS, -1)
+            following = build.add(number, I64(1))
+            number.add_incoming(following, build.block)
+            build.cbranch(build.icmp_signed("<", following, count), loop, after)
+            build.position_at_end(after)
+            build.call(work, [job])
+            wait, ready = build.append_basic_block(), build.append_basic_block()
+            build.branch(wait)
+            build.position_at_end(wait)
+            build.call(_extern(module, "sched_yield", I32), [])
+            done = build.load_atomic(_field(build, job, DONE), "acquire", 8)
+            build.cbranch(build.icmp_signed("<", done, count), wait, ready)
+            build.position_at_end(ready)
+            _leave(build, module, job)
+            build.ret(ADDRESS(None))
+    loops.share(build, addresses, I64(0), I64(1))
+    build.ret(ADDRESS(None))
+
+
+def _work(loops: Loops) -> ir.Function:
+    """Does shares of a job as long as there are some."""
+    build, function = entry(loops.function.module, "work", VOID, ADDRESS)
+    (job,) = function.args
+    count = build.load(_field(build, job, COUNT))
+    again, some, none = (build.append_basic_block() for _ in range(3))
+    build.branch(again)
+    build.position_at_end(again)
+    share = _count(build, job, NEXT, 1)
+    build.cbranch(build.icmp_signed("<", share, count), some, none)
+    build.position_at_end(some)
+    loops.share(build, build.bitcast(_at(build, job, 32, ADDRESS), POINTER), share, count)
+    _count(build, job, DONE, 1)
+    build.branch(again)
+    build.position_at_end(none)
+    build.ret_void()
+    return function
+
+
+def _task(module: ir.Module, work: ir.Function) -> ir.Function:
+    """What another thread does; it may begin when all is done."""
+    build, function = entry(module, "task", VOID, ADDRESS)
+    build.call(work, function.args)
+    _leave(build, module, function.args[0])
+    build.ret_void()
+    return function
+
+
+def _job(build: ir.IRBuilder, module: ir.Module, addresses: ir.Value, arrays: int, count: ir.Value) -> ir.Value:
+    job = build.call(_extern(module, "malloc", ADDRESS, I64), [I64(32 + 8 * arrays)])
+    for field, value in ((NEXT, I64(0)), (DONE, I64(0)), (USERS, count), (COUNT, count)):
+        build.store(value, _field(build, job, field))
+    for index in range(arrays):
+        build.store(build.load(build.gep(addresses, [I64(index)])), _at(build, job, 32 + 8 * index, ADDRESS))
+    return job
+
+
+def _leave(build: ir.IRBuilder, module: ir.Module, job: ir.Value) -> None:
+    """The last one frees the job."""
+    with build.if_then(build.icmp_signed("==", _count(build, job, USERS, -1), I64(1))):
+        build.call(_extern(module, "free", VOID, ADDRESS), [job])
+
+
+def _count(build: ir.IRBuilder, job: ir.Value, field: int, step: int) -> ir.Value:
+    """What was counted before."""
+    return build.atomic_rmw("add", _field(build, job, field), I64(step), "acq_rel")
+
+
+def _field(build: ir.IRBuilder, job: ir.Value, field: int) -> ir.Value:
+    return _at(build, job, 8 * field, I64)
+
+
+def _arguments(build: ir.IRBuilder, *fields: ir.Value) -> ir.Value:
+    """A structure of these pointers, as XLA's functions take it: first comes its size, and that nothing extends it."""
+    size = 16 + 8 * len(fields)
+    found = build.bitcast(build.alloca(ir.ArrayType(I64, size // 8)), ADDRESS)
+    build.store(I64(size), _at(build, found, 0, I64))
+    for offset, value in zip(range(8, size, 8), (ADDRESS(None), *fields), strict=True):
+        build.store(value, _at(build, found, offset, ADDRESS))
+    return found
+
+
+def _call(build: ir.IRBuilder, interface: ir.Value, offset: int, given: ir.Value) -> ir.Value:
+    """Calls a function of XLA's; whether it failed."""
+    kind = ir.FunctionType(ADDRESS, [ADDRESS]).as_pointer()
+    error = build.call(build.bitcast(_read(build, interface, offset), kind), [given])
+    failed = build.icmp_unsigned("!=", error, ADDRESS(None))
+    with build.if_then(failed):
+        build.call(
+            build.bitcast(_read(build, interface, 64), kind), [_arguments(build, error)]
+        )  # XLA_FFI_Error_Destroy
+    return failed
+
+
+def _extern(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) -> ir.Function:
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(returned, arguments), name)
+
+
+def _at(build: ir.IRBuilder, structure: ir.Value, offset: int, type_: ir.Type) -> ir.Value:
+    return build.bitcast(build.gep(structure, [I64(offset)]), type_.as_pointer())
+
+
+def _read(build: ir.IRBuilder, structure: ir.Value, offset: int) -> ir.Value:
+    """A pointer in a structure."""
+    return build.load(_at(build, structure, offset, ADDRESS))

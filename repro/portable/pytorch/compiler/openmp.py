@@ -1,0 +1,69 @@
+"""Loops as functions of the addresses of PyTorch's tensors, on the threads that its own operations run on."""
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import torch
+from llvmlite import ir
+
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loops, code, entry
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Loops as machine code, called with the addresses of their arrays."""
+
+    engine: llvm.ExecutionEngine
+    """Which owns the code."""
+    one: Callable[..., None]
+    several: int
+    most: int
+
+    def threads(self) -> int:
+        """How many are worth it."""
+        return min(torch.get_num_threads(), self.most) if self.several else 1
+
+    def __call__(self, addresses: Sequence[int], threads: int) -> None:
+        given = (ctypes.c_void_p * len(addresses))(*addresses)
+        if threads == 1:
+            self.one(given)
+        else:
+            _openmp().GOMP_parallel(self.several, given, threads, 0)  # type: ignore[union-attr]
+
+
+def compiled(loops: Loops) -> Compiled:
+    """`one` is all of the loops, `several` what each thread of OpenMP calls."""
+    module = loops.function.module
+    build, function = entry(module, "one", VOID, ADDRESS.as_pointer())
+    loops.share(build, function.args[0], I64(0), I64(1))
+    build.ret_void()
+    if _openmp():
+        build, function = entry(module, "several", VOID, ADDRESS.as_pointer())
+        asked = (ir.Function(module, ir.FunctionType(I32, []), name) for name in THREADS)
+        loops.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
+        build.ret_void()
+    engine = code(str(module), loops.work)
+    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("one"))
+    return Compiled(engine, one, engine.get_function_address("several") if _openmp() else 0, loops.most)
+
+
+THREADS = "omp_get_thread_num", "omp_get_num_threads"
+
+
+@cache
+def _openmp() -> ctypes.CDLL | None:
+    """PyTorch's OpenMP, where it is GNU's."""
+    own = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
+    try:
+        library = ctypes.CDLL(str(own[0]) if own else "libgomp.so.1", mode=os.RTLD_NOLOAD)
+        for name in THREADS:
+            llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+        library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    except (OSError, AttributeError):
+        return None
+    return library

@@ -1,0 +1,143 @@
+"""A backend that computes with PyTorch's, and records what as a graph."""
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.constants import SMALLEST
+from repro.portable.operations import grids
+from repro.portable.operations import slices as int8
+from repro.portable.pytorch import slices
+from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.compiler.nodes import BINARY, CONSTANT, ELEMENTWISE, LOOPS, REDUCTIONS, Node, mapped
+
+
+class Array:
+    """A tensor, and the node that it is the result of."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self, recorder: "Recorder", node: Node, value: Tensor) -> None:
+        self.recorder, self.node, self.value = recorder, node, value
+        self.shape, self.dtype, self.device = tuple(value.shape), value.dtype, value.device
+
+    def __getitem__(self, key: Any) -> "Array":
+        return self.recorder.record("getitem", lambda tensor: tensor[key], self)
+
+    def __neg__(self) -> "Array":
+        return self.recorder.record("neg", operator.neg, self)
+
+
+def _method(name: str, reflected: bool) -> Callable[[Array, Any], Array]:
+    function = getattr(operator, name)
+    if reflected:
+        return lambda self, other: self.recorder.record(name, function, other, self)
+    return lambda self, other: self.recorder.record(name, function, self, other)
+
+
+for _name in BINARY:
+    setattr(Array, f"__{_name.strip('_')}__", _method(_name, reflected=False))
+    setattr(Array, f"__r{_name.strip('_')}__", _method(_name, reflected=True))
+
+
+class Recorder:
+    """What it does not have of its own are the functions of Backend."""
+
+    nan, inf = Backend.nan, Backend.inf
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.known: dict[tuple, Array] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self.record, name, getattr(Backend, name))
+
+    def given(self, tensor: Tensor) -> Array:
+        """An argument of the definition."""
+        return self._array(Node("input", (), tensor), tensor)
+
+    def record(self, name: str, function: Callable, *arguments: Any) -> Any:
+        """Calls a function of arrays, and of what else."""
+        inputs = mapped(arguments, Array, lambda array: array.node)
+        key = (name, *[each if isinstance(each, Node) else (type(each), each) for each in inputs])
+        if name in ELEMENTWISE | REDUCTIONS and key in self.known:
+            return self.known[key]
+        values = mapped(arguments, Array, lambda array: array.value)
+        value = function(*values)
+        if name in CONSTANT:
+            return mapped(value, Tensor, lambda tensor: self._array(Node("constant", (), tensor), tensor))
+        if not isinstance(value, Tensor):
+            call = Node("call", inputs, None, function)
+            self.nodes.append(call)
+            parts = enumerate(value)
+            return [self._array(Node("item", (call,), each, operator.itemgetter(index)), each) for index, each in parts]
+        attributes: dict[str, Any] = {}
+        if name in REDUCTIONS:
+            inputs = inputs[:1]
+        elif name in BINARY:
+            attributes["common"] = torch.result_type(*values)
+        elif name == "stack":
+            inputs, attributes["axis"] = inputs[0], inputs[1] % value.dim()
+        found = self._array(Node(name if name in LOOPS else "call", inputs, value, function, **attributes), value)
+        if name in ELEMENTWISE | REDUCTIONS:
+            self.known[key] = found
+        return found
+
+    def _array(self, node: Node, value: Tensor) -> Array:
+        self.nodes.append(node)
+        return Array(self, node, value)
+
+    # --- ranks --------------------------------------------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> "Recorder":
+        return self
+
+    @property
+    def size(self) -> int:
+        return Backend.ranks.size
+
+    def maximum(self, x: Array) -> tuple[Array]:
+        """Over the ranks."""
+        return (x if self.size == 1 else self.record("maximum", lambda mine: Backend.ranks.maximum(mine)[0], x),)
+
+    def total(self, x: Array) -> Array:
+        return x if self.size == 1 else self.record("total", Backend.total, x)
+
+    # --- in smaller operations, which become part of loops ------------------------------------------------------------
+
+    def grids(self, x: Array, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Array, Array]:
+        return grids.grids(self, x, axes, bits, batch)
+
+    def exponent_above(self, x: Array, axes: tuple[int, ...]) -> Array:
+        most = self.record("most", _most, x, axes)
+        return self.clip(self.shift_right(most, 23) - 126, SMALLEST, 128)
+
+    def operands(self, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
+        kind = Backend.kind(a, b, work, groups, layout)
+        return self._cut(a, kind), self._cut(b, kind)
+
+    def operand_like(self, a: Array, b: Array) -> Array:
+        return self._cut(a, b.dtype)
+
+    def _cut(self, q: Array, kind: torch.dtype) -> Array:
+        if kind == torch.int8:
+            return self.stack(int8.cut(self, q), 0)
+        return (self.int16(q) if kind == torch.int16 else self.f64(q))[None]
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        if a.dtype == torch.float32:
+            return self.record("matmul", operator.matmul, self.f64(a), self.f64(b))
+        if slices.large(a, b):
+            return self.record("product", slices.product, a, b)
+        parts = self.record("products", slices.products, a, b)
+        return int8.joined(*(self.f64(parts[index]) for index in range(3))) if a.dtype == torch.int8 else parts[0]
+
+
+def _most(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The bits of the largest magnitude along the axes, int32."""
+    return (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)

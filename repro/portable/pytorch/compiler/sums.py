@@ -1,0 +1,100 @@
+"""Sums of products of PyTorch's tensors on a CPU: see repro.portable.kernels."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.kernels import products
+from repro.portable.kernels.contraction import in_float64
+from repro.portable.kernels.convolution import How, Operand, Part, forward, of_images, of_weight
+from repro.portable.kernels.machine import Loops
+from repro.portable.kernels.pairs import in_pairs
+from repro.portable.pytorch.compiler.openmp import Compiled, compiled
+from repro.run.ranks import Alone
+
+
+def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
+    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]; each lies by rows, or by columns.
+
+    With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
+    """
+    (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
+    by_rows = a.stride(1) == 1
+    left = a if by_rows else _panels(a.t(), products.ROWS)
+    if b.stride(1) == 1:
+        right = _panels(b, width)
+    else:
+        right = b.t().view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
+    finish = [each.contiguous() for each in (units, plus) if each is not None]
+    given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
+    y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64)
+    _run(products.product(given), *(each.data_ptr() for each in (left, right, *finish, y)))
+    return y
+
+
+def _panels(x: Tensor, tile: int) -> Tensor:
+    (terms, columns), x = x.shape, x.contiguous()
+    found = torch.empty(terms * columns, dtype=torch.int16)
+    _run(products.panels(terms, columns, tile), x.data_ptr(), found.data_ptr())
+    return found
+
+
+def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
+    """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
+    x, given = _in_rows(x), How(*how)
+    if given.layout.endswith("C") and weight.dtype == torch.float64:  # outputs, of which there are many, in a row
+        weight = weight.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    return _sum(forward(_operand(x), _operand(weight), given), x, weight)
+
+
+def convolve_with(ranks: Alone, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
+    """The gradient with respect to a weight of this shape."""
+    x, gradient = _in_rows(x), _in_rows(gradient)
+    return _sum(of_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
+
+
+def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: Any) -> Tensor:
+    """The gradient with respect to images of this shape."""
+    gradient = _in_rows(gradient)
+    paired = weight.dtype == torch.int16
+    parts = of_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
+    found = []
+    for part in parts:
+        taps = weight[part.weight].flip(1, 2)
+        found.append(_sum(part, gradient, taps.permute(1, 2, 3, 0).contiguous() if paired else taps.contiguous()))
+    if len(parts) == 1 and found[0].shape == tuple(image):
+        return found[0]
+    y = torch.zeros(tuple(image), dtype=torch.float64)
+    for part, some in zip(parts, found, strict=True):
+        y[part.place] = some
+    return y
+
+
+def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
+    y = torch.empty(part.shape, dtype=torch.float64)
+    loops = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
+    assert loops is not None  # fit() has said so
+    _run(loops, x.data_ptr(), other.data_ptr(), y.data_ptr())
+    return y
+
+
+def _run(loops: Loops, *addresses: int) -> None:
+    code = _compiled(loops)
+    code(addresses, code.threads())
+
+
+@cache
+def _compiled(loops: Loops) -> Compiled:
+    return compiled(loops)
+
+
+def _in_rows(x: Tensor) -> Tensor:
+    """As its layout says, the last axis in a row: the others of PyTorch's channels-first images do not lie so."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def _operand(x: Tensor) -> Operand:
+    return Operand(tuple(x.shape), x.stride())

@@ -1,0 +1,199 @@
+"""Records a command: starts it with the observer before its own Python path, and writes down what came of it."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from repro.containers import command_line
+from repro.containers.runtimes import Engine
+from repro.errors import UsageError
+from repro.files import write_atomically
+from repro.record import outputs, provenance, record
+from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Record
+from repro.run import environment
+
+OBSERVER = Path(__file__).parents[1] / "observe" / "site"
+PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
+NARROW = "REPRO_OBSERVE_NARROW"
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
+
+
+@dataclass
+class Recording:
+    """One run of a command, while it is recorded."""
+
+    command: Sequence[str]
+    folder: Path
+    """The record's; made here, so it must be empty or not there."""
+    patterns: Sequence[str] = ()
+    """Of the outputs."""
+    every: int = 1
+    keep: bool = False
+    run: Path | None = None
+    """The folder that `{run}` stands for."""
+    variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    """The command's own environment."""
+    changes: command_line.Addition = field(default_factory=command_line.Addition)
+    """What a question changes: a container gets it by its command line, a process by its environment."""
+    observed: bool = True
+    narrow: int | None = None
+    """The step of which each operation is written down."""
+
+    def __post_init__(self) -> None:
+        self.folder = self.folder.absolute()
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise UsageError(f"record: {self.folder} is there already, and not empty; name another folder with --to")
+        container = command_line.find(self.command)
+        self.engine = Engine(container, unobserved(self.variables)) if container else None
+        (self.folder / STEPS).mkdir(parents=True)
+        if self.engine:
+            self.engine.prepare(self._shared, self.run)
+        self.before = outputs.states(outputs.matched(self.patterns, self.run))
+        inside = self.engine.scripts() if self.engine else []
+        self.facts = provenance.beforehand([*self.command, *inside], Path.cwd())
+        self.started = datetime.now(UTC)
+        self.clock = time.perf_counter()
+
+    @property
+    def _shared(self) -> list[Path]:
+        """The folders that are written into from inside a container."""
+        return [self.folder / STEPS, *([self.folder / KEPT] if self.keep else []), *([self.run] if self.run else [])]
+
+    @property
+    def words(self) -> list[str]:
+        """What is started: the command, and in the words of a container what it gets beside."""
+        if self.engine is None:
+            return list(self.command)
+        observing = [command_line.observing(self.folder, OBSERVER.parent, self.every, self.keep)] * self.observed
+        return self.engine.words([*observing, self.changes])
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the command is started with."""
+        if self.engine or not self.observed:
+            return unobserved(self.variables)
+        own = {FOLDER: str(self.folder), EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
+        own |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
+        return unobserved(self.variables) | own | {PATH: joined(str(OBSERVER), self.variables.get(PATH))}
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """Those that were told beforehand, and those of a container in the place of the host's."""
+        if self.engine is None:
+            return self.facts
+        inside = {**self.engine.variables, **self.changes.variables}
+        return self.facts | {"container": self.engine.facts, "environment": environment.deciding(inside)}
+
+    def finish(self, code: int) -> Record:
+        """Writes record.json. OSError where the disk is full."""
+        seconds = time.perf_counter() - self.clock
+        if self.engine:
+            self.engine.settle()
+        processes = record.processes(self.folder)
+        trained = [process for process in processes if process.steps]
+        files = outputs.matched(self.patterns, self.run)
+        new = outputs.written(self.before, outputs.states(files))
+        hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
+        launchers = {one.about.get("parent") for one in trained}  # as torchrun, which trains nothing itself
+        telling = [one for one in processes if one.steps or one.about.get("pid") not in launchers]
+        notes = [note for process in telling for note in process.notes]
+        notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
+        content: dict[str, Any] = {
+            "schema": SCHEMA,
+            "command": list(self.command),
+            "folder": str(Path.cwd()),
+            "started": self.started.isoformat(timespec="seconds"),
+            "seconds": seconds,
+            "exit_code": code,
+            "every": self.every,
+            "facts": provenance.facts(self.variables, processes) | self._facts,
+            "processes": [
+                {"name": one.name, "rank": one.rank, "steps": one.last, "frameworks": one.about.get("frameworks", {})}
+                for one in trained
+            ],
+            "outputs": hashes,
+            "notes": list(dict.fromkeys(notes)),
+            "fingerprint": record.fingerprint(trained, hashes),
+        }
+        write_atomically(self.folder / FILE, json.dumps(content, indent=2).encode() + b"\n")
+        return Record(self.folder, content, trained)
+
+
+def joined(first: str, *others: str | None) -> str:
+    """Folders as in PYTHONPATH. An empty one would be the folder that Python is started in."""
+    return os.pathsep.join([first, *(other for other in others if other)])
+
+
+def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those of an observer around this process."""
+    folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(OBSERVER)]
+    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
+    return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
+
+
+def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Starts a command. UsageError where there is no such program, or it is none."""
+    try:
+        return subprocess.Popen(command, **how)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(
+            f"the command {command[0]!r} cannot be started: {why}; see that it runs without repro"
+        ) from None
+
+
+def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a command as if it had been called itself: its input and output are ours, and so are signals to us.
+
+    The exit code as a shell tells it: 128 and the signal's number where it was killed.
+    """
+    with _forwarding() as receivers:
+        process = start(command, env=environment)
+        receivers.append(process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextlib.contextmanager
+def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Meanwhile signals go to the processes in the list."""
+    receivers: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        if number in FROM_TERMINAL and _in_foreground():
+            return
+        for process in receivers:
+            process.send_signal(number)
+
+    kept = {number: signal.getsignal(number) for number in FORWARDED}
+    try:
+        for number, handler in kept.items():
+            if handler != signal.SIG_IGN:  # as under nohup; the command ignores it, too
+                signal.signal(number, forward)
+        yield receivers
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,56 @@
+"""What `compare` says about two records."""
+
+from repro.compare.comparison import Comparison
+from repro.compare.difference import pairs, without_effect
+from repro.compare.reasons import listed
+from repro.record.record import Record
+from repro.report.findings import printable, ranks, short
+
+MOST = 8  # facts
+LONGEST = 60  # characters of a fact
+
+
+def told(comparison: Comparison) -> str:
+    """The comparison in words, for a terminal."""
+    a, b, found, facts = comparison.a, comparison.b, comparison.found, comparison.facts
+    losses = [f"  loss    {comparison.losses}"] if comparison.losses else []
+    lines = [f"A  {_described(a)}", f"B  {_described(b)}"]
+    if found is None:
+        on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
+        return "\n".join(
+            [*lines, f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"]
+            + ["  but losses that were reported differ, and no weight:", *losses] * bool(losses)
+        )
+    where = f"at step {found.step}" if found.step is not None else "after the last step"
+    if found.pair and found.pair.offset:
+        where += f" of A, which is step {(found.step or 0) - found.pair.offset} of B, resumed after {found.pair.offset}"
+    since = f"; equal until step {found.equal_before}" if found.equal_before is not None else ""
+    among = f", in {ranks(found.ranks)}" if found.ranks else ""
+    lines.append(f"differs: first seen {where}{among}, in the {found.channel}{since}")
+    lines += [f"  names   {listed(found.names)}"] if found.names else []
+    lines += [f"  by      {comparison.far}"] if comparison.far else []
+    lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
+    lines += losses
+    lines += [f"  why     {comparison.why}"] if comparison.why else []
+    lines.append("  recorded facts that differ, most likely cause first:" if facts else "  no recorded fact differs")
+    lines += [f"    {fact.fact}: {_brief(fact.a)} and {_brief(fact.b)} ({fact.why})" for fact in facts[:MOST]]
+    lines += [f"    and {len(facts) - MOST} more"] if len(facts) > MOST else []
+    return "\n".join(printable(line) for line in lines)
+
+
+def _held(a: Record, b: Record) -> str:
+    shared = len(a.outputs.keys() & b.outputs.keys())
+    parts = [f"{min(a.steps, b.steps)} steps"] * bool(a.steps) + [f"outputs: {shared}"] * bool(shared)
+    return ", ".join(parts)
+
+
+def _described(record: Record) -> str:
+    fingerprint = record.content["fingerprint"]
+    end = f"{record.steps} steps, {short(fingerprint)}" if fingerprint else "nothing observed"
+    code = record.content["exit_code"]
+    return printable(f"{record.path}: {end}" + (f", ended with code {code}" if code else ""))
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

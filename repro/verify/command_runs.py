@@ -1,0 +1,355 @@
+"""Carries out one run of a question: a fresh process of the command with a change, its record, and what it printed."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from repro.containers import command_line
+from repro.containers.image import Place, engine, moved
+from repro.containers.runtimes import Engine
+from repro.record import outputs
+from repro.record.record import STEPS, Record, fingerprint
+from repro.record.recording import PATH, Recording, joined, start, unobserved
+from repro.report.findings import printable
+from repro.run import environment, gpu
+from repro.verify.questions import WHOLE, Change
+from repro.verify.results import COMMAND
+
+LISTINGS = Path(__file__).parent / "listings"
+LOG = "REPRO_LISTINGS"
+GRACE = 30.0  # seconds to end after SIGTERM
+TAIL = 20_000  # bytes at the end of what a process wrote
+RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
+STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
+
+
+@dataclass
+class Command:
+    """What the user wants to be asked about."""
+
+    words: Sequence[str]
+    resume: Sequence[str] | None = None
+    seed_option: str | None = None
+    patterns: Sequence[str] = ()
+    every: int = 1
+    image: str | None = None
+    """For the question `container`."""
+    keep: bool = False
+    """Whether runs keep the arrays that are hashed."""
+
+    def with_seed(self, seed: str) -> list[str]:
+        """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
+        assert self.seed_option is not None
+        option = [word.replace("{}", seed) for word in shlex.split(self.seed_option)]
+        words, beginning = list(self.words), shlex.split(self.seed_option)[0].split("{}")[0]
+        for place, word in enumerate(words):
+            if beginning and (word.startswith(beginning) if len(option) == 1 else word == beginning):
+                words[place : place + len(option)] = option
+                return words
+        return [*words, *option]
+
+
+@dataclass
+class Trial:
+    """What came of a run."""
+
+    change: Change
+    command: Command
+    folder: Path
+    seconds: float = 0.0
+    record: Record | None = None
+    """None where it was not observed, or failed."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """Of the outputs."""
+    error: str | None = None
+    wrote: set[str] = field(default_factory=set)
+    """Files below the folder that the command was started in."""
+    reversed_listings: list[str] = field(default_factory=list)
+    """Folders whose names were given in the reverse order."""
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def fingerprint(self) -> str | None:
+        found: str | None = self.record.content["fingerprint"] if self.record else None
+        return found
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Takes files out of what is compared; the record on disk keeps them."""
+        for name in names:
+            self.hashes.pop(name, None)
+        if self.record:
+            for name in names:
+                self.record.outputs.pop(name, None)
+            self.record.content["fingerprint"] = fingerprint(self.record.processes, self.record.outputs)
+
+    def as_run(self) -> dict[str, Any]:
+        """As results.json has it."""
+        words = self.command.words if self.change.course == "straight" else self.command.resume or []
+        words = self.command.with_seed(self.change.seed) if self.change.seed else words
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
+        facts = {"versions": {}, "scripts": {}} | (self.record.facts if self.record else {})
+        return {
+            "task": COMMAND, "numerics": shlex.join(self.command.words), "label": self.change.label,
+            "command": " ".join([*variables, shlex.join(words)]), "status": "failed" if self.error else "done",
+            "error": self.error, "fingerprint": self.fingerprint, "evaluation": None, "seconds": self.seconds,
+            "steps": self.record.steps if self.record else 0, "losses": [], "loss_steps": [], "metrics": [],
+            "experiment": {"facts": facts} if self.record else None,
+        }  # fmt: skip
+
+    @property
+    def stdout(self) -> bytes:
+        """What the command printed."""
+        return (self.folder / "stdout").read_bytes()
+
+
+@dataclass
+class Trials:
+    """Carries out runs, one after another, each with a folder of its own below `folder`."""
+
+    command: Command
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
+        return self.folder / "now" / "run"
+
+    def run(self, change: Change, steps: int = 0) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `steps`: how many the plain command takes."""
+        trial = Trial(change, self.command, self.folder / slug(change.label))
+        trial.folder.mkdir(parents=True)
+        self.place.mkdir(parents=True, exist_ok=True)
+        try:
+            self._carry_out(trial, steps)
+        finally:
+            with contextlib.suppress(FileNotFoundError):  # a command may remove it
+                self.place.rename(trial.folder / "run")
+            self.place.mkdir()  # for `compare --narrow`, which runs the same command again
+        with contextlib.suppress(OSError):
+            trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
+        return trial
+
+    def _carry_out(self, trial: Trial, steps: int) -> None:
+        change = trial.change
+        before, started = self._files(), time.perf_counter()
+        every = 1 if change.course != "straight" or change == WHOLE else self.command.every
+        words = self.command.with_seed(change.seed) if change.seed else self.command.words
+        if change.course == "straight":
+            self._once(trial, words, "record", every)
+        elif stopped := self._until_stopped(trial, steps, before):
+            assert self.command.resume is not None
+            self._once(trial, self.command.resume, "resumed", every, stopped)
+        trial.seconds = time.perf_counter() - started
+        trial.wrote = outputs.written(before, self._files())
+
+    def _files(self) -> dict[str, outputs.State]:
+        """How the files are in the folders that the command may write to, without ours."""
+        return outputs.folder(*places(self.command.words), without=self.folder.resolve())
+
+    def _once(
+        self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
+    ) -> None:
+        """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
+        recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
+        said_before = errors.stat().st_size if errors.exists() else 0
+        recording.before = stopped.before if stopped else recording.before
+        process = self._start(trial, recording)
+        try:
+            code = process.wait()
+        except BaseException:
+            end(process, signal.SIGKILL, recording.engine)
+            raise
+        finally:
+            if recording.engine:
+                recording.engine.remove()
+        if code:
+            trial.error = f"it {ended(code)}: {said(errors, said_before)}".removesuffix(": ")
+            return
+        record = recording.finish(code)
+        trial.hashes = record.outputs
+        trial.record = record if trial.change.observed else None
+
+    def _until_stopped(self, trial: Trial, steps: int, before: dict[str, outputs.State]) -> Recording | None:
+        """One process until it has written a file and taken a step since, late enough; then it is stopped."""
+        kill = trial.change.course == "kill"
+        target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
+        recording = self._recording(trial, self.command.words, "record", 1)
+        process = self._start(trial, recording)
+        try:
+            written_at = None
+            for step in seen_steps(process, trial.folder / "record" / STEPS):
+                if step < target:
+                    continue
+                if written_at is not None and step > written_at:
+                    break
+                if outputs.written(before, self._files()) or any(self.place.rglob("*")):
+                    written_at = step if written_at is None else written_at
+            else:
+                trial.error = (
+                    f"before it could be stopped, it {ended(process.wait())}: no step was seen after step {target} and "
+                    "after a file that it could resume from; let it write checkpoints more often, or take more steps"
+                )
+                return None
+            end(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
+        except BaseException:
+            end(process, signal.SIGKILL, recording.engine)
+            raise
+        finally:
+            if recording.engine:
+                recording.engine.remove()
+                recording.engine.settle()
+        return recording
+
+    def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
+        own = self.place
+        in_place = [outputs.in_run(word, own) for word in words]
+        if trial.change.contained:
+            assert self.command.image is not None
+            here = Place(Path.cwd(), own, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            in_place = moved(in_place, self.command.image, here, engine(self.command.image))
+        container = command_line.find(in_place) is not None
+        return Recording(
+            in_place, trial.folder / name, self.command.patterns, every, self.command.keep, run=own,
+            variables=unobserved(os.environ) if container else self._variables(trial),
+            changes=self._inside(trial) if container else command_line.Addition(), observed=trial.change.observed,
+        )  # fmt: skip
+
+    def _variables(self, trial: Trial) -> dict[str, str]:
+        variables = unobserved(os.environ)
+        for name, value in trial.change.environment:
+            variables[name] = f"{variables[name]} {value}" if name == "XLA_FLAGS" and name in variables else value
+        if trial.change.reversed_listings:
+            # behind the observer, which hands on to the next of its name
+            variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}
+        return variables
+
+    def _inside(self, trial: Trial) -> command_line.Addition:
+        """A change as a container gets it, which takes nothing over from the process that starts it."""
+        change = trial.change
+        cores = None if change.cores is None else sorted(os.sched_getaffinity(0))[: change.cores]
+        added = command_line.Addition((), dict(change.environment), cores=cores, terminal=False)
+        if not change.reversed_listings:
+            return added
+        log = trial.folder / "listings"
+        log.touch()
+        log.chmod(0o666)  # for whoever runs inside; only we can enter the folder
+        reversing = command_line.reversing(LISTINGS, log)
+        return replace(added, mounts=reversing.mounts, variables={**added.variables, **reversing.variables})
+
+    def _start(self, trial: Trial, recording: Recording) -> subprocess.Popen[bytes]:
+        """In a session of its own, so that all that it starts can be ended with it."""
+        with (
+            open(trial.folder / "stdout", "ab") as out,
+            open(trial.folder / "stderr", "ab") as errors,
+            on_cores(trial.change.cores),
+        ):
+            return start(
+                recording.words, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+                start_new_session=True,
+            )  # fmt: skip
+
+
+def places(words: Sequence[str]) -> list[Path]:
+    """The folders in which files of the command's are looked for: the current one, and those that a container gets."""
+    container = command_line.find(words)
+    mounted = [Path(mount.source) for mount in command_line.mounts(container)] if container else []
+    return [Path.cwd(), *(path for path in mounted if path.is_dir())]
+
+
+@contextlib.contextmanager
+def on_cores(count: int | None) -> Iterator[None]:
+    """Meanwhile what this thread starts gets so many cores."""
+    usable = os.sched_getaffinity(0)
+    try:
+        if count is not None:
+            os.sched_setaffinity(0, sorted(usable)[:count])
+        yield
+    finally:
+        os.sched_setaffinity(0, usable)
+
+
+def end(process: subprocess.Popen[bytes], number: signal.Signals, engine: Engine | None = None) -> None:
+    """Sends a signal to a process and all that it started, and sees to it that they end.
+
+    A launcher such as torchrun may put its workers into sessions of their own, and an engine runs a container itself.
+    """
+    if engine:
+        engine.end(number, GRACE)
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    try:
+        process.wait(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # what ignores the signal, or outlives its parent
+            os.killpg(process.pid, signal.SIGKILL)
+        for one in family:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        process.wait()
+
+
+def _deciding() -> dict[str, str]:
+    """The variables of this process that can change bits, without those that name folders of the host."""
+    found = environment.deciding(unobserved(os.environ))
+    return {name: value for name, value in found.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"}
+
+
+def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
+    """The highest step that any process has written down, each time that it grows, until the command ends."""
+    places: dict[Path, int] = {}
+    highest = 0
+    while process.poll() is None:
+        grown = highest
+        for file in folder.glob("*.jsonl"):
+            with open(file, "rb") as lines:
+                lines.seek(places.get(file, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    places[file] = places.get(file, 0) + len(line)
+                    with contextlib.suppress(ValueError, TypeError, AttributeError):
+                        grown = max(grown, json.loads(line).get("step", 0))
+        if grown > highest:
+            highest = grown
+            yield highest
+        else:
+            time.sleep(0.002)
+
+
+def slug(label: str) -> str:
+    """A label as a name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower())
+
+
+def ended(code: int) -> str:
+    """How a process ended, in words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def said(path: Path, since: int = 0) -> str:
+    """The last line of what a process wrote, or the first error of a rank, as far as it can be shown.
+
+    torchrun ends with a table, and other ranks fail because the first one did.
+    """
+    lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
+    ranks = [line for line in lines if RANK_ERROR.match(line)]
+    return printable((ranks[:1] or lines[-1:] or [""])[0].strip())[:200]
