@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, needs
 
 from repro.run import environment, golden
+from support.runs import ROOT, needs
 
 SMALL, LONG = 5, {"gpt": 300, "resnet": 400}
 EXAMPLES = list(product(LONG, ("pytorch", "jax", "tensorflow")))

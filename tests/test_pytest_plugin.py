@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import SCRIPTS, environment
+
+from support.commands import SCRIPTS, environment
 
 TESTS = f"""
 import sys

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 import repro
 from repro.errors import UsageError
+from support.runs import ROOT
 
 # What a script draws from each framework's global generator, and what the framework says of its switches.
 PROBES = {

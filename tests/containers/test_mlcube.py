@@ -1,176 +1,208 @@
-"""`mlcube run` on both platforms: the host's fingerprint, the caller's files, a network for `download` alone."""
+"""The command of an MLCube's task is the one that MLCube itself would call; what is wrong with a cube is one line."""
 
-import gzip
-import http.server
 import json
 import os
-import shutil
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
-from conftest import ROOT
 
-import repro
-from containers import probes
-from containers.probes import Caller
+from repro.containers import mlcube
+from repro.containers.command_line import find
+from repro.errors import UsageError
+from support import commands
+from support.runs import ROOT, SECONDS
 
-
-@pytest.fixture(scope="session")
-def mlcube(source: Path, caller: Caller) -> Path:
-    """The tool, installed from its lock by the plain user, in a copy of the repository."""
-    caller.run(["make", "mlcube"], source)
-    return source / ".venv" / "mlcube" / "bin" / "mlcube"
-
-
-def command(mlcube: Path, platform: str, tasks: str, workspace: Path) -> list[str]:
-    """`mlcube run` of tasks; its own settings, which it writes, stay out of the caller's home."""
-    cube = mlcube.parents[3]
-    run = [mlcube, "run", f"--mlcube={cube}", f"--platform={platform}", f"--task={tasks}", f"--workspace={workspace}"]
-    return ["env", f"MLCUBE_SYSTEM_SETTINGS={workspace}.mlcube.yaml", *map(str, run)]
-
-
-def ask_little(workspace: Path) -> None:
-    """Lets `verify` and `benchmark` ask of JAX alone what takes seconds: a task of a cube takes no arguments."""
-    path = workspace / "train.yaml"
-    configuration = yaml.safe_load(path.read_text())
-    configuration["verify"] |= {"frameworks": ["jax"], "questions": ["restart_cpu"], "steps": 10}
-    configuration["benchmark"] |= {
-        "frameworks": ["jax"], "numerics": ["deterministic"], "tutorial": False, "target": None, "epochs": 0.01,
-        "rounds": 2,
-    }  # fmt: skip
-    path.write_text(yaml.safe_dump(configuration))
-
-
-def assert_answered(output: str, workspace: Path, caller: Caller) -> None:
-    """Both left what they found, all of it the caller's own, and the report shows it."""
-    (asked,) = workspace.glob("verify/*/results.json")
-    (answer,) = json.loads(asked.read_text())["answers"]
-    assert (answer["question"], answer["answer"]) == ("restart_cpu", "same")
-    (measured,) = workspace.glob("benchmark/*/benchmark.json")
-    (row,) = json.loads(measured.read_text())["rows"]
-    page = (workspace / "report" / "report.html").read_text()
-    (fingerprint,) = row["fingerprints"]
-    for shown in (answer["title"], fingerprint.removeprefix("sha256:")[:8]):
-        assert shown in output and shown in page
-    assert probes.owners(workspace) == {(caller.uid, caller.gid)}
+CUBE = """
+name: a cube
+platform: {accelerator_count: 0}
+docker:
+  image: ${name_of.image}
+  cpu_args: --rm --env WHO=$(printf 'a b' | tr ' ' _) --env "TWO=c d"
+  gpu_args: --gpus all
+  env_args: {THREADS: 2}
+  --network: none
+singularity: {image: cube.sif, image_dir: "${runtime.root}/images", run_args: --nv}
+name_of: {image: "repro-no-such-image:1"}
+tasks:
+  train:
+    parameters:
+      inputs:
+        data: {type: directory, default: data}
+        config: {type: file, default: train.yaml}
+        start: {type: directory, default: model}
+      outputs:
+        model: {type: directory, default: model}
+        log: {type: file, default: logs/log.txt}
+        top: {type: file, default: top.txt}
+  files:
+    parameters:
+      inputs: {a: {type: file, default: x/a.txt, opts: ro}, b: {type: file, default: x/b.txt}, there: train.yaml}
+  rights:
+    parameters:
+      inputs: {a: {type: file, default: x/a, opts: rw}, b: {type: file, default: x/b, opts: ro}}
+      outputs: {elsewhere: {type: directory, default: "$ELSEWHERE/out", opts: rw}}
+  short:
+    parameters: {inputs: {data: data/}, outputs: {results: {type: directory}, whole: {type: directory, default: ""}}}
+  named: {entrypoint: python -m train --fast, parameters: {outputs: {out: out/}}}
+  single: {entrypoint: train, parameters: {outputs: {out: out/}}}
+  bare:
+"""
+TASKS = ("train", "files", "rights", "short", "named", "single", "bare")
 
 
-class TestDocker:
-    """As root, because on a test machine nobody else may use Docker's socket."""
-
-    @pytest.fixture
-    def root(self, tmp_path: Path) -> Caller:
-        return Caller(os.getuid(), os.getgid(), tmp_path)
-
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
-    def test_fingerprint_of_the_host(
-        self, framework: str, image: str, mlcube: Path, short: Path, root: Caller, poisoned: dict[str, str],
-        on_host: Callable[[str], str],
-    ) -> None:  # fmt: skip
-        probes.give(short, root.uid, root.gid)
-        with root.start(command(mlcube, "docker", framework, short), mlcube.parent, poisoned) as process:
-            assert probes.confinement_of_training(process, short) == probes.CONFINED
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
-        assert process.returncode == 0, output
-        assert probes.fingerprint_of(output) == on_host(framework)
-        assert probes.owners(short) == {(root.uid, root.gid)}
-        container = probes.experiment_of(short, framework)["container"]
-        inspect = ["docker", "image", "inspect", "--format={{.Id}}", probes.IMAGE]
-        digest = subprocess.check_output(inspect, text=True).strip()
-        assert container == {"engine": "docker", "image": digest}
-
-    def test_download_alone_has_a_network(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
-        probes.give(short, root.uid, root.gid)
-        since = str(time.time())
-        root.run(command(mlcube, "docker", "download,jax", short), mlcube.parent)
-        asked = ["docker", "events", f"--since={since}", f"--until={time.time()}", "--format={{json .}}"]
-        events = [json.loads(line) for line in subprocess.check_output(asked, text=True).splitlines()]
-        own = {event["Actor"]["ID"] for event in events if event.get("from") == probes.IMAGE}  # not someone else's
-        networks = [event["Actor"]["Attributes"] for event in events if event["Action"] == "connect"]
-        assert [network["name"] for network in networks if network["container"] in own] == ["bridge", "none"]
-
-    def test_verify_benchmark_and_report(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
-        ask_little(short)
-        probes.give(short, root.uid, root.gid)
-        output = root.run(command(mlcube, "docker", "verify,benchmark,report", short), mlcube.parent)
-        assert_answered(output, short, root)
-
-    def test_exit_code_comes_through(self, image: str, mlcube: Path, short: Path, root: Caller) -> None:
-        probes.give(short, root.uid, root.gid)
-        shutil.rmtree(short / "data")
-        with root.start(command(mlcube, "docker", "jax", short), mlcube.parent) as process:
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
-        assert process.returncode == 1
-        assert "run the task `download` first" in output
+@pytest.fixture
+def cube(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELSEWHERE", str(tmp_path / "else where"))
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cube"
+    (folder / "workspace").mkdir(parents=True)
+    (folder / "images").mkdir()
+    (folder / "images" / "cube.sif").touch()
+    (folder / "workspace" / "train.yaml").touch()
+    (folder / "mlcube.yaml").write_text(CUBE)
+    return folder
 
 
-class TestSingularity:
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
-    def test_fingerprint_of_the_host(
-        self, framework: str, sif: Path, mlcube: Path, short: Path, caller: Caller, poisoned: dict[str, str],
-        poisoned_home: Path, on_host: Callable[[str], str],
-    ) -> None:  # fmt: skip
-        more = poisoned | {"CUDA_VISIBLE_DEVICES": "0,1"}
-        with caller.start(command(mlcube, "singularity", framework, short), mlcube.parent, more) as process:
-            assert probes.confinement_of_training(process, short) == probes.CONFINED
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
-        assert process.returncode == 0, output
-        assert probes.fingerprint_of(output) == on_host(framework)
-        assert probes.owners(short) == {(caller.uid, caller.gid)}
-        record = probes.experiment_of(short, framework)
-        assert record["container"]["engine"] == "apptainer"
-        assert record["container"]["image"].startswith("sif:") and len(record["container"]["image"]) == 40
-        assert record["environment"]["CUDA_VISIBLE_DEVICES"] == "0,1"
-
-    def test_verify_benchmark_and_report(self, sif: Path, mlcube: Path, short: Path, caller: Caller) -> None:
-        ask_little(short)
-        output = caller.run(command(mlcube, "singularity", "verify,benchmark,report", short), mlcube.parent)
-        assert_answered(output, short, caller)
-
-    @pytest.fixture
-    def mirror(self, short: Path) -> Iterator[str]:
-        """The data set's files, moved out of the workspace and onto an HTTP server of this machine's."""
-        files = short.with_name(f"{short.name}.mirror")
-        files.mkdir()
-        for path in (short / "data" / "MNIST" / "raw").iterdir():
-            (files / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), compresslevel=1))
-        shutil.rmtree(short / "data")
-
-        class Handler(http.server.SimpleHTTPRequestHandler):
-            def __init__(self, *args: object) -> None:
-                super().__init__(*args, directory=str(files))  # type: ignore[arg-type]
-
-            def log_message(self, *args: object) -> None:
-                """Nothing."""
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            yield f"http://127.0.0.1:{server.server_port}"
-            server.shutdown()
-        shutil.rmtree(files)
-
-    def test_download_alone_has_a_network(
-        self, sif: Path, mlcube: Path, short: Path, caller: Caller, mirror: str, on_host: Callable[[str], str]
-    ) -> None:
-        """Confined to `lo` of its own, `download` could not reach this machine's."""
-        configuration = short / "train.yaml"
-        text = configuration.read_text()
-        before = "    mnist:\n      - https://"
-        assert before in text
-        configuration.write_text(text.replace(before, f"    mnist:\n      - {mirror}\n      - https://", 1))
-        output = caller.run(command(mlcube, "singularity", "download,jax", short), mlcube.parent)
-        assert f"from {mirror}" in output
-        assert probes.fingerprint_of(output) == on_host("jax")
+@pytest.mark.parametrize("platform", mlcube.PLATFORMS)
+def test_words_are_those_of_mlcube_itself(
+    platform: str, cube: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = ROOT / ".venv" / "mlcube" / "bin" / "mlcube"
+    if not tool.exists():
+        pytest.skip("no environment .venv/mlcube; make it with: requirements/install.sh mlcube")
+    monkeypatch.setenv("ELSEWHERE", str(tmp_path / "elsewhere"))  # it splits paths at spaces
+    monkeypatch.setenv("MLCUBE_SYSTEM_SETTINGS", str(tmp_path / "settings.yaml"))
+    said = tmp_path / "said"
+    commands.program(tmp_path / "bin", platform, f"open({str(said)!r}, 'a').write(json.dumps(words) + '\\n')")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    ours = [mlcube.words(mlcube.read(cube), task, platform) for task in TASKS]
+    command = [str(tool), "run", f"--mlcube={cube}", f"--platform={platform}", f"--task={','.join(TASKS)}"]
+    subprocess.run(command, capture_output=True, check=True, timeout=SECONDS)
+    lines = [json.loads(line) for line in said.read_text().splitlines()]
+    assert [[platform, *words] for words in lines if words[0] in ("run", "exec")] == ours
 
 
-def test_declares_what_the_project_has() -> None:
-    cube = yaml.safe_load((ROOT / "mlcube.yaml").read_text())
-    assert list(cube["tasks"]) == ["download", *probes.FRAMEWORKS, "verify", "benchmark", "report"]
-    assert cube["docker"]["image"] == f"repro:{repro.__version__}"
-    assert cube["docker"]["cpu_args"] == cube["docker"]["gpu_args"]
-    assert f"IMAGE       := repro:{repro.__version__}" in (ROOT / "Makefile").read_text()
+def words(cube: Path, task: str = "train", platform: str = "docker", apart: bool = True, **given: str) -> list[str]:
+    return mlcube.words(mlcube.read(cube), task, platform, given, apart)
+
+
+def volumes(found: list[str]) -> list[str]:
+    return [place for option, place in pairwise(found) if option in ("--volume", "--bind")]
+
+
+def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
+    (cube / "workspace" / "data").mkdir()
+    found, place = words(cube), cube / "workspace"
+    assert volumes(found) == [
+        f"{place}/data:/mlcube_io0", f"{place}:/mlcube_io1", f"{place}/model:/mlcube_io2", "{run}/model:/mlcube_io3",
+        "{run}/logs:/mlcube_io4", "{run}:/mlcube_io5",
+    ]  # fmt: skip
+    assert found[found.index("repro-no-such-image:1") + 1 :] == [
+        "train", "--data=/mlcube_io0", "--config=/mlcube_io1/train.yaml", "--start=/mlcube_io2", "--model=/mlcube_io3",
+        "--log=/mlcube_io4/log.txt", "--top=/mlcube_io5/top.txt",
+    ]  # fmt: skip
+    assert (place / "model").is_dir() and not (place / "logs").exists() and not Path("{run}").exists()
+    assert volumes(words(cube, "rights"))[1:] == ["{run}/elsewhere:/mlcube_io1:rw"]
+    assert volumes(words(cube, "short")) == [
+        f"{place}/data:/mlcube_io0", "{run}/results:/mlcube_io1", "{run}:/mlcube_io2"
+    ]  # fmt: skip
+
+
+def test_parameters_that_are_given(cube: Path, tmp_path: Path) -> None:
+    found = words(cube, data="{run}/data", config=f"{tmp_path}/b c/my.yaml", model="kept", log="{run}/l/x.txt")
+    place = cube / "workspace"
+    assert volumes(found) == [
+        "{run}/data:/mlcube_io0", f"{tmp_path}/b c:/mlcube_io1", f"{place}/model:/mlcube_io2",
+        f"{place}/kept:/mlcube_io3", "{run}/l:/mlcube_io4", "{run}:/mlcube_io5",
+    ]  # fmt: skip
+    assert "--config=/mlcube_io1/my.yaml" in found and "--log=/mlcube_io4/x.txt" in found
+
+
+def test_the_words_are_those_of_a_container(cube: Path) -> None:
+    for platform, image in (("docker", "repro-no-such-image:1"), ("singularity", f"{cube}/images/cube.sif")):
+        found = find(words(cube, platform=platform))
+        assert found and found.image == image and found.inner[0] == "train"
+
+
+def test_options_are_a_shells(cube: Path) -> None:
+    found = words(cube)
+    assert found[:10] == ["docker", "run", "--rm", "--env", "WHO=a_b", "--env", "TWO=c d", "--network=none", "-e",
+                          "THREADS=2"]  # fmt: skip
+    path = cube / "mlcube.yaml"
+    path.write_text(path.read_text().replace("accelerator_count: 0", "accelerator_count: 2"))
+    assert words(cube)[:5] == ["docker", "run", "--gpus", "all", "--network=none"]
+
+
+def test_another_workspace_or_file(cube: Path, tmp_path: Path) -> None:
+    other = cube / "other.yaml"
+    (cube / "mlcube.yaml").rename(other)
+    read = mlcube.read(other, tmp_path / "w")
+    assert volumes(mlcube.words(read, "short", "docker"))[0] == f"{tmp_path}/w/data:/mlcube_io0"
+    assert (tmp_path / "w" / "results").is_dir()
+
+
+def test_a_cube_without_singularity_takes_the_name_of_docker(cube: Path) -> None:
+    path = cube / "mlcube.yaml"
+    path.write_text("docker: {image: a/b-c:0.1}\ntasks: {t: {}}\n")
+    image = cube / "workspace" / ".image" / "abc01.sif"
+    with pytest.raises(UsageError, match=r"abc01\.sif is not there; make it: mlcube configure --mlcube="):
+        words(cube, "t", "singularity")
+    image.parent.mkdir()
+    image.touch()
+    assert words(cube, "t", "singularity") == ["singularity", "run", str(image), "t"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "mlcube.yaml: No such file or directory; --mlcube names the folder of a mlcube.yaml"),
+        (b"\xff\xfe\x00", "it is not text"),
+        ("a: [", "is not YAML: while parsing"),
+        ("- a", "is no MLCube: it must hold a mapping with `tasks`"),
+        ("", "is no MLCube"),
+        ("docker: {image: i}", "it has no tasks"),
+        ("tasks: [t]", "tasks must be a mapping"),
+        ("docker: {image: i}\ntasks: {a: {}, b: {}}", "it has no task 't'; --task must be one of a, b"),
+        ("tasks: {t: }", "it names no image for Docker: docker.image is not there"),
+        ("docker: i\ntasks: {t: }", "docker must be a mapping"),
+        ("docker: {image: i}\ntasks: {t: x}", "tasks.t must be a mapping"),
+        ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: 5}}}}", "parameter 'a' must be a mapping"),
+        (
+            "docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: {default: 5}}}}}",
+            "of parameter 'a' is 5; it must be a",
+        ),
+        ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: none.txt}}}}", "is of type 'unknown', and "),
+        (
+            "docker: {image: i}\ntasks: {t: {parameters: {outputs: {a: none.txt}}}}",
+            "is not there to tell: give it a type",
+        ),
+        ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: {type: int}}}}}", "'a' is of type 'int'"),
+        (
+            "docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: {type: file, opts: wx}}}}}",
+            "opts 'wx'; they must be ro",
+        ),
+        ("docker: {image: '${nothing}'}\ntasks: {t: }", "Interpolation key 'nothing' not found"),
+        ('docker: {image: i, cpu_args: "--env \'A"}\ntasks: {t: }', "a shell cannot read its options"),
+    ],
+)
+def test_bad_input_is_one_line(content: str | bytes | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "mlcube.yaml"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UsageError) as caught:
+        words(tmp_path, "t")
+    assert str(caught.value).startswith("mlcube: ") and said in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_parameter_that_there_is_not(cube: Path) -> None:
+    with pytest.raises(UsageError, match="task 'train' has no parameter 'modle'; its parameters: data, config, start"):
+        words(cube, modle="x")
+
+
+def test_no_image_for_singularity(tmp_path: Path) -> None:
+    (tmp_path / "mlcube.yaml").write_text("tasks: {t: }")
+    with pytest.raises(UsageError, match=r"neither singularity\.image nor docker\.image is there"):
+        words(tmp_path, "t", "singularity")

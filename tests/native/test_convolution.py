@@ -1,6 +1,6 @@
 """The convolution of PyTorch's trainer where there is AVX2 alone: its result, and its gradients against differences."""
 
-from conftest import python
+from support.runs import python
 
 CONVOLVED = """
 import torch

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import python
 
 from repro.native.filtering import fits
+from support.runs import python
 
 FILTERS = {
     "jax": "import jax; from repro.native.jax.filtering import *; compiled = jax.jit",

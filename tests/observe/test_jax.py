@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 import pytest
-from observed import SCRIPTS, interpreter, notes, observed, steps
+
+from support.observed import SCRIPTS, interpreter, notes, observed, steps
 
 LOOPS = str(SCRIPTS / "jax_loops.py")
 COUNT = 6

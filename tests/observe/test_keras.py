@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
-from observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
+
+from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
+from support.runs import ROOT
 
 LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
+
+from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
 EAGER = ["adamw", "workers", "nested", "fused", "by lists", "backward", "scaled", "scaled, fused", "closure"]

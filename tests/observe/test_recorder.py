@@ -4,9 +4,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from observed import lines
 
 from repro.observe import recorder
+from support.observed import lines
 
 
 @pytest.fixture

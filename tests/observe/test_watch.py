@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from observed import HERE, interpreter, observed, steps
 
 import repro
+from support.observed import HERE, interpreter, observed, steps
 
 
 def seen(python: str, tmp_path: Path, text: str, **env: str) -> dict[int, dict[str, dict[str, str]]]:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import python
+
+from support.runs import python
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 

@@ -1,10 +1,11 @@
 """The library of JAX: functions against JAX' own in float64, training in its modes with ==, what is refused."""
 
-import library_cases as cases
 import numpy as np
 import pytest
-from conftest import python
-from libraries import assert_same, library, lines
+
+from programs import library_cases as cases
+from support.libraries import assert_same, library, lines
+from support.runs import python
 
 WITHOUT_THE_SUITE = """
 import sys

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import unprotected
-from conftest import some
-from workers import WAYS, ask
+
+from programs import unprotected
+from support.runs import some
+from support.workers import WAYS, ask
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="what compilers do was seen on x86-64 alone")
 

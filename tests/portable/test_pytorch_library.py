@@ -5,13 +5,14 @@ import subprocess
 from typing import Any
 
 import pytest
-from conftest import ROOT, needs
+
+from support.runs import PROGRAMS, ROOT, needs
 
 
 def worker(name: str) -> dict[str, Any]:
     """What this program beside this file found."""
     needs("pytorch")
-    command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", str(ROOT / "tests" / "portable" / name)]
+    command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", str(PROGRAMS / name)]
     done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -19,12 +20,12 @@ def worker(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def library() -> dict[str, Any]:
-    return worker("pytorch_library_worker.py")
+    return worker("pytorch_library.py")
 
 
 @pytest.fixture(scope="module")
 def trained() -> dict[str, Any]:
-    return worker("pytorch_training_worker.py")
+    return worker("pytorch_training.py")
 
 
 def test_modules_are_the_definitions_and_close_to_pytorchs_own(library: dict[str, Any]) -> None:

@@ -1,9 +1,10 @@
 """The library of TensorFlow: eager, in a graph and compiled, it has the bits that JAX' library has; what is refused."""
 
-import library_cases as cases
 import pytest
-from conftest import python, some
-from libraries import assert_same, library, lines
+
+from programs import library_cases as cases
+from support.libraries import assert_same, library, lines
+from support.runs import python, some
 
 MODES = ("eager", "graph", "compiled")
 WITHOUT_THE_SUITE = """

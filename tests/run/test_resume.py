@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_trainer import LAST, STEPS, FakeTrainer, Workspace, fake_workspace, lines
 
 from repro.errors import ReproError, UsageError
 from repro.run import checkpoint
+from support.fake_trainer import LAST, STEPS, FakeTrainer, Workspace, fake_workspace, lines
 
 
 @pytest.fixture

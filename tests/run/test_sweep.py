@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run, needs
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
 from repro.report import sweep_report
 from repro.run import config, sweep
 from repro.run.config import Config, Data, Params
+from support.runs import ROOT, Run, needs
 
 BITS = ["sha256:" + digit * 64 for digit in "abcdef"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_trainer import EPOCHS, LAST, SAMPLES, STEPS, Workspace, fake_workspace, lines
 
 from repro.errors import ReproError
 from repro.fingerprint import fingerprint
 from repro.run import layout, randomness
+from support.fake_trainer import EPOCHS, LAST, SAMPLES, STEPS, Workspace, fake_workspace, lines
 
 
 @pytest.fixture

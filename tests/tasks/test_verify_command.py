@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import REPRO, SCRIPTS, environment, script
-from conftest import ROOT
-from observed import interpreter
 
 from repro import __main__
 from repro.verify.questions import OF_A_COMMAND
+from support.commands import REPRO, SCRIPTS, environment, script
+from support.observed import interpreter
+from support.runs import ROOT
 
 SMALL = ("--out={run}", "--pause=0.004")
 

@@ -1,0 +1,86 @@
+"""The distribution: its wheel, in an environment that has nothing else, gives the import and the command."""
+
+import subprocess
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+import repro
+from support.runs import ROOT
+
+UV = ROOT / ".venv" / "uv" / "bin" / "uv"
+
+
+def quietly(*command: str | Path) -> None:
+    """Runs a command that must end well."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy of what the repository holds: a build leaves folders beside the code."""
+    if not UV.exists():
+        pytest.skip("no environment .venv/uv; requirements/install.sh makes it with any other")
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no git repository to take the files from")
+    for name in listed.stdout.splitlines():
+        if (
+            name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", "require"))
+            and (ROOT / name).exists()
+        ):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    quietly(UV, "build", "--quiet", "--wheel", "--out-dir", target, source)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_what_it_holds(wheel: Path) -> None:
+    assert wheel.name == f"repro_bits-{repro.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith("/METADATA"))
+        described = message_from_bytes(archive.read(metadata))
+        entries = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
+    assert {
+        "repro/py.typed",
+        "repro/report/templates/report.html",
+        "repro/native/jax/layers.py",
+        "repro/verify/listings/sitecustomize.py",
+    } <= {*names}
+    assert not [name for name in names if name.startswith(("tests", "benchmarks", "docs"))]
+    assert "[pytest11]\nrepro = repro.pytest_plugin\n" in entries
+    assert (described["Name"], described["License-Expression"]) == ("repro-bits", "Apache-2.0")
+    assert described["Summary"] and described["Keywords"] and described.get_payload()
+
+
+def test_the_import_and_the_command_need_no_framework(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    quietly(UV, "venv", "--quiet", environment)
+    quietly(UV, "pip", "install", "--quiet", f"--python={environment}/bin/python", wheel)
+
+    def ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(environment / "bin" / program), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    seeded = ran("python", "-c", "import repro; print(repro.__version__, repro.set_seeds(0, deterministic=False))")
+    assert seeded.stdout == f"{repro.__version__} ['random', 'numpy']\n", seeded.stderr
+    helped = ran("repro", "--help")
+    assert (helped.returncode, helped.stdout.splitlines()[0][:17]) == (0, "repro record [OPT")
+    assert ran("repro", "--version").stdout == f"repro {repro.__version__}\n"
+    for arguments, code, said in (
+        (("compare", "a", "b"), 2, "error: compare: a is no run's folder"),
+        (("record",), 2, "error: record: no command; put it after --"),
+        (("verify",), 2, "error: verify: no command; put it after --"),
+        (("report", "--workspace=."), 2, "error: report: there is none of verify"),
+        (("jax", "--workspace=."), 2, "error: task 'jax' needs the repository: ./run.sh jax there"),
+        (("train",), 2, "error: task 'train': must be one of"),
+    ):
+        done = ran("repro", *arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), done.stderr
+        assert done.stderr.startswith(said)

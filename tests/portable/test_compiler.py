@@ -1,0 +1,77 @@
+"""Loops of portable numerics in PyTorch, on a CPU; test_definitions.py compares what they compute with the judge."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from support.runs import ROOT, needs
+
+
+def python(*command: str) -> str:
+    needs("pytorch")
+    done = subprocess.run(
+        [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", *command],
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=["float64", "int8", "int16"])
+def found(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return json.loads(python("tests/programs/pytorch_compiler.py", request.param))
+
+
+def test_loops_change_no_bit_with_any_number_of_threads(found: dict[str, Any]) -> None:
+    assert found["threads"] == [True] * 12
+
+
+def test_products_of_int16_are_exact(found: dict[str, Any]) -> None:
+    if found["products_of_int16"] == [None]:
+        pytest.skip("this CPU has no instruction that multiplies and adds pairs of int16")
+    assert found["products_of_int16"] == [True] * 100
+
+
+def test_a_dense_layer_is_the_same_by_any_engine(found: dict[str, Any]) -> None:
+    assert found["dense"] == [True] * 4
+
+
+def test_torch_compile_traces_convolutions(found: dict[str, Any]) -> None:
+    assert found["traced"] == [True] * 6
+
+
+def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
+    assert found["shapes"] == {"other": [5, 0], "same": [5, 5]}
+
+
+def test_loops_that_give_other_bits_are_not_used(found: dict[str, Any]) -> None:
+    assert found["unsound"]["same"] == [True] * 4 and found["unsound"]["sound"] == [False] * 2
+    assert all("has other bits in loops compiled here; it runs without" in each for each in found["unsound"]["said"])
+    assert any(each.startswith("portable: _affine_forward ") for each in found["unsound"]["said"])
+
+
+def test_a_rate_that_changes_needs_no_new_loops(found: dict[str, Any]) -> None:
+    assert found["rates"] == 1
+
+
+def test_bits_are_compared_and_every_nan_is_one(found: dict[str, Any]) -> None:
+    assert found["tried"] == [True, False, False]
+
+
+WITHOUT = """
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "llvmlite" else found(name, *rest)
+import sys, torch
+from repro.portable.pytorch import functional, compiler
+x = torch.ones(3, 4)
+for _ in range(3):
+    functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(2, 2, 3, 3))
+print(functional.linear(x, x).tolist() == [[4.0] * 3] * 3, compiler.available, "llvmlite" in sys.modules)
+"""
+
+
+def test_llvmlite_need_not_be_there() -> None:
+    assert python("-c", WITHOUT).split() == ["True", "False", "False"]

@@ -1,0 +1,112 @@
+"""What the tests of one's own commands share: records made by hand, the scripts, and `repro` as a user calls it."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from repro.containers.command_line import Container, find
+from repro.record import record
+from support.runs import PROGRAMS, ROOT
+
+SCRIPTS = PROGRAMS / "faults"
+REPRO = [sys.executable, "-c", "from repro.__main__ import command; command()"]
+
+Steps = dict[int, dict[str, dict[str, str]]]
+
+
+def script(name: str, *options: str) -> list[str]:
+    """The command that runs a script of tests/programs/faults."""
+    return [sys.executable, str(SCRIPTS / f"{name}.py"), *options]
+
+
+def environment() -> dict[str, str]:
+    """This one, with the repository on Python's path."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def repro(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """`repro WORDS` in a folder, to its end."""
+    return subprocess.run(
+        [*REPRO, *words], cwd=cwd, env=environment(), input=stdin, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+
+
+def sha(value: object) -> str:
+    """A SHA-256 of anything, the same for the same."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()
+
+
+def straight(steps: int = 4, **changed: Any) -> Steps:
+    """Hashes of a run whose channels hold their step's number; `changed` by channel, `_` for a space, replaces some.
+
+    `optimizer={2: "other"}` is another optimizer state after step 2.
+    """
+    found: Steps = {0: {"initial weights": {"w": sha(("weights", 0))}, "generator": {"python": sha(("generator", 0))}}}
+    for step in range(1, steps + 1):
+        found[step] = {
+            channel: {name: sha((channel, step))}
+            for channel, name in (("batch", "0"), ("generator", "python"), ("gradients", "w"),
+                                  ("optimizer", "w.momentum"), ("weights", "w"), ("buffers", "mean"))
+        }  # fmt: skip
+    for channel, values in changed.items():
+        for step, value in values.items():
+            hashes = found[step][channel.replace("_", " ")]
+            hashes.update(dict.fromkeys(hashes, value if len(str(value)) == 64 else sha(value)))
+    return found
+
+
+def resumed(after: int, steps: int = 4, **changed: Any) -> Steps:
+    """Hashes of a run that goes on after a step of straight(); `changed` counts the steps of this run."""
+    whole = straight(steps)
+    own: Steps = {0: {"initial weights": whole[after]["weights"], "generator": whole[0]["generator"]}}
+    own |= {step - after: whole[step] for step in range(after + 1, steps + 1)}
+    for channel, values in changed.items():
+        for step, value in values.items():
+            hashes = own[step][channel.replace("_", " ")]
+            hashes.update(dict.fromkeys(hashes, value if len(str(value)) == 64 else sha(value)))
+    return own
+
+
+def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, **content: Any) -> Path:
+    """A record's folder: a process for each set of steps, ranks where there are several."""
+    (path / record.STEPS).mkdir(parents=True)
+    for rank, steps in enumerate(processes):
+        name = f"rank-{rank}.1{rank}" if len(processes) > 1 else "10"
+        lines = [{"kind": "process", "pid": 10, "argv": ["train.py"], "python": "3.11.2", "frameworks": {"torch": "2"}}]
+        lines += [{"kind": "step", "step": step, "hashes": hashes} for step, hashes in steps.items()]
+        (path / record.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    trained = [one for one in record.processes(path) if one.steps]
+    whole = {
+        "schema": 1, "command": ["python", "train.py"], "folder": "/home/me", "started": "2026-01-01T00:00:00+00:00",
+        "seconds": 1.0, "exit_code": 0, "every": 1, "facts": {"versions": {"torch": "2"}, "threads": 2},
+        "processes": [{"name": p.name, "rank": p.rank, "steps": p.last, "frameworks": {"torch": "2"}} for p in trained],
+        "outputs": outputs or {}, "notes": [], "fingerprint": record.fingerprint(trained, outputs or {}),
+    }  # fmt: skip
+    (path / record.FILE).write_text(json.dumps(whole | content))
+    return path
+
+
+SCRIPT = f"""#!/bin/sh
+'''exec' "{sys.executable}" "$0" "$@"
+' '''
+"""
+"""What a program in Python begins with; `#!` alone takes no path with a space."""
+
+
+def container(text: str) -> Container:
+    """The container that a command of these words starts."""
+    found = find(text.split())
+    assert found is not None
+    return found
+
+
+def program(folder: Path, name: str, code: str) -> None:
+    """A program of this name, to stand in for the real one: Python code, whose arguments are `words`."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"{SCRIPT}import json, sys\nwords = sys.argv[1:]\n{code}\n")
+    (folder / name).chmod(0o755)

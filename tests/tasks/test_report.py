@@ -1,0 +1,169 @@
+"""What `repro verify` found of a command is a passport: a page, and compared with that of another machine."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro import __main__
+from repro.errors import ReproError
+from repro.verify import results
+from support.commands import SCRIPTS, script
+from support.runs import ROOT
+
+Json = dict[str, Any]
+SMALL = ("--out={run}", "--pause=0.004")
+
+
+def repro(*words: str) -> int:
+    return __main__.main([*words], __main__.COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Json:
+    """results.json of a training that does not restore its generator."""
+    here = tmp_path_factory.mktemp("verified")
+    command = script("generator_not_restored", *SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.delenv("PYTHONHASHSEED", raising=False)
+        options = ["--to", "runs", "--ask", "restart,observed,file_order,kill"]
+        assert repro("verify", *options, "--resume", shlex.join([*command, "--resume"]), "--", *command) == 3
+        assert str(here) not in (here / "runs" / "results.json").read_text()
+    return results.read(here / "runs" / "results.json")
+
+
+def passport(verified: Json, path: Path, change: Callable[[Json], None] = lambda _: None) -> Path:
+    """The same, changed, in a file."""
+    content = json.loads(json.dumps(verified))
+    change(content)
+    results.write(path, content)
+    return path
+
+
+def of_another_machine(content: Json) -> None:
+    content["machine"]["cpu"]["model"] = "Imaginary 9000"
+    content["created"] = "2026-01-01T00:00:00+00:00"
+
+
+def of_other_files(content: Json) -> None:
+    of_another_machine(content)
+    for run in content["runs"].values():
+        if run["experiment"]:
+            run["experiment"]["facts"]["scripts"] = {"train.py": "0" * 64}
+
+
+def of_other_bits(content: Json) -> None:
+    of_another_machine(content)
+    for run in content["runs"].values():
+        run["fingerprint"] = run["fingerprint"] and "sha256:" + run["fingerprint"][:6:-1]
+        if run["experiment"]:
+            run["experiment"]["facts"]["threads"] = 77
+
+
+def test_what_it_holds(verified: Json) -> None:
+    answers = {answer["question"]: answer for answer in verified["answers"]}
+    assert {name: answer["answer"] for name, answer in answers.items()} == {
+        "restart": "same", "observed": "same", "file_order": "cannot tell", "kill": "differs",
+    }  # fmt: skip
+    kill = answers["kill"]
+    assert (kill["promise"], kill["kept"], kill["evidence"], kill["control"]) == ("same", False, "record", False)
+    assert kill["difference"]["channel"] == "batch" and kill["difference"]["step"] >= 9  # later, on a busy machine
+    assert "old batches come again" in kill["says"]
+    assert [verified["runs"][name]["label"] for name in kill["runs"]] == ["as it stands", "killed, resumed"]
+    assert verified["runs"][kill["runs"][1]]["command"].endswith(" --resume")
+    assert verified["runs"]["command/not-observed"]["fingerprint"] is None
+
+
+def test_a_page(verified: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "repro-records" / "verify-1").mkdir(parents=True)
+    passport(verified, tmp_path / "repro-records" / "verify-1" / "results.json")
+    assert repro("report") == 0
+    page = (tmp_path / "repro-records" / "report" / "report.html").read_text()
+    assert "1 of 3 promises broken." in page and "old batches come again" in page
+    assert f"{SCRIPTS}/generator_not_restored.py" in page and "cannot tell" in page
+    assert "1 of 3 promises broken." in capsys.readouterr().out
+
+
+FORGETFUL = """
+import pathlib, sys, time
+import numpy as np, repro
+kept = pathlib.Path(sys.argv[1]) / "kept.npy"
+weights, momentum, first = np.ones(4, np.float32), np.zeros(4, np.float32), 1
+if "--resume" in sys.argv:
+    first, weights = int(np.load(kept)[0]) + 1, np.load(kept)[1:]
+for step in range(first, 13):
+    momentum = momentum * np.float32(0.9) + weights * np.float32(0.1)
+    weights = weights - momentum
+    repro.watch(step, weights)
+    np.save(kept, np.float32([step, *weights]))
+    time.sleep(0.01)
+"""
+
+
+def test_how_a_difference_grows_where_arrays_were_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "forgetful.py").write_text(FORGETFUL)
+    command = [sys.executable, "forgetful.py", "{run}"]
+    options = ["--keep", "--ask", "kill", "--resume", shlex.join([*command, "--resume"])]
+    assert repro("verify", *options, "--", *command) == 3
+    (path,) = tmp_path.glob("repro-records/verify-*/results.json")
+    (kill,) = results.read(path)["answers"]
+    found = kill["difference"]
+    assert (found["channel"], found["elements"], found["size"]) == ("weights", 4, 4) and found["ulps"] > 0
+    growth = {point["step"]: point["relative"] for point in found["growth"]}
+    assert max(growth) == 12 and growth[found["step"]] > 0
+    assert repro("report") == 0
+    assert "How the differences grow" in (tmp_path / "repro-records" / "report" / "report.html").read_text()
+
+
+def test_no_folder_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert repro("report") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "answer", "said"),
+    [
+        (of_another_machine, "same", "4 of 4 runs are the same on both"),
+        (of_other_bits, "differs", "threads"),
+        (of_other_files, "not asked", "the files that the command names are not the same"),
+    ],
+)
+def test_another_machine(
+    change: Callable[[Json], None], answer: str, said: str, verified: Json, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [passport(verified, tmp_path / "a.json"), passport(verified, tmp_path / "b.json", change)]
+    assert repro("report", "--workspace=.", *map(str, files)) == 0
+    capsys.readouterr()
+    (block,) = json.loads((tmp_path / "report" / "report.json").read_text())["across"]
+    cell = block["rows"][0]["cells"]["command"]
+    assert (cell["answer"], cell["promise"]) == (answer, None)
+    assert said in cell["says"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content["runs"]["command/again"].update(fingerprint="sha256:" + "0" * 64), "does not follow"),
+        (
+            lambda content: content["runs"]["command/again"].update(experiment={"facts": {}}),
+            "experiment.config is missing",
+        ),
+        (lambda content: content["runs"]["command/again"].update(task="jax"), "the experiment of another kind of run"),
+        (lambda content: content["runs"]["command/again"].update(status="failed"), "is failed, with the fingerprint"),
+        (lambda content: content["answers"][0].update(says=7), "answers[0].says is 7"),
+    ],
+)
+def test_what_cannot_be_believed(change: Callable[[Json], None], said: str, verified: Json, tmp_path: Path) -> None:
+    with pytest.raises(ReproError) as caught:
+        passport(verified, tmp_path / "a.json", change)
+    assert said in str(caught.value)

@@ -1,0 +1,177 @@
+"""results.json: what is written can be read, and whatever cannot be believed is refused in one line that says why."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from repro.errors import ReproError, UsageError
+from repro.sealed import seal
+from repro.verify import results
+from support.results_files import Json
+from support.results_files import results as made
+
+RUN = "deterministic/pytorch/as-configured"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.json"
+
+
+def sealed(content: Json) -> str:
+    content = {"schema": results.KIND.schema} | content
+    return json.dumps(content | {"seal": seal(content)})
+
+
+def refusal(path: Path) -> str:
+    """The one line that read() refuses a file with."""
+    with pytest.raises(ReproError) as caught:
+        results.read(path)
+    said = str(caught.value)
+    assert str(path) in said and "\n" not in said
+    return said
+
+
+def test_what_is_written_is_read(path: Path):
+    results.write(path, made())
+    assert results.read(path) == json.loads(sealed(made()))
+
+
+def test_what_cannot_be_read_is_not_written(path: Path):
+    content = made()
+    content["answers"][0]["answer"] = "differs"
+    with pytest.raises(ReproError, match="does not follow"):
+        results.write(path, content)
+    assert not path.exists()
+
+
+def test_the_seal_is_of_all_else(path: Path):
+    text = sealed(made())
+    assert seal(json.loads(text)) == seal(dict(reversed(json.loads(text).items())))
+    path.write_text(text.replace("Imaginary 9000", "Imaginary 9001"))
+    assert "was changed after it was written" in refusal(path)
+    path.write_text(json.dumps({key: value for key, value in json.loads(text).items() if key != "seal"}))
+    assert "seal does not match" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        (b"\xff{}", "is not JSON"),
+        (sealed(made())[:5000], "is not JSON"),
+        ("[1]", "holds no results"),
+        ('{"task": "pytorch"}', "holds no results"),
+        ('{"schema": 1}', "holds no results"),
+        ('{"schema": 2, "answers": []}', "has schema 2, this version reads 1; make it again with this version"),
+        ('{"schema": 1, "answers": ' + "[" * 100 + "]" * 100 + "}", "nested deeper than"),
+    ],
+)
+def test_no_results(path: Path, text: str | bytes, said: str):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert said in refusal(path)
+
+
+def test_missing_file_or_folder(path: Path):
+    with pytest.raises(UsageError, match="is not there; name a results"):
+        results.read(path)
+    path.mkdir()
+    assert "cannot be read" in refusal(path)
+
+
+def at(*place: str | int, value: object) -> Callable[[Json], None]:
+    """Puts a value at a place in the content."""
+
+    def change(content: Json) -> None:
+        inner: Json = content
+        for key in place[:-1]:
+            inner = inner[key]  # type: ignore[index]
+        inner[place[-1]] = value  # type: ignore[index]
+
+    return change
+
+
+OTHER = "sha256:" + "0" * 64
+THREADS = next(i for i, answer in enumerate(made()["answers"]) if answer["question"] == "threads")
+SHAPES = {
+    "runs.x is 7": at("runs", "x", value=7),
+    "created is 'today'": at("created", value="today"),
+    "created is missing": lambda content: content.pop("created"),
+    "machine.gpu[0] is 'fast'": at("machine", "gpu", value=["fast"]),
+    "answers[0].answer is 'yes'": at("answers", 0, "answer", value="yes"),
+    "answers[0].kept is 1": at("answers", 0, "kept", value=1),
+    "answers[0].runs[0] is None": at("answers", 0, "runs", value=[None]),
+    f"runs.{RUN}.fingerprint is 'sha256:7'": at("runs", RUN, "fingerprint", value="sha256:7"),
+    f"runs.{RUN}.steps is True": at("runs", RUN, "steps", value=True),
+    f"runs.{RUN}.losses[0] is nan": at("runs", RUN, "losses", value=[float("nan")] * 10),
+    f"runs.{RUN}.seconds is inf": at("runs", RUN, "seconds", value=float("inf")),
+    f"runs.{RUN}.steps is 1000": at("runs", RUN, "steps", value=10**200),
+    f"answers[{THREADS}].difference.growth[0].step is '1'": at(
+        "answers", THREADS, "difference", "growth", value=[{"step": "1", "relative": 0}]
+    ),
+    f"runs.{RUN}.experiment.config.data is missing": at("runs", RUN, "experiment", value={"config": {"params": {}}}),
+}
+CONTRADICTIONS = {
+    "rests on a run that is not there (x)": at("answers", 0, "runs", value=["x", RUN]),
+    "is 'differs', which does not follow": at("answers", 0, "answer", value="differs"),
+    "is 'same', which does not follow": at("answers", 0, "runs", value=[RUN, RUN]),
+    "restart_cpu, pytorch, deterministic is 'same', which does not": at(
+        "answers", 0, "runs", value=[RUN, "deterministic/jax/as-configured"]
+    ),
+    "promised 'same', kept False": at("answers", 0, "kept", value=False),
+    "promised None, kept True": at("answers", THREADS, "kept", value=True),
+    "is failed, with the fingerprint sha256:": at("runs", RUN, "status", value="failed"),
+    "is done, with the fingerprint None": at("runs", RUN, "fingerprint", value=None),
+    "another fingerprint than its experiment.json": at(
+        "runs", RUN, "experiment", "sha256", "final_weights", value=OTHER
+    ),
+    "another fingerprint than its experiment.json or metrics": at(
+        "runs", RUN, "metrics", 0, "fingerprint", value=OTHER
+    ),
+    "has 10 losses at 1 steps": at("runs", RUN, "loss_steps", value=[1]),
+}
+
+
+@pytest.mark.parametrize(("said", "change"), [*SHAPES.items(), *CONTRADICTIONS.items()])
+def test_contradiction(path: Path, said: str, change: Callable[[Json], None]):
+    content = made()
+    change(content)
+    path.write_text(sealed(content))
+    line = refusal(path)
+    assert said in line and "copy it anew" in line
+
+
+def test_a_failed_run_allows_no_answer(path: Path):
+    content = made()
+    name = content["answers"][0]["runs"][1]
+    content["runs"][name] |= {"status": "failed", "error": "out of memory", "fingerprint": None, "evaluation": None}
+    path.write_text(sealed(content))
+    assert "does not follow from its runs" in refusal(path)
+    content["answers"][0] |= {"answer": "not asked", "kept": None}
+    for answer in content["answers"][1:]:
+        assert name not in answer["runs"]
+    path.write_text(sealed(content))
+    assert results.read(path)["answers"][0]["answer"] == "not asked"
+
+
+def test_two_failed_runs_are_not_the_same(path: Path):
+    content = made()
+    for name in content["answers"][0]["runs"]:
+        content["runs"][name] |= {"status": "failed", "error": "out of memory", "fingerprint": None}
+    content["answers"] = content["answers"][:1]
+    path.write_text(sealed(content))
+    assert "does not follow from its runs" in refusal(path)
+
+
+def test_an_answer_about_the_evaluation_rests_on_the_evaluation(path: Path):
+    content = made()
+    content["answers"][0]["evidence"] = "evaluation"
+    content["runs"][content["answers"][0]["runs"][1]]["evaluation"] = "0x1p-1 0.9"
+    path.write_text(sealed(content))
+    assert "does not follow" in refusal(path)
+    content["answers"][0] |= {"answer": "differs", "kept": False}
+    path.write_text(sealed(content))
+    assert results.read(path)["answers"][0]["kept"] is False

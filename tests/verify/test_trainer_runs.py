@@ -1,0 +1,125 @@
+"""repro.verify.trainer_runs: what a machine lacks for a plan, and how a run ended."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from repro.run import config, gpu
+from repro.verify import trainer_runs
+from repro.verify.questions import BASE, Change
+from support.commands import SCRIPT
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> trainer_runs.Runner:
+    for probe in (gpu.count, trainer_runs._emulator, trainer_runs._docker):
+        probe.cache_clear()
+    return trainer_runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (Change("in Docker", engine="docker"), "Docker is not installed"),
+        (Change("in Apptainer", engine="apptainer"), "Apptainer is not installed"),
+        (Change("Haswell", engine="qemu"), "no qemu-user on this machine"),
+        (Change("other", engine="other"), "verify.others names no other environment for jax"),
+    ],
+)
+def test_a_machine_that_has_nothing(
+    plan: Change, said: str, runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv" / "jax").mkdir(parents=True)
+    (tmp_path / ".venv" / "jax" / "installed").touch()
+    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert said in (runner.missing("jax", plan) or "")
+    assert runner.missing("jax", BASE) is None
+
+
+def test_no_environment(runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
+    assert runner.missing("jax", BASE) == "no environment for jax: requirements/install.sh jax"
+
+
+def test_an_engine_without_its_image(runner: trainer_runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *command: "inspect" not in command)
+    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker image repro:0.1.0: make image"
+    assert runner.missing("jax", Change("in Apptainer", engine="apptainer")) == "no image such.sif: make sif"
+    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *_: False)
+    trainer_runs._docker.cache_clear()
+    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker engine answers"
+
+
+@pytest.mark.parametrize(
+    "value", ["/a b/c", "a=b,c", 'say "no"', "back\\slash", 'a\\"b', "end\\", "{x}", "[y]", "$z", "'"]
+)
+def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKSPACE_PATH", str(tmp_path))
+    composed = config.compose_config(tmp_path, [f"output.data_path={trainer_runs.quoted(value)}"])
+    assert composed.output.data_path == value
+
+
+# A run.sh that leaves what a training does. Its record holds the folders that it was given and was called from.
+TRAINED = f"""{SCRIPT}import json, pathlib, sys
+root = pathlib.Path(__file__).parent
+given = dict(argument.split("=", 1) for argument in sys.argv[2:])
+folder = pathlib.Path(given["--workspace"]) / "outputs" / sys.argv[1] / "now"
+folder.mkdir(parents=True)
+(folder / "metrics.jsonl").write_text('{{"test_loss": 1.5, "test_accuracy": 0.5}}')
+(folder / "trace.jsonl").write_text('{{"step": 1, "losses": ["3fc00000"], "tensors": {{}}}}')
+record = {{"framework": {{"version": "0.6"}}, "cpu": {{"architecture": "aarch64"}},
+          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old",
+                      "{Path.home()}/.rc"]}}
+(folder / "experiment.json").write_text(json.dumps(record))
+print("fingerprint sha256:" + "0" * 64)
+"""
+
+
+def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> trainer_runs.Outcome:
+    """What verify makes of a run where run.sh is `script`."""
+    root = folder / "root"
+    root.mkdir()
+    (root / "run.sh").write_text(script)
+    (root / "run.sh").chmod(0o755)
+    monkeypatch.setattr(trainer_runs, "ROOT", root)
+    settings, output = config.Verify(others={"jax": "qemu python"}), config.Output(data_path=str(folder / "data"))
+    runner = trainer_runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
+    return runner.run("jax", "portable", plan, "other", ["jax"])
+
+
+def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = ended(TRAINED, Change("other", engine="other"), tmp_path, monkeypatch)
+    assert (outcome.status, outcome.label) == ("done", "0.6 on aarch64")
+    assert outcome.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
+    assert outcome.command.endswith(" 'output.data_path=\"DATA\"'")
+    assert outcome.experiment
+    assert outcome.experiment["folders"] == ["DIR/outputs/jax/now", "DATA", ".", f"{tmp_path}/root.old", "~/.rc"]
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "said"),
+    [
+        ("kill -ILL $$", "refused", "killed by SIGILL: its build needs instructions that this CPU lacks"),
+        ("exit 132", "refused", "killed by SIGILL"),  # as a container engine passes it on
+        (
+            "echo 'error: RuntimeError: jaxlib was built using AVX instructions, which your CPU lacks' >&2; exit 1",
+            "refused",
+            "RuntimeError: jaxlib was built using AVX instructions",
+        ),
+        ("echo results in x >&2; kill -SEGV $$", "failed", "killed by SIGSEGV"),
+        ("echo no $2/x >&2; exit 1", "failed", "no --workspace=DIR/x"),
+        ("exit 1", "failed", "it ended with 1"),
+        ("exec sleep 60", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
+    ],
+)
+def test_what_an_emulated_cpu_cannot_run_is_not_asked(
+    script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer_runs, "SECONDS_TO_RUN", 0.5)
+    outcome = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", engine="qemu"), tmp_path, monkeypatch)
+    assert (outcome.status, outcome.fingerprint) == (status, None)
+    assert said in (outcome.error or "")
+    assert " -cpu Nehalem' ./run.sh jax " in outcome.command
