@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from repro.compare import operations
-from repro.compare.difference import STARTS, Difference, Pair, first_difference
+from repro.compare.difference import Difference, Pair, first_difference
 from repro.errors import ReproError, UsageError
 from repro.record import provenance, record
-from repro.record.record import FILE, STEPS, Process, Record
-from repro.record.recording import Recording, start, unobserved
+from repro.record.process import error_line, seen_steps, start, terminate
+from repro.record.record import FILE, STARTS, STEPS, Process, Record
+from repro.record.recording import Recording, unobserved
 from repro.run import environment
-from repro.verify.command_runs import end, said, seen_steps
 
 log = logging.getLogger(__name__)
 
@@ -159,11 +159,11 @@ class Rerun:
             reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
             while reached and process.poll() is None and not self._all_at(recording.folder, step):
                 time.sleep(0.05)
-            end(process, signal.SIGTERM)
+            terminate(process, signal.SIGTERM)
         except BaseException:
-            end(process, signal.SIGKILL)
+            terminate(process, signal.SIGKILL)
             raise
-        return said(errors) if process.returncode > 0 else ""
+        return error_line(errors) if process.returncode > 0 else ""
 
     def _all_at(self, folder: Path, step: int) -> bool:
         there = trained(folder)

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from repro.errors import UsageError
-from repro.record.outputs import RUN
+from repro.text import RUN
 
 FILE = "mlcube.yaml"
 PLATFORMS = ("docker", "singularity")

@@ -17,14 +17,14 @@ import numpy as np
 from repro import sealed
 from repro.errors import ReproError, UsageError
 from repro.record import arrays
-from repro.report.findings import printable
 from repro.sealed import INTEGER, NONE, NUMBER, SHA256, UTC
+from repro.text import printable
 
 SCHEMA = 1
 FILE, STEPS, KEPT = "record.json", "steps", "kept"
 CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "weights", "buffers")
 """What is hashed of a step, in the order of cause."""
-OUTPUTS = "outputs"
+STARTS, OUTPUTS = "initial weights", "outputs"
 
 HEX = re.compile("[0-9a-f]{64}")
 RECORD = {

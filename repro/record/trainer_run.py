@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from repro.compare.difference import STARTS
 from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
-from repro.record.record import Hashes, Process, Record
+from repro.record.record import STARTS, Hashes, Process, Record
 from repro.run import checkpoint, layout, trace
 from repro.run.config import TRAIN_SAMPLES
 from repro.run.trace import Recorded

@@ -4,7 +4,7 @@ from repro.compare.comparison import Comparison
 from repro.compare.difference import pairs, without_effect
 from repro.compare.reasons import listed
 from repro.record.record import Record
-from repro.report.findings import printable, ranks, short
+from repro.text import printable, ranks, short
 
 MOST = 8  # facts
 LONGEST = 60  # characters of a fact

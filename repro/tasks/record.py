@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from repro.record.process import pass_through
 from repro.record.record import Record
-from repro.record.recording import Recording, pass_through
+from repro.record.recording import Recording
 from repro.tasks.commands import Options, fresh
 
 
