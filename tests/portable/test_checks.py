@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from repro.portable import checks
 from support.runs import python
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
@@ -187,3 +188,20 @@ def test_a_compiled_step_holds_every_rounding(framework: str, shown: str) -> Non
     written, compiled = map(int, python(framework, COMPILED.replace("FRAMEWORK", framework) + shown).split())
     assert compiled >= ROUNDINGS
     assert written >= ROUNDINGS
+
+
+@pytest.mark.parametrize("wanted", ["auto", "int8"])
+def test_a_library_that_lacks_the_products_of_an_engine_takes_float64(
+    wanted: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Backend:
+        engine = "float64"
+
+    def run() -> dict[str, tuple]:
+        if Backend.engine == "int8":
+            raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED\nwhen calling cublasLtMatmul")
+        return checks.expected()
+
+    checks.settle("PyTorch", Backend, wanted, run, lambda: None)
+    assert Backend.engine == "float64"
+    assert "PyTorch has no such products on this device (RuntimeError: CUBLAS_STATUS_NOT_SUPPORTED)" in caplog.text
