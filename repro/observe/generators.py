@@ -14,6 +14,7 @@ from typing import Any
 from . import hashing
 
 untouched: dict[str, Any] = {}
+frameworks: list[Callable[[], dict[str, str]]] = []  # what hashes a framework's own generators
 
 
 def start() -> None:
@@ -56,17 +57,15 @@ def importing(execute: Callable[[], None]) -> None:
     untouched.update((name, state) for name, state in _present().items() if name not in before)
 
 
-def states() -> dict[str, str]:
-    """The canonical text of each state: what `repr` gives of tuples of whole numbers (a float in hexadecimal)."""
+def hashes() -> dict[str, str]:
+    """The hash of each state's text, which is `repr` of tuples of whole numbers (a float in hexadecimal); and those of
+    frameworks that are observed."""
     found = _touched()
     tensorflow = _of_tensorflow()
     if tensorflow is not None:
         found["tensorflow"] = tensorflow
-    return {name: state if isinstance(state, str) else repr(state) for name, state in found.items()}
-
-
-def hashes() -> dict[str, str]:
-    """The hashes of these states, and of PyTorch's where it is observed: it may load the data of another framework."""
-    watcher = sys.modules.get(f"{__package__}.pytorch")
-    observer = getattr(watcher, "observer", None)
-    return hashing.states(states()) if observer is None else dict(observer.generators())
+    texts = {name: state if isinstance(state, str) else repr(state) for name, state in found.items()}
+    codes = {name: hashing.text("state", text) for name, text in texts.items()}
+    for framework in frameworks:
+        codes.update(framework())
+    return codes

@@ -44,8 +44,20 @@ def text(kind: str, content: str) -> str:
     return digest(kind, (), content.encode("utf-8", "surrogatepass"))
 
 
-def states(found: dict[str, str]) -> dict[str, str]:
-    return {name: text("state", state) for name, state in found.items()}
+def of_tensor(tensor: Any) -> str:
+    """The hash of a tensor's values, of this rank's shard of a distributed one; a sparse one's indices and values."""
+    import ctypes  # PyTorch needs it, but not every Python has it
+
+    if hasattr(tensor, "_local_tensor"):
+        tensor = tensor._local_tensor
+    tensor = tensor.detach()
+    if str(tensor.layout) == "torch.sparse_coo":
+        parts = of_tensor(tensor._indices()) + of_tensor(tensor._values())
+        return text("sparse", parts)
+    plain = tensor.cpu().resolve_conj().resolve_neg().contiguous()
+    size = plain.numel() * plain.element_size()
+    content = (ctypes.c_char * size).from_address(plain.data_ptr()) if size else b""
+    return digest(str(plain.dtype).replace("torch.", ""), plain.shape, content)
 
 
 def of_numpy(array: Any) -> str:
@@ -78,9 +90,7 @@ def of_leaf(value: Any) -> Optional[str]:
     """The hash of an array of any framework, or of a scalar; None for what is neither."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
-        from . import pytorch
-
-        return pytorch.of_tensor(value)
+        return of_tensor(value)
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return of_array(numpy.asarray(value))
     found = of_scalar(value)

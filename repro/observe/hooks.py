@@ -8,17 +8,18 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from . import generators, recorder
+from . import generators, hashing, recorder
+from . import watched as watched  # repro.watch finds it in sys.modules
 
-# The module that is waited for, and what in this folder then gets its hands on it.
+# The module that is waited for, and the files of this folder that then hook into it, in this order.
 WATCHERS = {
-    "torch": "pytorch",
-    "torch._dynamo": "pytorch",
-    "keras": "keras",
-    "jax": "jax",
-    "optax": "jax",
-    "equinox": "jax",
-    "numpy.random": "generators",
+    "torch": ("pytorch", "operations"),
+    "torch._dynamo": ("pytorch",),
+    "keras": ("keras",),
+    "jax": ("jax",),
+    "optax": ("jax",),
+    "equinox": ("jax",),
+    "numpy.random": ("generators",),
 }
 
 
@@ -67,18 +68,20 @@ class Finder:
 
 
 def act(name: str, module: ModuleType) -> None:
-    """Calls the watcher's function of the module's name: after_torch, and after_torch__dynamo for torch._dynamo."""
+    """Calls the watchers' function of the module's name: after_torch, and after_torch__dynamo for torch._dynamo."""
     try:
-        watcher = importlib.import_module("." + WATCHERS[name], __package__)
-        getattr(watcher, "after_" + name.replace(".", "_"))(module)
+        for file in WATCHERS[name]:
+            watcher = importlib.import_module("." + file, __package__)
+            getattr(watcher, "after_" + name.replace(".", "_"))(module)
     except Exception as error:
         recorder.note(f"{name} is not observed: {type(error).__name__}: {error}")
 
 
 def start() -> None:
     """Begins to observe this process, as the variables REPRO_OBSERVE, _EVERY and _KEEP say."""
-    environ = os.environ
-    every = environ.get("REPRO_OBSERVE_EVERY", "")
-    number = int(every) if every.isdigit() else 1
-    recorder.start(environ["REPRO_OBSERVE"], max(number, 1), environ.get("REPRO_OBSERVE_KEEP") == "1")
+    folder, every = os.environ["REPRO_OBSERVE"], os.environ.get("REPRO_OBSERVE_EVERY", "")
+    if os.environ.get("REPRO_OBSERVE_KEEP") == "1":
+        hashing.keep_in = os.path.join(folder, "kept")
+    recorder.start(folder, max(int(every), 1) if every.isdigit() else 1)
+    generators.start()
     sys.meta_path.insert(0, Finder(act))

@@ -68,7 +68,7 @@ def after_keras(keras: Any) -> None:
     if backend() == "torch":
         recorder.note("Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out")
     os.register_at_fork(after_in_child=known.clear)
-    pytorch.entries.update({"keras before": before, "keras after": after})
+    pytorch.add_entries(keras_before=before, keras_after=after)
     _watch_apply(sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer)
     _watch_fit(keras)
 
@@ -85,13 +85,13 @@ def _watch_apply(kind: Any) -> None:
         grads = list(grads)
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
-        arrays = pytorch.entries["keras before"](self, grads, trainable_variables)
+        arrays = pytorch.entries["keras_before"](self, grads, trainable_variables)
         try:
             result = apply(self, grads, trainable_variables)
         except BaseException:
             now.applying = False
             raise
-        pytorch.entries["keras after"](self, arrays)
+        pytorch.entries["keras_after"](self, arrays)
         return result
 
     kind.apply = watching

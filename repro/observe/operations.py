@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, Optional
 
-from . import hashing, pytorch, recorder
+from . import hashing, modules, pytorch, recorder
 
 WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever the memory held
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
@@ -133,10 +133,10 @@ class Looking:
         """By identity, the path of each module from the largest one that it is part of."""
         if self.names is None:
             self.names = {}
-            roots = [(root, list(root.named_modules())) for root in pytorch.known_modules()]
-            for _, modules in sorted(roots, key=lambda pair: -len(pair[1])):
-                for name, module in modules:
-                    self.names.setdefault(id(module), pytorch.plain_name(name))
+            roots = [(root, list(root.named_modules())) for root in modules.known_modules()]
+            for _, parts in sorted(roots, key=lambda pair: -len(pair[1])):
+                for name, module in parts:
+                    self.names.setdefault(id(module), modules.plain_name(name))
         return self.names
 
     def _capturing(self) -> bool:
@@ -193,7 +193,7 @@ def _hashes(values: Any) -> list[str]:
     found = []
     for _, value in hashing.leaves(values):
         try:
-            code = pytorch.of_tensor(value) if hasattr(value, "layout") else hashing.of_scalar(value)
+            code = hashing.of_tensor(value) if hasattr(value, "layout") else hashing.of_scalar(value)
         except Exception:  # a tensor without values, such as those that the compiler computes with
             code = None
         if code is not None and value is not None:
@@ -215,11 +215,13 @@ def _note_compiled() -> None:
         recorder.note(f"torch.compile has compiled {graphs} graphs: the operations in them are not seen")
 
 
-def start(torch: Any, step: int) -> None:
-    """Has the mode begin with the first optimizer, and the observer's hooks say when they run."""
-    looks = Looking(torch, step)
-    for name, entry in pytorch.entries.items():
-        pytorch.entries[name] = looks.around(entry)
+def after_torch(torch: Any) -> None:
+    """Has the mode begin with the first optimizer, and the observer's hooks say when they run, if a step is named."""
+    step = os.environ.get("REPRO_OBSERVE_NARROW", "")
+    if not step.isdigit() or pytorch.observer is None:
+        return
+    looks = Looking(torch, int(step))
+    pytorch.wrap_entries(looks.around)
     os.register_at_fork(after_in_child=looks.stop)
     kind = torch.optim.Optimizer
     make = kind.__init__

@@ -4,7 +4,6 @@ PyTorch's own hooks are used, which all optimizers call. Nothing is hooked into 
 torch.compile makes of it.
 """
 
-import ctypes
 import functools
 import os
 import sys
@@ -13,9 +12,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from . import generators, hashing, recorder
+from . import generators, hashing, modules, recorder
 
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # names say nothing of them
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 NO_LOADER = "no DataLoader of PyTorch handed out a batch before a step: batches are not observed there"
 AHEAD = (
@@ -23,20 +21,6 @@ AHEAD = (
     "with the step before"
 )
 MANY = 8  # optimizers; more have one parameter each, and are stepped within the backward pass
-
-
-def of_tensor(tensor: Any) -> str:
-    """The hash of a tensor's values, of this rank's shard of a distributed one; a sparse one's indices and values."""
-    if hasattr(tensor, "_local_tensor"):
-        tensor = tensor._local_tensor
-    tensor = tensor.detach()
-    if str(tensor.layout) == "torch.sparse_coo":
-        parts = of_tensor(tensor._indices()) + of_tensor(tensor._values())
-        return hashing.text("sparse", parts)
-    plain = tensor.cpu().resolve_conj().resolve_neg().contiguous()
-    size = plain.numel() * plain.element_size()
-    content = (ctypes.c_char * size).from_address(plain.data_ptr()) if size else b""
-    return hashing.digest(str(plain.dtype).replace("torch.", ""), plain.shape, content)
 
 
 class Watched:
@@ -58,7 +42,7 @@ class Watched:
     def named(self, optimizer: Any) -> list[tuple[str, Any]]:
         """By the largest modules that own parameters; else by group and place: `0.0.3`."""
         wanted = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
-        owned = [(root, dict(names_in(root))) for root in known_modules()]
+        owned = [(root, dict(modules.names_in(root))) for root in modules.known_modules()]
         owned = [(root, names) for root, names in owned if wanted & names.keys()]
         owned.sort(key=lambda pair: (-len(wanted & pair[1].keys()), -len(pair[1])))
         found: dict[int, str] = {}
@@ -86,26 +70,7 @@ class Watched:
             root = reference()
             if root is not None:
                 for name, tensor in root.named_buffers():
-                    yield f"{self.place}.{f'{ordinal}:' if ordinal else ''}{plain_name(name)}", tensor
-
-
-modules: dict[int, Any] = {}  # weak references to all that were ever asked for their parameters
-
-
-def known_modules() -> list[Any]:
-    return [module for module in (reference() for reference in list(modules.values())) if module is not None]
-
-
-def names_in(root: Any) -> Iterator[tuple[int, str]]:
-    for name, tensor in root.named_parameters():
-        yield id(tensor), plain_name(name)
-
-
-def plain_name(name: str) -> str:
-    """Without what DistributedDataParallel, FSDP and torch.compile put before and between."""
-    for wrapper in WRAPPERS:
-        name = name.replace(wrapper, "")
-    return name[len("module.") :] if name.startswith("module.") else name
+                    yield f"{self.place}.{f'{ordinal}:' if ordinal else ''}{modules.plain_name(name)}", tensor
 
 
 class Observer:
@@ -141,9 +106,9 @@ class Observer:
             watched = self.optimizers[id(optimizer)] = Watched(self.places, optimizer)
             self.places += 1
         parameters = watched.parameters(optimizer)
-        seen: recorder.Hashes = {"batch": dict(self.batches), "generator": self.generators()}
+        seen: recorder.Hashes = {"batch": dict(self.batches), "generator": generators.hashes()}
         if new:
-            weights = {name: of_tensor(tensor) for name, tensor in parameters}
+            weights = {name: hashing.of_tensor(tensor) for name, tensor in parameters}
             if to.steps:
                 seen["initial weights"] = weights
             else:
@@ -169,8 +134,8 @@ class Observer:
             seen.update({"optimizer": {}, "weights": {}, "buffers": {}})
             for watched, stepped in self.to_hash(optimizer):
                 parameters = watched.parameters(stepped)
-                seen["weights"].update((name, of_tensor(tensor)) for name, tensor in parameters)
-                seen["buffers"].update((name, of_tensor(tensor)) for name, tensor in watched.buffers())
+                seen["weights"].update((name, hashing.of_tensor(tensor)) for name, tensor in parameters)
+                seen["buffers"].update((name, hashing.of_tensor(tensor)) for name, tensor in watched.buffers())
                 seen["optimizer"].update(self.state(watched, stepped, parameters))
             to.step(number, seen)
         self.batches.clear()
@@ -204,7 +169,7 @@ class Observer:
         return alive if len(alive) <= MANY else [pair for pair in alive if pair[1] is optimizer]
 
     def gradients(self, parameters: list[tuple[str, Any]]) -> dict[str, str]:
-        return {name: of_tensor(tensor.grad) for name, tensor in parameters if tensor.grad is not None}
+        return {name: hashing.of_tensor(tensor.grad) for name, tensor in parameters if tensor.grad is not None}
 
     def state(self, watched: Watched, optimizer: Any, parameters: list[tuple[str, Any]]) -> dict[str, str]:
         """The slots of each parameter, and the options of each group, such as the learning rate."""
@@ -218,11 +183,10 @@ class Observer:
         return found
 
     def generators(self) -> dict[str, str]:
-        found = hashing.states(generators.states())
-        found["torch"] = of_tensor(self.torch.default_generator.get_state())
+        found = {"torch": hashing.of_tensor(self.torch.default_generator.get_state())}
         cuda = self.torch.cuda
         for place, generator in enumerate(cuda.default_generators if cuda.is_initialized() else ()):
-            found[f"cuda:{place}"] = of_tensor(generator.get_state())
+            found[f"cuda:{place}"] = hashing.of_tensor(generator.get_state())
         return found
 
     def batch(self, data: Any) -> None:
@@ -243,6 +207,7 @@ def unknown(text: str) -> None:
 observer: Optional[Observer] = None
 handles: list[Any] = []
 entries: dict[str, Any] = {}
+wraps: list[Any] = []  # what each entry is wrapped in
 
 
 def after_torch(torch: Any) -> None:
@@ -254,22 +219,32 @@ def after_torch(torch: Any) -> None:
         recorder.note(f"PyTorch {torch.__version__} has no hooks for all optimizers: 2.1 or later is needed")
         return
     observer = Observer(torch)
+    generators.frameworks.append(observer.generators)
     os.register_at_fork(after_in_child=observer.begin)
-    entries.update(before=_before, after=_after, batch=_batch)
-    step = os.environ.get("REPRO_OBSERVE_NARROW", "")
-    if step.isdigit():
-        from . import operations
-
-        operations.start(torch, int(step))
+    add_entries(before=_before, after=_after, batch=_batch)
     _register()
     _watch_loader(sys.modules["torch.utils.data.dataloader"])
-    _watch_modules(torch)
+    modules.watch(torch)
 
 
 def after_torch__dynamo(dynamo: Any) -> None:
     """Keeps torch.compile from tracing what watches. Only now: importing the compiler for it would take seconds."""
-    for name, entry in entries.items():
-        entries[name] = dynamo.disable(entry)
+    if observer is not None:
+        wrap_entries(dynamo.disable)
+
+
+def add_entries(**added: Any) -> None:
+    """Adds hooks of the observer, wrapped as those before them."""
+    for name, entry in added.items():
+        for wrap in wraps:
+            entry = wrap(entry)
+        entries[name] = entry
+
+
+def wrap_entries(wrap: Any) -> None:
+    """Wraps all hooks of the observer, and has PyTorch call these instead."""
+    wraps.append(wrap)
+    entries.update({name: wrap(entry) for name, entry in entries.items()})
     for handle in handles:
         handle.remove()
     handles.clear()
@@ -294,25 +269,6 @@ def _watch_loader(loader: Any) -> None:
         return data
 
     kind.__next__ = __next__
-
-
-def _watch_modules(torch: Any) -> None:
-    """Remembers, weakly, each module that is asked for its parameters, as every script does to make an optimizer."""
-    kind = torch.nn.Module
-    named_parameters = kind.named_parameters
-    compiling = getattr(torch.compiler, "is_compiling", bool)
-
-    @functools.wraps(named_parameters)
-    def watched(self: Any, *arguments: Any, **named: Any) -> Any:
-        if not compiling() and id(self) not in modules:
-            modules[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
-        return named_parameters(self, *arguments, **named)
-
-    kind.named_parameters = watched
-
-
-def _forget(key: int, _reference: Any) -> None:
-    modules.pop(key, None)
 
 
 @recorder.quietly

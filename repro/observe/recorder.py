@@ -12,17 +12,14 @@ import threading
 import time
 from typing import Any, Optional
 
-from . import generators, hashing
-
 Hashes = dict[str, dict[str, str]]
 
 
 class Recorder:
     """The lines of one process."""
 
-    def __init__(self, folder: str, every: int, keep: bool):
+    def __init__(self, folder: str, every: int):
         self.folder, self.every = folder, every
-        hashing.keep_in = os.path.join(folder, "kept") if keep else None
         self.frameworks: dict[str, Any] = {}  # module of each that was imported
         self.broken = False
         self.begin()
@@ -139,10 +136,9 @@ def say(text: str) -> None:
 active: Optional[Recorder] = None
 
 
-def start(folder: str, every: int, keep: bool) -> None:
+def start(folder: str, every: int) -> None:
     global active
-    active = Recorder(folder, every, keep)
-    generators.start()
+    active = Recorder(folder, every)
     os.register_at_fork(after_in_child=active.begin)
     atexit.register(active.end)
 

@@ -14,7 +14,7 @@ def active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recorder.Recorder
     """A recorder that writes here, and a clock that goes on by a second whenever it is asked."""
     clock = count()
     monkeypatch.setattr(recorder.time, "perf_counter", lambda: float(next(clock)))
-    monkeypatch.setattr(recorder, "active", recorder.Recorder(str(tmp_path), 1, False))
+    monkeypatch.setattr(recorder, "active", recorder.Recorder(str(tmp_path), 1))
     assert recorder.active is not None
     return recorder.active
 
