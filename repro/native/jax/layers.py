@@ -3,15 +3,11 @@
 The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
 """
 
-from types import ModuleType
-
 import jax
 from flax import linen as nn
 from jax import Array, lax
 
-from repro.native.filtering import fits
-from repro.native.jax import filtering
-from repro.portable.jax import convolution as definition
+from repro.portable.jax.convolution import correlate, correlate_with, spread
 
 
 class Layer(nn.Module):
@@ -39,7 +35,7 @@ def convolve(x: Array, kernel: Array) -> Array:
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
     """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU."""
-    return _way(x, kernel).correlate(x, kernel)
+    return correlate(x, kernel)
 
 
 def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -48,13 +44,7 @@ def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
 
 def _backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
     x, kernel = operands
-    way = _way(x, kernel)
-    return way.spread(gradient, kernel), way.correlate_with(x, gradient)
-
-
-def _way(x: Array, kernel: Array) -> ModuleType:
-    width = kernel.shape[1]
-    return filtering if fits(len(x), width, x.shape[2] - width + 1) else definition
+    return spread(gradient, kernel), correlate_with(x, gradient)
 
 
 convolve_as_product.defvjp(_forward, _backward)
