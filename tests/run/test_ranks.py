@@ -17,6 +17,8 @@ from repro.errors import ReproError, UsageError
 from repro.run import launch, ranks
 from repro.run.ranks import ALONE, Place
 
+pytestmark = pytest.mark.xdist_group("ports")
+
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "4000"}
 SLURM = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NODELIST": "n[1-2]", "SLURM_LOCALID": "1",
          "SLURM_JOB_ID": "5000", "SLURM_STEP_ID": "0"}  # fmt: skip

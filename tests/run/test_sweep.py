@@ -15,6 +15,8 @@ from repro.run import config, sweep
 from repro.run.config import Config, Data, Params
 from support.runs import ROOT, Run, needs
 
+pytestmark = pytest.mark.spread
+
 BITS = ["sha256:" + digit * 64 for digit in "abcdef"]
 
 

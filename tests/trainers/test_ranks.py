@@ -20,6 +20,8 @@ from repro.run import checkpoint, golden, launch
 from repro.run.layout import weights_of
 from support.runs import ROOT, SECONDS, Run, needs, run_sh, some
 
+pytestmark = pytest.mark.xdist_group("ports")
+
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 DETERMINISTIC = ("params.threads=1", "params.device=cpu")
 PORTABLE = ("params.numerics=portable", *DETERMINISTIC)

@@ -15,6 +15,8 @@ import pytest
 from repro.run import checkpoint
 from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, run_sh
 
+pytestmark = pytest.mark.spread
+
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
