@@ -19,11 +19,11 @@ from markdown import markdown
 LOADED = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src", "video": "src"}
 SUFFIXES = (".cfg", ".in", ".ipynb", ".md", ".py", ".sbatch", ".sh", ".toml", ".txt", ".yaml", ".yml")
 EXAMPLE = re.compile(r"[A-Z{}<>*$]")  # as in requirements/NAME.in
-USERS = ("workspace", "train.py", "first.py", "test_reproducible.py", "data.py")  # what a reader has or makes
+USERS = ("train.py", "script.py", "test_reproducible.py", "data.py")  # a reader's own files
 
 
 class Page(HTMLParser):
-    """The links of a page, the files that it loads, its anchors, and the words of its inline code."""
+    """The links of a page, the files that it loads, its anchors, and the words of its code."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Page(HTMLParser):
             self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if self.open == ["code"]:
+        if self.open:
             self.words |= {word.strip("\"'(),;:").removeprefix("./") for word in data.split()}
 
 
@@ -92,13 +92,14 @@ def files() -> set[str]:
 
 
 def dead_paths(path: Path, names: set[str]) -> list[str]:
-    """One line for each word of a page's inline code that looks like a path of the repository and is none."""
+    """One line for each word of a page's code that looks like a path of the repository and is none."""
     lines = []
     for word in sorted(read(path).words):
         name = word.partition("::")[0].rstrip("/")
         top = name.partition("/")[0]
-        looks_so = name.endswith(SUFFIXES) or ("/" in word and top in names)
-        if looks_so and name not in names and top not in USERS and not EXAMPLE.search(name) and name[0] not in ".~/":
+        is_path = name.endswith(SUFFIXES) or ("/" in word and top in names)
+        is_users = Path(name).name in USERS or top == "workspace" or name.startswith((".", "~", "/"))
+        if is_path and not is_users and name not in names and not EXAMPLE.search(name):
             lines.append(f"{path}: `{word}`: no such path in the repository")
     return lines
 
