@@ -133,7 +133,7 @@ def _check(kind: FileKind[C], path: Path, content: Any) -> C:
     return found
 
 
-class Flaw(ValueError):
+class Flaw(ValueError):  # noqa: N818
     """Why a content is not of a type, in words."""
 
 
