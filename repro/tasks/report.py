@@ -23,9 +23,9 @@ def run(task: str, arguments: list[str]) -> int:
         sweep_report.report(workspace, Path(files[0]))
         return 0
     made = report.write(workspace, files)
-    if made["sections"]:
+    if made.sections:
         tables.show(made, Console())
-    for content in made["benchmarks"]:
+    for content in made.benchmarks:
         speed_tables.show(content, wide_console())
     print(f"report in {workspace / 'report' / 'report.html'}", file=sys.stderr)
     return 0

@@ -11,8 +11,9 @@ from repro.report import findings, tables
 from repro.run import config, data
 from repro.tasks.arguments import parse
 from repro.verify import questions, results, trainers
+from repro.verify.results import Settings
 from repro.verify.trainer_runs import Runner
-from repro.verify.verification import Asking
+from repro.verify.verification import Verification
 
 LISTS = ("questions", "frameworks", "numerics")
 
@@ -30,14 +31,17 @@ def run(task: str, arguments: list[str]) -> int:
     folder = workspace / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     folder.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
-    asking = Asking(trainers.asked(Runner(checked, workspace, user, folder / "runs"), settings))
-    asking()
+    verification = Verification(trainers.agenda(Runner(checked, workspace, user, folder / "runs"), settings))
+    verification()
     path = folder / "results.json"
-    asked = [question.name for question in trainers.questions(settings.questions)]
-    results.write(path, asking.results({
-        "steps": settings.steps, "questions": asked, "frameworks": settings.frameworks, "numerics": settings.numerics,
-        "overrides": overrides,
-    }))  # fmt: skip
+    asked = Settings(
+        steps=settings.steps,
+        questions=[question.name for question in trainers.questions(settings.questions)],
+        frameworks=settings.frameworks,
+        numerics=settings.numerics,
+        overrides=overrides,
+    )
+    results.write(path, verification.results(asked))
     log.info("results in %s", path)
     tables.show(findings.build([results.read(path)]), Console())
-    return asking.exit_code
+    return verification.exit_code

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shlex
 import signal
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from repro.tasks.commands import Options, place, words
 from repro.verify import results
 from repro.verify.command import OwnCommand, anywhere
 from repro.verify.command_runs import Command
-from repro.verify.questions import OF_A_COMMAND
-from repro.verify.verification import Asking
+from repro.verify.questions import COMMAND_NAMES
+from repro.verify.verification import Verification
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ log = logging.getLogger(__name__)
 def run(task: str, arguments: list[str]) -> int:
     """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed."""
     parser = Options(task, "Runs a command several times, with one thing changed each time, and compares.")
-    parser.add_argument("--ask", default=",".join(OF_A_COMMAND), metavar="NAMES", help="questions (default: all)")
+    parser.add_argument("--ask", default=",".join(COMMAND_NAMES), metavar="NAMES", help="questions (default: all)")
     parser.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     parser.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
     parser.add_argument(
@@ -37,9 +36,9 @@ def run(task: str, arguments: list[str]) -> int:
     parser.add_cube()
     options, command = parser.split(arguments, apart=True)
     names = options.ask.split(",")
-    unknown = [name for name in names if name not in OF_A_COMMAND]
+    unknown = [name for name in names if name not in COMMAND_NAMES]
     if unknown:
-        raise UsageError(f"verify: --ask {unknown[0]}: must be some of {','.join(OF_A_COMMAND)}")
+        raise UsageError(f"verify: --ask {unknown[0]}: must be some of {','.join(COMMAND_NAMES)}")
     if options.seed_option is not None and "{}" not in options.seed_option:
         raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
     if options.json is not None:
@@ -56,19 +55,16 @@ def run(task: str, arguments: list[str]) -> int:
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, place(task, options.to))
     log.info("runs of: %s", " ".join(command))
-    asking = Asking([(own, question) for question in own.questions])
-    asking()
-    plain = own.plain.record if own.plain else None
-    content = {
-        "steps": plain.steps if plain else 0,
-        "fingerprint": own.plain.fingerprint if own.plain else None,
-        "answers": [answer.brief() for answer in asking.answers],
-    }
-    results.write(own.folder / "results.json", anywhere(asking.results(own.settings())))
-    answers.show(content, own.notes, own.folder, shlex.join(command), wide_console())
+    verification = Verification([(own, question) for question in own.questions])
+    verification()
+    results.write(own.folder / "results.json", anywhere(verification.results(own.settings())))
+    answers.show(own, verification.answers, wide_console())
     if options.json is not None:
+        steps, fingerprint = own.ends
+        brief = [answer.brief() for answer in verification.answers]
+        content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
         write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
-    return asking.exit_code
+    return verification.exit_code
 
 
 def _check_writable(path: Path) -> None:
