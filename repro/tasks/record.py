@@ -27,16 +27,16 @@ def _overhead(record: Record) -> str:
     seconds = [process.observing for process in record.processes if process.observing is not None]
     if not seconds:
         return " with observing (`repro verify --ask observed` tells what that takes)" if record.steps else ""
-    return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content['seconds']:.1%})"
+    return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content.seconds:.1%})"
 
 
 def _closing(record: Record) -> str:
     """What was observed, in one line."""
     content = record.content
-    frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about["frameworks"].items())
+    frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about.frameworks.items())
     parts = []
     if record.steps:
-        every = "every step" if content["every"] == 1 else f"one step in {content['every']}"
+        every = "every step" if content.every == 1 else f"one step in {content.every}"
         ranks = f" of {len(record.processes)} processes" if len(record.processes) > 1 else ""
         named = f" ({', '.join(frameworks)})" if frameworks else ""
         parts.append(f"{record.steps} steps{ranks} observed{named}, {every} hashed")
@@ -45,10 +45,10 @@ def _closing(record: Record) -> str:
             "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the "
             "same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
         )
-    if content["outputs"]:
-        parts.append(f"outputs hashed: {len(content['outputs'])}")
-    parts += content["notes"][:2]
-    parts.append(f"{content['seconds']:.1f} s{_overhead(record)}")
-    if content["fingerprint"]:
-        parts.append(content["fingerprint"])
+    if content.outputs:
+        parts.append(f"outputs hashed: {len(content.outputs)}")
+    parts += content.notes[:2]
+    parts.append(f"{content.seconds:.1f} s{_overhead(record)}")
+    if content.fingerprint:
+        parts.append(content.fingerprint)
     return "; ".join([*parts, f"record in {record.path}"])

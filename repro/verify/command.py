@@ -12,9 +12,8 @@ from repro.compare import reasons
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
-from repro.record.outputs import RUN
 from repro.record.record import OUTPUTS
-from repro.text import MOST_NAMES, listed, slug
+from repro.text import MOST_NAMES, RUN, listed, slug
 from repro.verify.answers import Answer, Json
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import COURSES, Grounds, record_of
@@ -91,7 +90,7 @@ class OwnCommand:
         elif change == AGAIN and self.plain:
             self.again = trial
             self._check_places(self.plain, trial)
-            self.notes += [*self.places, *record_of(self.plain).content["notes"]]
+            self.notes += [*self.places, *record_of(self.plain).content.notes]
             self._compare_plain(first_difference(record_of(self.plain), record_of(trial), False))
         elif self.volatile:
             trial.leave_out(self.volatile.names)
@@ -120,7 +119,7 @@ class OwnCommand:
             raise ReproError(
                 "verify: nothing of the command was observed: no step of an optimizer, and no output"
                 f"{absent}; name what it writes with --output GLOB, or call repro.watch in a loop of its own"
-                f"{''.join('; ' + note for note in record.content['notes'][:2])}"
+                f"{''.join('; ' + note for note in record.content.notes[:2])}"
             )
 
     def _check_places(self, plain: Trial, again: Trial) -> None:

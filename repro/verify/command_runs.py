@@ -77,8 +77,7 @@ class Trial:
 
     @property
     def fingerprint(self) -> str | None:
-        found: str | None = self.record.content["fingerprint"] if self.record else None
-        return found
+        return self.record.content.fingerprint if self.record else None
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -87,7 +86,7 @@ class Trial:
         if self.record:
             for name in names:
                 self.record.outputs.pop(name, None)
-            self.record.content["fingerprint"] = fingerprint(self.record.processes, self.record.outputs)
+            self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
 
     def as_run(self) -> dict[str, Any]:
         """As results.json has it."""
