@@ -22,15 +22,18 @@ SMALL = 2**8
 
 
 class Loop:
-    """A loop of one turn or more, as a context: the index that instructions in it may use."""
+    """A loop from `begin` to before `end`, as a context: the index that instructions in it may use.
+
+    With `end` not above `begin` it has no turn.
+    """
 
     def __init__(self, builder: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> None:
         self.builder, self.begin, self.end = builder, begin, end
 
     def __enter__(self) -> ir.Value:
         build = self.builder
-        before, self.block = build.block, build.append_basic_block()
-        build.branch(self.block)
+        before, self.block, self.after = build.block, build.append_basic_block(), build.append_basic_block()
+        build.cbranch(build.icmp_signed("<", self.begin, self.end), self.block, self.after)
         build.position_at_end(self.block)
         self.index = build.phi(I64)
         self.index.add_incoming(self.begin, before)
@@ -40,9 +43,8 @@ class Loop:
         build = self.builder
         following = build.add(self.index, I64(1))
         self.index.add_incoming(following, build.block)
-        after = build.append_basic_block()
-        build.cbranch(build.icmp_signed("<", following, self.end), self.block, after)
-        build.position_at_end(after)
+        build.cbranch(build.icmp_signed("<", following, self.end), self.block, self.after)
+        build.position_at_end(self.after)
 
 
 def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:

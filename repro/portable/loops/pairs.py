@@ -93,8 +93,7 @@ class _Pairs(Contraction):
             end = I64(self.sizes[axis] // step)
         room, whole = PAIRS // self._pairs(axis + 1), self._pairs(axis) <= PAIRS
         if whole or not room:
-            if not last or self.sizes[axis] >= step:
-                self._some(axis, begin, end, step, index)
+            self._some(axis, begin, end, step, index)
         else:
             parts = build.sdiv(build.add(build.sub(end, begin), I64(room - 1)), I64(room))
             with Loop(build, I64(0), parts) as part:

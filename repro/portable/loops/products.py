@@ -53,8 +53,7 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
     row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
     order = ir.VectorType(I32, 2 * tile)([half * tile + at for at in range(tile) for half in range(2)])
     # Pair by pair of rows, which lie in memory one after another.
-    some, across = build.if_then(build.icmp_signed("<", begin, end)), I64(columns // tile)
-    with some, Loop(build, begin, end) as pair, Loop(build, I64(0), across) as panel:
+    with Loop(build, begin, end) as pair, Loop(build, I64(0), I64(columns // tile)) as panel:
         upper = build.add(build.mul(pair, I64(2 * columns)), build.mul(panel, I64(tile)))
         given = [
             build.load(build.bitcast(build.gep(matrix, [place]), row.as_pointer()), align=2)
@@ -101,7 +100,7 @@ def product(given: Product) -> Loops:
     parts, upper, whole = ({place: build.alloca(sums) for place in tile} for _ in range(3))
     across, down = columns // tile_columns, -(-rows // height)
     block = min(BLOCK // height, down)
-    with build.if_then(build.icmp_signed("<", begin, end)), Loop(build, begin, end) as turn:
+    with Loop(build, begin, end) as turn:
         # Block by block of rows, in it by columns, and for these by rows.
         outer, inner = build.udiv(turn, I64(block * across)), build.urem(turn, I64(block * across))
         row = build.mul(build.add(build.mul(outer, I64(block)), build.urem(inner, I64(block))), I64(height))
