@@ -18,13 +18,11 @@ MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "l
 """The instructions, by how many pairs they take."""
 
 
-@cache
 def possible() -> bool:
     """Whether this processor is an x86 with AVX2."""
     return bool(features().get("avx2"))
 
 
-@cache
 def widest() -> int:
     """How many pairs it takes at once."""
     return 16 if vector_bits() == 512 and features().get("avx512bw") else 8
