@@ -48,6 +48,8 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
+    if terms % 2 or columns % tile:
+        raise ValueError(f"a matrix [{terms}, {columns}] is not made of pairs of rows in panels of {tile} columns")
     build, function = started([I16, I16])
     matrix, result, begin, end = function.args
     row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
@@ -90,6 +92,8 @@ def product(given: Product) -> Loops:
     """Loops over the arrays of a product, the last of which is the result."""
     rows, pairs, columns = given.rows, given.pairs, given.columns
     tile_columns, height = width(), min(ROWS, rows)
+    if columns % tile_columns or 2 * pairs > LONGEST or not (given.by_rows or rows % ROWS == 0):
+        raise ValueError(f"no loops for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
