@@ -22,8 +22,8 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
     """
     (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
-    by_rows = a.stride(1) == 1
-    left = a if by_rows else _panels(a.t(), products.ROWS)
+    by_rows = a.stride(1) == 1 or rows % products.ROWS > 0
+    left = a.contiguous() if by_rows else _panels(a.t(), products.ROWS)
     if b.stride(1) == 1:
         right = _panels(b, width)
     else:
