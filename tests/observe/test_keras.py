@@ -1,4 +1,4 @@
-"""What is seen of training in Keras 3, on each of its backends, and that seeing it changes nothing."""
+"""Steps of Keras 3 on each backend, seen without a change."""
 
 import json
 from itertools import pairwise
