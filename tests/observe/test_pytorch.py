@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from repro.observe import pytorch
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
@@ -139,3 +140,14 @@ def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
     ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
     found = [steps(written) for written in lines(tmp_path).values()]
     assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]
+
+
+def test_what_is_hooked_later_is_wrapped_as_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras may come after torch._dynamo, which must not trace the hooks of either."""
+    monkeypatch.setattr(pytorch, "entries", {"before": "a", "after": "b"})
+    monkeypatch.setattr(pytorch, "wraps", [])
+    monkeypatch.setattr(pytorch, "_register", lambda: None)
+    pytorch.wrap_entries(lambda entry: f"({entry})")
+    pytorch.wrap_entries(lambda entry: f"[{entry}]")
+    pytorch.add_entry("later", "c")
+    assert pytorch.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}
