@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
@@ -120,7 +120,7 @@ class StepObserver:
         parameters = observed.parameters(optimizer)
         hashes: recorder.Hashes = {"batch": dict(self.batches), "generator": generators.hashes()}
         if new:
-            weights = {name: hashing.hash_tensor(tensor) for name, tensor in parameters}
+            weights = _hash_tensors(parameters)
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
@@ -144,9 +144,8 @@ class StepObserver:
                 hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
             hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
             for observed, owner in self.optimizers_to_hash(optimizer):
-                weights = observed.parameters(owner)
-                hashes["weights"].update((name, hashing.hash_tensor(tensor)) for name, tensor in weights)
-                hashes["buffers"].update((name, hashing.hash_tensor(tensor)) for name, tensor in observed.buffers())
+                hashes["weights"].update(_hash_tensors(observed.parameters(owner)))
+                hashes["buffers"].update(_hash_tensors(observed.buffers()))
                 hashes["optimizer"].update(observed.state(owner))
             active.step(number, hashes)
         self.batches.clear()
@@ -197,8 +196,12 @@ class StepObserver:
         self.has_loader = True
 
 
+def _hash_tensors(tensors: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    return {name: hashing.hash_tensor(tensor) for name, tensor in tensors}
+
+
 def _hash_gradients(parameters: Parameters) -> dict[str, str]:
-    return {name: hashing.hash_tensor(tensor.grad) for name, tensor in parameters if tensor.grad is not None}
+    return _hash_tensors((name, tensor.grad) for name, tensor in parameters if tensor.grad is not None)
 
 
 observer: Optional[StepObserver] = None
