@@ -1,4 +1,7 @@
-"""Reports a step with repro.watch, and has a child of multiprocessing report another. Argument: the start method."""
+"""Steps of a process and of its child.
+
+The argument is the start method of multiprocessing.
+"""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""Trains for two steps, forks, and takes a third step in both processes."""
+"""Steps before and after a fork, in PyTorch."""
 
 import os
 

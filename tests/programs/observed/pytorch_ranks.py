@@ -1,4 +1,4 @@
-"""Trains a layer for three steps on each rank that torchrun starts."""
+"""Three steps on each rank of torchrun."""
 
 import os
 
