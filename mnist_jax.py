@@ -16,11 +16,10 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.native.jax.layers import Layer, conv
+from repro.native.jax.layers import Layer, conv, max_pool
 from repro.native.jax.optimizers import Optax, named, placed
 from repro.native.jax.parts import joined, mean, shared
 from repro.native.jax.ranks import join, run
-from repro.portable.jax.operations import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset

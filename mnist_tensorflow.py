@@ -8,11 +8,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from repro.native.tensorflow.layers import conv
+from repro.native.tensorflow.layers import conv, max_pool
 from repro.native.tensorflow.optimizers import optimizer
 from repro.native.tensorflow.parts import in_parts, joined, shared
 from repro.native.tensorflow.ranks import join
-from repro.portable.tensorflow.operations import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset

@@ -10,9 +10,9 @@ import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.native.jax.convolution import correlate, correlate_with, spread
 from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
-from repro.portable.jax.convolution import correlate, correlate_with, spread
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids

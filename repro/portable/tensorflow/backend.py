@@ -5,12 +5,12 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from repro.native.tensorflow.convolution import correlate, correlate_with, spread
 from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids
-from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
 from repro.run.ranks import ALONE
 
 if kernels.available:
