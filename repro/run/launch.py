@@ -1,7 +1,6 @@
 """Starts the ranks of a run on this machine, or watches over one of them, and says in one line why they failed."""
 
 import ctypes
-import importlib
 import os
 import re
 import signal
@@ -10,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from repro.errors import ReproError
@@ -25,19 +25,17 @@ FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
-def start(task: str, size: int, arguments: list[str]) -> int:
-    """Runs `python -m repro ARGUMENTS` in so many processes; 0, or the exit code of the rank that failed.
+Starter = Callable[[int, list[str], str | None], dict[int, int]]
+"""Runs a command in n ranks that meet at a port; the exit codes of those that failed, below 0 for signals."""
 
-    ReproError where a rank was killed, which ends the others. PyTorch's are started by torchrun.
+
+def start(size: int, arguments: list[str], starter: Starter) -> int:
+    """Runs `python -m repro ARGUMENTS` in n ranks on this machine; 0, or the exit code of the rank that failed.
+
+    ReproError where a rank was killed, which ends the others.
     """
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
-        port = os.environ.get("MASTER_PORT")
-        if task == "pytorch":
-            program = importlib.import_module("repro.native.pytorch.ranks")
-            return _told(program.torchrun(size, command(folder, arguments), port), folder)
-        first = int(port) if port else free_port(size)
-        places = [Place(rank, size, (LOOPBACK,), first, rank) for rank in range(size)]
-        return _told(_processes(places, command(folder, arguments)), folder)
+        return _told(starter(size, command(folder, arguments), os.environ.get("MASTER_PORT")), folder)
 
 
 def watch(place: Place, arguments: list[str]) -> int:
@@ -97,6 +95,12 @@ def free_port(count: int) -> int:
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         return port < 2**16 and probe.connect_ex((LOOPBACK, port)) != 0
+
+
+def processes(size: int, command: list[str], port: str | None) -> dict[int, int]:
+    """The starter for frameworks that have none of their own."""
+    first = int(port) if port else free_port(size)
+    return _processes([Place(rank, size, (LOOPBACK,), first, rank) for rank in range(size)], command)
 
 
 def _processes(places: list[Place], command: list[str]) -> dict[int, int]:

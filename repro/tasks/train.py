@@ -28,7 +28,7 @@ def run(task: str, arguments: list[str]) -> int:
         return launch.watch(place, own)
     dataset = data.load(checked.data, Path(checked.output.data_path))
     if place is None and checked.params.ranks > 1:
-        return launch.start(task, checked.params.ranks, own)
+        return launch.start(checked.params.ranks, own, _starter(task))
     if place is not None:
         launch.join_launcher()
         overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
@@ -44,6 +44,15 @@ def run(task: str, arguments: list[str]) -> int:
         result = in_hydra(composed, partial(_train, task, checked, place, dataset))
         print(f"fingerprint {result}", flush=True)
     return 0
+
+
+def _starter(task: str) -> launch.Starter:
+    """torchrun for PyTorch, plain processes for the other frameworks."""
+    if task != "pytorch":
+        return launch.processes
+    from repro.native.pytorch.ranks import torchrun
+
+    return torchrun
 
 
 def _train(task: str, checked: Config, place: Place | None, dataset: Dataset, folder: Path) -> str:

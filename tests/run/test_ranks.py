@@ -241,7 +241,7 @@ class TestLaunch:
             monkeypatch.setattr(launch, "command", lambda folder, _: ["env", f"{launch.ERRORS}={folder}", *run])
             before = dict(os.environ)
             try:
-                return launch.watch(place, []) if place else launch.start("jax", 3, [])
+                return launch.watch(place, []) if place else launch.start(3, [], launch.processes)
             finally:
                 assert dict(os.environ) == before  # what a rank is told is for the ranks alone
 
