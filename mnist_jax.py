@@ -1,6 +1,6 @@
-"""MNIST in JAX: the networks, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in JAX: two networks and their trainer.
 
-The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
+Its counterparts are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
 """
 
 import os
@@ -23,7 +23,7 @@ from repro.native.jax.ranks import join, run
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
 from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -115,10 +115,10 @@ class Native:
 class Trainer:
     """Trains a network in JAX, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None:
         self.params, self.data = params, data
         set_determinism(params)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
@@ -173,7 +173,7 @@ class Trainer:
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
         if self.ops is not Native:
-            self.ops.Backend.ranks = ALONE
+            self.ops.Backend.ranks = SINGLE_PROCESS
 
         def mean_loss(weights, taps, images, labels, keep):
             recorder = Recorder(self.ops, taps)

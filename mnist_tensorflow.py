@@ -1,6 +1,6 @@
-"""MNIST in TensorFlow: the networks, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in TensorFlow: two networks and their trainer.
 
-The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
+Its counterparts are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
 """
 
 import keras
@@ -15,7 +15,7 @@ from repro.native.tensorflow.ranks import join
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import Alone, Place
+from repro.run.ranks import RankInfo, SingleProcess
 from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -136,10 +136,10 @@ class NativeOnCpu(Native):
 class Trainer:
     """Trains a network in TensorFlow, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None:
         self.params, self.data = params, data
         set_determinism(params)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
@@ -167,7 +167,7 @@ class Trainer:
 
     @tf.function(reduce_retracing=True)
     def _run(
-        self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
+        self, ranks: SingleProcess, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
     ) -> tf.Tensor:
         batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
         # XLA joins the many small operations of a portable step, but knows no exchange between ranks.
@@ -178,7 +178,7 @@ class Trainer:
             losses = losses.write(i, tf.cast(loss, tf.float32))
         return losses.stack()
 
-    def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+    def _step(self, ranks: SingleProcess, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         if not self.native:
             self.ops.Backend.ranks = ranks
         loss, gradients = self._found(self._weights(), images, labels, keep)

@@ -11,7 +11,7 @@ from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids
-from repro.run.ranks import ALONE
+from repro.run.ranks import SINGLE_PROCESS
 
 if kernels.available:
     from repro.portable.kernels import calls, products
@@ -27,7 +27,7 @@ class Backend:
     """On any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
 
     nan, inf = math.nan, math.inf
-    ranks = ALONE
+    ranks = SINGLE_PROCESS
     """Who shares the batch."""
     engine = "float64"
     """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""
