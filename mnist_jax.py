@@ -262,7 +262,7 @@ def choose_device(wanted: str) -> jax.Device:
     except RuntimeError:
         there = []
     cuda = next((version for version in ("13", "12") if find_spec(f"jax_cuda{version}_plugin")), None)
-    used = gpu.choose(wanted, bool(there), "JAX", cuda)
+    used = gpu.choose(wanted, bool(there), "jax", cuda)
     return there[0] if used else jax.local_devices(backend="cpu")[0]
 
 

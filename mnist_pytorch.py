@@ -225,7 +225,7 @@ class Trainer:
 
 def choose_device(wanted: str) -> torch.device:
     """The device for `params.device`. UsageError for a GPU that is not there."""
-    used = gpu.choose(wanted, torch.cuda.is_available(), "PyTorch", torch.version.cuda)
+    used = gpu.choose(wanted, torch.cuda.is_available(), "pytorch", torch.version.cuda)
     return torch.device("cuda" if used else "cpu")
 
 

@@ -282,7 +282,7 @@ class Trainer:
 def choose_device(wanted: str) -> str:
     """The device for `params.device`. UsageError for a GPU that is not there."""
     there, cuda = tf.config.list_physical_devices("GPU"), tf.sysconfig.get_build_info().get("cuda_version")
-    return "/GPU:0" if gpu.choose(wanted, bool(there), "TensorFlow", cuda) else "/CPU:0"
+    return "/GPU:0" if gpu.choose(wanted, bool(there), "tensorflow", cuda) else "/CPU:0"
 
 
 def set_determinism(params: Params) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from repro import __version__
 from repro.errors import ReproError, UsageError
-from repro.run.config import FRAMEWORKS
+from repro.frameworks import FRAMEWORKS
 from repro.run.launch import RESUME, leave_error
 from repro.run.ranks import ProcessGroup
 

@@ -17,6 +17,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
 from repro.errors import UsageError
+from repro.frameworks import FRAMEWORKS
 from repro.run import float32, layout
 
 NAME = "train"
@@ -31,13 +32,11 @@ CHOICES = {
     "data.dataset": ("mnist", "fashion_mnist"),
 }
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
-
 # Of lists, each element must be one of these.
 MEMBERS = {
-    "verify.frameworks": FRAMEWORKS,
+    "verify.frameworks": tuple(FRAMEWORKS),
     "verify.numerics": CHOICES["params.numerics"],
-    "benchmark.frameworks": FRAMEWORKS,
+    "benchmark.frameworks": tuple(FRAMEWORKS),
     "benchmark.numerics": CHOICES["params.numerics"],
     "benchmark.devices": ("all", "cpu", "gpu"),
 }
@@ -227,7 +226,7 @@ def check(composed: DictConfig) -> Config:
             raise UsageError(f"configuration: {key}={_value(config, key)}: must be one of {', '.join(choices)}")
     for key, members in MEMBERS.items():
         check_members(key, _value(config, key), members)
-    for name in config.verify.others.keys() - FRAMEWORKS:
+    for name in config.verify.others.keys() - FRAMEWORKS.keys():
         raise UsageError(f"configuration: verify.others.{name}: must be one of {', '.join(FRAMEWORKS)}")
     for key, (low, high) in RANGES.items():
         value = _value(config, key)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from support.runs import PROGRAMS, ROOT, needs, some
-
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 
 def after_one_step(framework: str, numerics: str, workspace: Path) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from repro.run import checkpoint
 from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, run_sh
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
