@@ -129,8 +129,8 @@ class Trainer:
         self.network = NETWORKS[params.model](self.ops).to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(layout.MODELS[params.model].weights, self.network.parameters(), strict=True))
         self.optimizer = self.ops.optimizer(params, self.weights)
-        alone = self.device.type == "cuda" and rank_info is None
-        self.graphed = Graphed(partial(self._step, self.ranks)) if alone else None
+        recorded = self.device.type == "cuda" and rank_info is None
+        self.graphed = Graphed(partial(self._step, self.ranks)) if recorded else None
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from keras import layers
 
 from repro.native.tensorflow.layers import conv, max_pool
 from repro.native.tensorflow.optimizers import optimizer
-from repro.native.tensorflow.parts import in_parts, joined, shared
+from repro.native.tensorflow.parts import joined_logits, joined_shares, mean_over_shares
 from repro.native.tensorflow.ranks import join
 from repro.run import gpu, layout
 from repro.run.config import Params
@@ -152,8 +152,9 @@ class Trainer:
             self.optimizer = self.ops.optimizer(params, self.weights)
         self.native = params.numerics != "portable"
         threads = params.threads if self.ops is NativeOnCpu else None
-        self._found, self._looked_into = shared(self._find, threads), joined(self._look, threads)
-        self._logits_of = in_parts(self._logits, threads)
+        self._shared_gradients = mean_over_shares(self._gradients, threads)
+        self._shared_results = joined_shares(self._results, threads)
+        self._shared_logits = joined_logits(self._logits, threads)
         self._compiled_step = tf.function(self._step, jit_compile=True)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
@@ -181,13 +182,13 @@ class Trainer:
     def _step(self, ranks: SingleProcess, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         if not self.native:
             self.ops.Backend.ranks = ranks
-        loss, gradients = self._found(self._weights(), images, labels, keep)
+        loss, gradients = self._shared_gradients(self._weights(), images, labels, keep)
         if self.native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
 
-    def _find(self, weights, images, labels, keep):
+    def _gradients(self, weights, images, labels, keep):
         with tf.GradientTape() as tape:
             tape.watch(weights)
             loss = self.ops.mean_loss(self._logits(weights, images, keep), labels)
@@ -198,11 +199,11 @@ class Trainer:
         images, labels, batches = self._source(batch[None])
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
-            *found, gradients = self._looked_into(self._weights(), *arrays)
-        found.append(dict(zip(self.weights, gradients, strict=True)))
+            forward, backward, gradients = self._shared_results(self._weights(), *arrays)
+        found = (forward, backward, dict(zip(self.weights, gradients, strict=True)))
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
-    def _look(self, weights, images, labels, keep):
+    def _results(self, weights, images, labels, keep):
         recorder = Recorder(self.ops)
         self.network.ops = recorder
         try:
@@ -227,7 +228,7 @@ class Trainer:
 
     @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        logits = self._logits_of(self._weights(), images)
+        logits = self._shared_logits(self._weights(), images)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """Optimizers of mnist_pytorch.py, by the functions of torch.optim.
 
-Its classes import PyTorch's compiler first, which takes long, and do more at every step.
+Its classes import PyTorch's compiler first, which takes long, and do more at every step. Counterparts of this file are
+repro/native/tensorflow/optimizers.py and repro/native/jax/optimizers.py.
 """
 
 import torch

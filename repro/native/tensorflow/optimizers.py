@@ -1,6 +1,7 @@
 """Optimizers of mnist_tensorflow.py, as PyTorch and Optax define them.
 
-Keras' differ: its momentum holds the learning rate, its Adam moves epsilon.
+Keras' differ: its momentum holds the learning rate, its Adam moves epsilon. Counterparts of this file are
+repro/native/pytorch/optimizers.py and repro/native/jax/optimizers.py.
 """
 
 import tensorflow as tf
