@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from repro import __version__
 from repro.errors import ReproError, UsageError
-from repro.run.config import FRAMEWORKS
+from repro.frameworks import FRAMEWORKS
 from repro.run.launch import RESUME, leave_error
-from repro.run.ranks import Ranks
+from repro.run.ranks import ProcessGroup
 
 # The file in repro/tasks of each task of run.sh, and of the command `repro`.
 TASKS = {"download": "download"} | dict.fromkeys(FRAMEWORKS, "train")
@@ -85,7 +85,7 @@ def command() -> None:
 
 if __name__ == "__main__":
     code = main(sys.argv[1:])
-    if code and Ranks.joined:  # engines would wait for the others until they give up
+    if code and ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)

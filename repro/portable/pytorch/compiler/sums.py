@@ -13,7 +13,7 @@ from repro.portable.kernels.convolution import How, Operand, Part, forward, of_i
 from repro.portable.kernels.machine import Loops
 from repro.portable.kernels.pairs import in_pairs
 from repro.portable.pytorch.compiler.openmp import Compiled, compiled
-from repro.run.ranks import Alone
+from repro.run.ranks import SingleProcess
 
 
 def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
@@ -50,7 +50,7 @@ def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
     return _sum(forward(_operand(x), _operand(weight), given), x, weight)
 
 
-def convolve_with(ranks: Alone, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
+def convolve_with(ranks: SingleProcess, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to a weight of this shape."""
     x, gradient = _in_rows(x), _in_rows(gradient)
     return _sum(of_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
