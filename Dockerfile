@@ -11,7 +11,6 @@ RUN apt-get update \
 FROM base AS environments
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates python3-venv
 WORKDIR /opt/repro
-COPY requirements.txt ./
 COPY requirements requirements
 ARG FRAMEWORKS="pytorch tensorflow jax"
 ARG ACCELERATOR=cuda

@@ -23,7 +23,10 @@ DEV         := .venv/dev/bin
 # Most of a test is the start of a framework, on one core. tests/conftest.py says which tests stay together.
 BESIDE      := --numprocesses=2 --no-loadscope-reorder
 SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch tests/gpu.sh
-LOCK         = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+UPGRADE     ?= --upgrade
+LOCK         = .venv/uv/bin/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+# What each environment that runs the trainers holds besides its own .in file.
+TRAINERS    := ../pyproject.toml --extra trainers
 
 .PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-all lock clean
 
@@ -82,13 +85,14 @@ test-all: ## the same, with the tests that take minutes
 	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
 	$(DEV)/pytest $(BESIDE)
 
-lock: ## choose the newest versions that the .in files allow, and lock them
+lock: ## lock the newest versions that pyproject.toml and the .in files allow; UPGRADE= keeps those that are locked
 	@$(INSTALL) dev
-	cd requirements && for lock in uv build dev docs jax sweep tensorflow; do ../$(LOCK) --upgrade $$lock.in -o $$lock.txt || exit 1; done
-	cd requirements && ../$(LOCK) --upgrade mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
-	cd requirements && ../$(LOCK) --upgrade pytorch.in -o pytorch-cuda.txt
-	cd requirements && ../$(LOCK) --upgrade pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt
-	cd requirements && for lock in tensorflow jax; do ../$(LOCK) --upgrade $$lock-cuda.in -o $$lock-cuda.txt || exit 1; done
+	cd requirements && for lock in uv build docs; do ../$(LOCK) $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && ../$(LOCK) mlcube.in --overrides mlcube-overrides.in -o mlcube.txt
+	cd requirements && for lock in dev jax sweep tensorflow; do ../$(LOCK) $(TRAINERS) $$lock.in -o $$lock.txt || exit 1; done
+	cd requirements && ../$(LOCK) $(TRAINERS) pytorch.in -o pytorch-cuda.txt
+	cd requirements && ../$(LOCK) $(TRAINERS) pytorch.in -c pytorch-cuda.txt --excludes pytorch-cpu-excludes.in -o pytorch.txt
+	cd requirements && for lock in tensorflow jax; do ../$(LOCK) $(TRAINERS) $$lock-cuda.in -o $$lock-cuda.txt || exit 1; done
 
 clean: ## remove environments, the SIF and caches; never data, checkpoints or results
 	rm -rf .venv site .cache $(SIF) .pytest_cache .mypy_cache .ruff_cache .hypothesis

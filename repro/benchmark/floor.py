@@ -4,7 +4,6 @@ import math
 import time
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from repro.run import layout
 
@@ -26,6 +25,8 @@ def flops_per_image(model: str) -> int:
 
 def rate(dtype: type, threads: int) -> float:
     """Operations a second of NumPy's own matrix product on this CPU, the best of a few."""
+    from threadpoolctl import threadpool_limits  # of the extra [trainers]; a report of benchmarks does without
+
     matrix: np.ndarray = np.ones((SIDE, SIDE), dtype)
     fastest = math.inf
     with threadpool_limits(threads, "blas"):

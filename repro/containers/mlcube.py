@@ -14,10 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from repro.errors import UsageError
 from repro.record.outputs import RUN
 
@@ -61,6 +57,10 @@ class Cube:
 
 def read(path: Path, workspace: Path | None = None) -> Cube:
     """The cube in a folder, or of a file. UsageError where there is none, or it is not one."""
+    import yaml  # here, as OmegaConf: both come with the extra [trainers], and only a cube needs them
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
     file = (path / FILE if path.is_dir() else path).absolute()
     place = str(workspace.absolute()) if workspace else "${runtime.root}/workspace"
     try:

@@ -9,15 +9,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-
-from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException, OverrideParseException
-from omegaconf import II, DictConfig, OmegaConf
-from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
-from yaml import YAMLError
+from typing import TYPE_CHECKING, Any
 
 from repro.errors import UsageError
 from repro.run import float32, layout
+
+# Hydra is imported where train.yaml is read: `repro record` and the like know the dataclasses alone.
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 NAME = "train"
 BAKED = Path(__file__).parents[2] / "workspace"
@@ -112,6 +111,11 @@ class Verify:
     others: dict[str, str] = field(default_factory=dict)
 
 
+def _value_of(key: str) -> Any:
+    """The value of another key, as OmegaConf interpolates it."""
+    return f"${{{key}}}"
+
+
 @dataclass
 class Benchmark:
     """What `benchmark` measures, and how long; `train.yaml` says what each key means."""
@@ -119,9 +123,9 @@ class Benchmark:
     frameworks: list[str] = field(default_factory=lambda: list(FRAMEWORKS))
     numerics: list[str] = field(default_factory=lambda: ["deterministic", "fast", "portable"])
     devices: list[str] = field(default_factory=lambda: ["all"])
-    batch_sizes: list[int] = field(default_factory=lambda: [II("params.batch_size_train")])
-    threads: list[int] = field(default_factory=lambda: [II("params.threads")])
-    train_samples: list[int] = field(default_factory=lambda: [II("data.train_samples")])
+    batch_sizes: list[int] = field(default_factory=lambda: [_value_of("params.batch_size_train")])
+    threads: list[int] = field(default_factory=lambda: [_value_of("params.threads")])
+    train_samples: list[int] = field(default_factory=lambda: [_value_of("data.train_samples")])
     tutorial: bool = True
     tuned: bool = False
     target: float | None = 0.98
@@ -178,8 +182,14 @@ def compose_config(workspace: Path, overrides: list[str]) -> Config:
     return compose_job("app", workspace, overrides)[0]
 
 
-def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Config, DictConfig]:
+def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Config, "DictConfig"]:
     """The same, and all that Hydra composed for a job of this name, Hydra's own part included."""
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException, OverrideParseException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
     for override in overrides:
         _check_key(override)
     source = folder(workspace).absolute()
@@ -212,8 +222,11 @@ def _no_key(key: str) -> str:
     return f"there is no key {key!r}; {hint}"
 
 
-def check(composed: DictConfig) -> Config:
+def check(composed: "DictConfig") -> Config:
     """A typed Config of what Hydra composed. UsageError that names the key, the value and the remedy."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+
     try:
         merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
         config = OmegaConf.to_object(merged)

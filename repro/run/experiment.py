@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-from threadpoolctl import threadpool_info
 
 from repro.files import write_atomically
 from repro.run import environment, gpu, randomness
@@ -38,6 +37,8 @@ def record(
     task: str, config: Config, facts: dict[str, object], dataset: Dataset, epochs: int, initial: str
 ) -> dict[str, Any]:
     """The record of a run that starts, for experiment.json. `initial` is the fingerprint of the initial weights."""
+    from threadpoolctl import threadpool_info  # of the extra [trainers]; other functions of this file do without
+
     return {
         "task": task,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -11,33 +11,51 @@ import repro
 from support.runs import ROOT
 
 UV = ROOT / ".venv" / "uv" / "bin" / "uv"
+CONSTRAINTS = (f"--build-constraints={ROOT / 'requirements' / 'build.txt'}", "--require-hashes")
 
 
-def quietly(*command: str | Path) -> None:
+def succeed(*command: str | Path) -> None:
     """Runs a command that must end well."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
+def files(folder: Path) -> set[Path]:
+    return {*folder.rglob("*")}
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of what the repository holds: a build leaves folders beside the code."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository's files that a build can read."""
     if not UV.exists():
         pytest.skip("no environment .venv/uv; requirements/install.sh makes it with any other")
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    copy = tmp_path_factory.mktemp("source")
     listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("no git repository to take the files from")
     for name in listed.stdout.splitlines():
-        if (
-            name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", "require"))
-            and (ROOT / name).exists()
-        ):
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    quietly(UV, "build", "--quiet", "--wheel", "--out-dir", target, source)
+        if name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", "tests/")) and (ROOT / name).exists():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes((ROOT / name).read_bytes())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built with the locked versions of what builds it."""
+    target = tmp_path_factory.mktemp("wheel")
+    succeed(UV, "build", "--quiet", "--wheel", *CONSTRAINTS, "--out-dir", target, source)
     (built,) = target.glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and its dependencies, and without an extra."""
+    folder = tmp_path_factory.mktemp("environment")
+    succeed(UV, "venv", "--quiet", "--clear", folder)
+    succeed(UV, "pip", "install", "--quiet", f"--python={folder}/bin/python", wheel)
+    return folder
 
 
 def test_what_it_holds(wheel: Path) -> None:
@@ -49,21 +67,31 @@ def test_what_it_holds(wheel: Path) -> None:
         entries = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
     assert {
         "repro/py.typed",
+        "repro/observe/site/sitecustomize.py",
         "repro/report/templates/report.html",
         "repro/native/jax/layers.py",
         "repro/verify/listings/sitecustomize.py",
+        "mnist_jax.py",
     } <= {*names}
-    assert not [name for name in names if name.startswith(("tests", "benchmarks", "docs"))]
-    assert "[pytest11]\nrepro = repro.pytest_plugin\n" in entries
+    folders = {name.split("/")[0] for name in names if "/" in name}
+    assert folders == {"repro", f"repro_bits-{repro.__version__}.dist-info"}
+    assert not [name for name in names if name.endswith("README.md")]
+    assert "[pytest11]\nrepro = repro.pytest_plugin" in entries
     assert (described["Name"], described["License-Expression"]) == ("repro-bits", "Apache-2.0")
     assert described["Summary"] and described["Keywords"] and described.get_payload()
 
 
-def test_the_import_and_the_command_need_no_framework(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    quietly(UV, "venv", "--quiet", environment)
-    quietly(UV, "pip", "install", "--quiet", f"--python={environment}/bin/python", wheel)
+def test_building_and_installing_leave_nothing_beside_the_code(source: Path, tmp_path: Path) -> None:
+    before = files(source)
+    succeed(UV, "build", "--quiet", *CONSTRAINTS, "--out-dir", tmp_path / "dist", source)
+    assert len(files(tmp_path / "dist")) == 3  # the wheel, the source distribution, a .gitignore
+    pip = (UV.with_name("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    succeed(*pip, "--no-deps", "--target", tmp_path / "installed", source)
+    assert (tmp_path / "installed" / "repro").is_dir()
+    assert files(source) == before
 
+
+def test_the_import_and_the_command_need_no_framework(environment: Path, tmp_path: Path) -> None:
     def ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(environment / "bin" / program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
