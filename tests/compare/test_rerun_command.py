@@ -58,7 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def repro(*words: str) -> int:
-    return __main__.main([*words], __main__.COMMANDS)
+    return __main__.main([*words])
 
 
 def recorded(name: str, *command: str, threads: str, every: int = 1) -> None:

@@ -150,7 +150,7 @@ class TestReport:
         left(tmp_path, 1, "jax", 1, None)
         left(tmp_path, 2, "jax", 2, None)
         shutil.rmtree(tmp_path / "2" / "run")
-        found = sweep_report.write(tmp_path, tmp_path)
+        found = sweep_report.write(tmp_path / "report", tmp_path)
         assert found["failed"] == ["1", "2"]
         assert found["runs"][2]["error"] == "error: <no> memory"
         page = (tmp_path / "report" / "sweep.html").read_text()
