@@ -71,8 +71,9 @@ check: docs ## lint, formatting, types, which way imports go, shell scripts, lin
 	$(DEV)/lint-imports --no-cache
 	$(DEV)/shellcheck $(SCRIPTS)
 
-docs: ## build the site of docs/ into site/, and stop at a dead link; open site/index.html
+docs: ## build the site of docs/ into site/; stop at a dead link or path, or an old --help; open site/index.html
 	@$(INSTALL) $@
+	.venv/docs/bin/python docs/help.py
 	.venv/docs/bin/zensical build --clean --strict
 	.venv/docs/bin/python docs/links.py site README.md CHANGELOG.md index.ipynb
 

@@ -1,52 +1,15 @@
 #!/usr/bin/env bash
-# The one entrypoint, on the host and in every container. It finds the task's environment, shuts out whatever could change
-# the bits of a run, and hands over to `python -m repro`, which checks the configuration and does the work.
+# The one entrypoint, on the host and in every container. It finds the command's environment, removes the variables that
+# could change the bits of a run, and hands over to `python -m repro`, which reads the arguments and does the work.
 set -euo pipefail
 unset CDPATH # or `cd` may go elsewhere, and print
 
-readonly FRAMEWORKS=(pytorch tensorflow jax)
-readonly TASKS=(download "${FRAMEWORKS[@]}" sweep verify compare benchmark report)
-readonly TAKE_PATHS=(compare report) # tasks whose arguments are files or folders
-
-usage() {
-  cat <<'USAGE'
-./run.sh TASK --workspace=DIR [KEY=VALUE ...] [--debug]
-./run.sh compare A B [--narrow] [--debug]
-./run.sh report --workspace=DIR [FILE.json ... | SWEEP] [--debug]
-
-  TASK            download                    fetch the data set and verify it; the only task that needs a network
-                  pytorch | tensorflow | jax  train, and print the fingerprint of the trained weights
-                  sweep                       train once for each combination: [frameworks=pytorch,jax] params.seed=0,1,2
-                                              [hydra/launcher=joblib|submitit_slurm] [sif=repro.sif]
-                  verify                      ask "will I get this again?" on this machine, and answer with evidence
-                                              [questions=threads,workers] [frameworks=jax] [numerics=portable]
-                  benchmark                   measure how fast training is on this machine, and what each arithmetic costs
-                                              [frameworks=jax] [numerics=fast] [batch_sizes=16,64,256] [minutes=5]
-                                              [against=OLD.json]
-                  report                      make a page of what both found, DIR/report/report.html, or of a sweep
-  compare         say whether two runs, DIR/outputs/TASK/TIME each, are the same, and where and why they differ
-  --narrow        rerun the steps where they first differ, to name the operation
-  --workspace     the folder that holds data, results and (optional) train.yaml; it must exist
-  KEY=VALUE       overrides a key of train.yaml: params.n_epochs=1 params.seed=7
-  SWEEP           the folder of a sweep, DIR/outputs/sweep/TIME
-  FILE.json       what verify and benchmark wrote, on this machine or others; without any, all in the workspace:
-                  DIR/verify/*/results.json and DIR/benchmark/*/benchmark.json
-  --debug         show the traceback of an error
-
-Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible (verify, compare, benchmark).
-USAGE
-}
+# `python -m repro`, with the root, the first argument, in the import path of this one process alone.
+readonly START="import sys; sys.path.insert(0, sys.argv.pop(1)); from repro.__main__ import command; command()"
 
 stop() { # stop EXIT_CODE WHAT_AND_REMEDY
   echo "error: $2" >&2
   exit "$1"
-}
-
-is_one_of() { # is_one_of VALUE CHOICE...
-  local value=$1 choice
-  shift
-  for choice in "$@"; do [[ $value == "$choice" ]] && return; done
-  return 1
 }
 
 # Variables that steer Python, the frameworks or the libraries below them are moved to REPRO_SHUT_OUT_NAME, where
@@ -91,43 +54,13 @@ settle_home() {
   export HOME=$home
 }
 
-[[ $# -gt 0 ]] || { usage >&2; exit 2; }
-case $1 in -h | --help) usage; exit 0 ;; esac
-
-task=$1
-shift
-is_one_of "$task" "${TASKS[@]}" || stop 2 "unknown task '$task'; the tasks are ${TASKS[*]} (see ./run.sh --help)"
-
-workspace=
-arguments=()
-for argument in "$@"; do
-  case $argument in
-    --workspace=*) workspace=${argument#--workspace=} ;;
-    --workspace) stop 2 "--workspace has no value; write --workspace=DIR" ;;
-    --debug) arguments+=("$argument") ;;
-    --narrow) [[ $task == compare ]] || stop 2 "--narrow belongs to compare, not to $task"; arguments+=("$argument") ;;
-    -h | --help) usage; exit 0 ;;
-    -*) stop 2 "unknown option '$argument'; the options are --workspace=DIR and --debug (see ./run.sh --help)" ;;
-    ?*) [[ $argument == ?*=* ]] || is_one_of "$task" "${TAKE_PATHS[@]}" ||
-      stop 2 "cannot read argument '$argument'; write KEY=VALUE, such as params.seed=1"
-      arguments+=("$argument") ;;
-    *) stop 2 "cannot read argument ''; write KEY=VALUE, such as params.seed=1" ;;
-  esac
-done
-if [[ $task == compare ]]; then
-  [[ -z $workspace ]] || stop 2 "compare takes two runs' folders, no --workspace"
-else
-  [[ -n $workspace ]] || stop 2 "no workspace; say where data and results lie with --workspace=DIR"
-  [[ -d $workspace ]] || stop 2 "workspace '$workspace' is not a folder; make it first, or correct --workspace"
-  absolute=$(cd -- "$workspace" 2>/dev/null && pwd) || stop 2 "workspace '$workspace' cannot be entered; check its permissions"
-  arguments=("--workspace=$absolute" "${arguments[@]}")
-  export WORKSPACE_PATH=$absolute
-fi
-
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
-candidates=("$task")
-is_one_of "$task" "${FRAMEWORKS[@]}" || candidates=("${FRAMEWORKS[@]}" sweep) # any will do: it holds what all of them share
-[[ $task != sweep ]] || candidates=(sweep "${FRAMEWORKS[@]}") # the first has launchers besides Hydra's own
+task=${1-}
+case $task in
+  pytorch | tensorflow | jax) candidates=("$task") ;;
+  sweep) candidates=(sweep pytorch tensorflow jax) ;; # the first has launchers besides Hydra's own
+  *) candidates=(pytorch tensorflow jax sweep) ;;     # any will do: it holds what all of them share
+esac
 environment=
 for name in "${candidates[@]}"; do
   if [[ -e $root/.venv/$name/installed ]]; then # install.sh writes it last
@@ -135,8 +68,23 @@ for name in "${candidates[@]}"; do
     break
   fi
 done
-[[ -n $environment ]] ||
-  stop 1 "no complete environment for '$task' in $root/.venv; make it with: requirements/install.sh ${candidates[0]}"
+
+# Without an environment, the machine's Python answers --help, refuses wrong usage, and says which environment is missing:
+# that takes the standard library alone, and -S leaves nothing else.
+if [[ -z $environment ]]; then
+  for python in python3 python3.11 python3.12 python3.13; do
+    "$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue
+    exec "$python" -I -S -c "$START" "$root" "$@"
+  done
+  stop 1 "no Python 3.11 or newer on the PATH; install it, and then an environment: requirements/install.sh ${candidates[0]}"
+fi
+
+# A command of one's own keeps its environment as it is.
+case " $* " in
+  " record "* | *" -- "* | *" --mlcube"*)
+    exec "$environment/bin/python" -P -c "$START" "$root" "$@"
+    ;;
+esac
 
 observer=$(observer)
 shut_out
@@ -151,4 +99,4 @@ export KERAS_HOME=/dev/null # no such folder: Keras would take its precision and
 read -ra python <<<"${REPRO_EMULATOR-} ${REPRO_PYTHON-}" # words: programs and their options
 [[ -n ${REPRO_PYTHON-} ]] || python+=("$environment/bin/python")
 # -P keeps the current folder out of the import path, -s the user's ~/.local.
-exec "${python[@]}" -P -s -m repro "$task" "${arguments[@]}"
+exec "${python[@]}" -P -s -m repro "$@"

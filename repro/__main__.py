@@ -1,91 +1,91 @@
-"""The command line behind run.sh: python -m repro TASK --workspace=DIR [KEY=VALUE ...] [--debug], and compare A B.
+"""The command line: `repro`, `python -m repro`, and what run.sh hands over to.
 
-It hands on to the task, repro/tasks/TASK.py, and turns every error into one line and an exit code.
+It turns every error into one line and an exit code. Like the parser, it imports the standard library alone.
 """
 
-import importlib
 import os
 import sys
-from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
 
-from repro import __version__
-from repro.errors import ReproError, UsageError
-from repro.run.config import FRAMEWORKS
-from repro.run.launch import RESUME, leave_error
-from repro.run.ranks import Ranks
+from repro.errors import ReproError
+from repro.frameworks import FRAMEWORKS
+from repro.tasks import commands
 
-# The file in repro/tasks of each task of run.sh, and of the command `repro`.
-TASKS = {"download": "download"} | dict.fromkeys(FRAMEWORKS, "train")
-TASKS |= {task: task for task in ("sweep", "verify", "compare", "benchmark", "report")}
-COMMANDS = {"record": "record", "verify": "verify_command", "compare": "compare", "report": "report"}
+ROOT = Path(__file__).parents[1]
+EXTRA = ("antlr4", "hydra", "omegaconf", "pooch", "threadpoolctl", "yaml")
+"""What the extra [trainers] installs."""
 
 
-def main(arguments: list[str], tasks: Mapping[str, str] = TASKS) -> int:
-    """Runs one task; the exit code: 0 done, 1 failed, 2 wrong usage or configuration, 3 not reproducible."""
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments  # the rest is a user's command
-    debug = "--debug" in own
+def main(arguments: list[str]) -> int:
+    """Runs one command; the exit code: 0 done, 1 failed, 2 wrong usage or configuration, 3 not reproducible.
+
+    SystemExit for --help and --version.
+    """
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    words, own_command = arguments[:at], arguments[at + 1 :] if at < len(arguments) else None
+    task = words[0] if words else ""
+    debug = "--debug" in words
     try:
-        return run([word for word in own if word != "--debug"] + arguments[len(own) :], tasks)
+        options = commands.parse([word for word in words if word != "--debug"], own_command)
+        return options.run(options)
     except ReproError as error:
         if debug:
             raise
-        leave_error(f"error: {error}")
-        return error.exit_code
+        return _fail(str(error), error.exit_code)
     except OSError as error:
         if debug:
             raise
         place = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
-        leave_error(f"error: {place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
-        return 1
+        return _fail(f"{place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
     except KeyboardInterrupt:
-        leave_error(f"error: interrupted; {RESUME}" if tasks is TASKS else "error: interrupted")
-        return 1
+        return _fail(f"interrupted{_resume(task)}")
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, ModuleNotFoundError) and (remedy := _remedy(task, error)):
+            return _fail(remedy)
         first = (str(error).strip().splitlines() or [""])[0]
-        leave_error(f"error: {type(error).__name__}: {first} (--debug shows where)")
-        return 1
+        return _fail(f"{type(error).__name__}: {first} (--debug shows where)")
 
 
-def run(arguments: list[str], tasks: Mapping[str, str]) -> int:
-    """Runs the task that the first argument names; its exit code where it ends well, or finds two runs to differ."""
-    task = arguments[0] if arguments else "nothing"
-    if task not in tasks:
-        raise UsageError(f"task {task!r}: must be one of {', '.join(tasks)}")
-    module = importlib.import_module(f"repro.tasks.{tasks[task]}")
-    return module.run(task, arguments[1:])
-
-
-USAGE = """repro record [OPTIONS] -- COMMAND...       run your own command once, and write down what it computes
-repro verify [OPTIONS] -- COMMAND...       will I get it again? runs it several times, one thing changed each time
-repro compare A B                          where and why two records, or two runs of the suite, differ
-repro report [FILE ...]                    a page of what `verify` found, here or in the results.json that are named
-repro --version
-
-`repro record --help` and `repro verify --help` list their options.
-Training, benchmark and sweep, and `verify` of the suite itself, need the repository, where each framework has an
-environment of its own: ./run.sh --help says more."""
-
-
-def command() -> None:
-    """The command `repro` of an installed package. All that trains is run.sh's, which sets its environment up."""
-    arguments = sys.argv[1:]
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        sys.exit(0 if arguments else 2)
-    if arguments[0] == "--version":
-        print(f"repro {__version__}")
-        sys.exit(0)
-    if arguments[0] in TASKS and arguments[0] not in COMMANDS:
-        print(f"error: task {arguments[0]!r} needs the repository: ./run.sh {arguments[0]} there", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(main(arguments, COMMANDS))
-
-
-if __name__ == "__main__":
+def command() -> NoReturn:
+    """Runs the command that the process was started with, and ends the process."""
     code = main(sys.argv[1:])
-    if code and Ranks.joined:  # engines would wait for the others until they give up
+    ranks = sys.modules.get("repro.run.ranks")  # only a training loads it
+    if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _fail(message: str, code: int = 1) -> int:
+    """Reports an error: for a rank to its parent, or else on stderr."""
+    if launch := sys.modules.get("repro.run.launch"):
+        launch.leave_error(f"error: {message}")
+    else:
+        print(f"error: {message}", file=sys.stderr, flush=True)
+    return code
+
+
+def _resume(task: str) -> str:
+    if task not in FRAMEWORKS:
+        return ""
+    from repro.run.launch import RESUME
+
+    return f"; {RESUME}"
+
+
+def _remedy(task: str, error: ModuleNotFoundError) -> str | None:
+    """How to get a package that is missing; None where it is none of ours."""
+    package = (error.name or "").split(".")[0]
+    if package != "repro" and (ROOT / "requirements" / "install.sh").exists():
+        name = task if task in (*FRAMEWORKS, "sweep") else "pytorch"
+        return f"no complete environment for {task!r} in {ROOT}/.venv; make it with: requirements/install.sh {name}"
+    if package in EXTRA:
+        return f"{task}: {package} is not installed; install it with: pip install 'repro-bits[trainers]'"
+    return None
+
+
+if __name__ == "__main__":
+    command()

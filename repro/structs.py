@@ -107,7 +107,8 @@ def read(path: Path, kind: FileKind[C], *others: FileKind[Any]) -> C:
     except (ValueError, RecursionError):
         raise ReproError(f"{kind.name}: {path} is not JSON; {kind.remedy}") from None
     marked = [other for other in others if isinstance(content, dict) and other.mark in content]
-    return _check(marked[0] if marked else kind, path, content)
+    kinds: list[FileKind[C]] = [*marked, kind]
+    return _check(kinds[0], path, content)
 
 
 def _check(kind: FileKind[C], path: Path, content: Any) -> C:

@@ -142,7 +142,7 @@ def _tensorflow_unseeded(pair: Pair) -> bool:
     """Whether TensorFlow is there, and no run ever had the generator that tf.random.set_seed makes."""
     runs = (pair.a, pair.b)
     seeded = any("tensorflow" in states for one in runs for states in one.of("generator").values())
-    return not seeded and all("tensorflow" in one.about.get("frameworks", {}) for one in runs)
+    return not seeded and all("tensorflow" in one.about.frameworks for one in runs)
 
 
 def _old_state(pair: Pair, step: int) -> tuple[str, int] | None:

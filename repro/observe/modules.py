@@ -1,4 +1,4 @@
-"""PyTorch's modules of this process, and their parameters' names."""
+"""Names of PyTorch's modules and parameters."""
 
 import functools
 import weakref
@@ -17,10 +17,10 @@ def watch(torch: Any) -> None:
     compiling = getattr(torch.compiler, "is_compiling", bool)
 
     @functools.wraps(named_parameters)
-    def watched(self: Any, *arguments: Any, **named: Any) -> Any:
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not compiling() and id(self) not in modules:
             modules[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
-        return named_parameters(self, *arguments, **named)
+        return named_parameters(self, *args, **kwargs)
 
     kind.named_parameters = watched
 
@@ -34,12 +34,13 @@ def known_modules() -> list[Any]:
 
 
 def names_in(root: Any) -> Iterator[tuple[int, str]]:
+    """Identity and name of each parameter."""
     for name, tensor in root.named_parameters():
         yield id(tensor), plain_name(name)
 
 
 def plain_name(name: str) -> str:
-    """Without what DistributedDataParallel, FSDP and torch.compile put before and between."""
+    """The name without what DistributedDataParallel, FSDP and torch.compile put before and between."""
     for wrapper in WRAPPERS:
         name = name.replace(wrapper, "")
     return name[len("module.") :] if name.startswith("module.") else name

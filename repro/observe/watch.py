@@ -1,4 +1,4 @@
-"""repro.watch(): for a loop whose steps no hook sees, one line in the script."""
+"""The function repro.watch, for loops that no hook sees."""
 
 import operator
 import sys

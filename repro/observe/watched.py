@@ -6,28 +6,29 @@ from typing import Any
 
 from . import generators, hashing, recorder
 
-first: set[int] = set()  # the process whose first call was seen; a child that was forked is another
+BOTH = "both an optimizer's steps and repro.watch were seen: lines of one number are of one step or not"
+
+processes: set[int] = set()  # those whose first call was seen; a forked child is another
 
 
 def record(number: int, state: Any) -> None:
     """Writes the line of a step that is due, and of the first one that is reported."""
     active = recorder.active
-    if active is not None and (active.is_due(number) or os.getpid() not in first):
-        first.add(os.getpid())
+    if active is not None and (active.is_due(number) or os.getpid() not in processes):
+        processes.add(os.getpid())
         _write(active, number, state)
 
 
-@recorder.quietly
+@recorder.never_raise
 def _write(active: recorder.Recorder, number: int, state: Any) -> None:
-    seen = {"generator": generators.hashes()}
-    seen["weights"] = hashing.of_tree(_plain(state), "watch", recorder.note)
+    hashes = {"generator": generators.hashes(), "weights": hashing.hash_tree(_without_pytree(state), "watch")}
     if active.steps:
-        recorder.note("both an optimizer's steps and repro.watch were seen: lines of one number are of one step or not")
+        recorder.note(BOTH)
     active.watched = True
-    active.step(number, seen)
+    active.step(number, hashes)
 
 
-def _plain(state: Any) -> Any:
+def _without_pytree(state: Any) -> Any:
     """A pytree that JAX knows and we do not, such as Equinox' modules and Flax' states, as a dict of its leaves."""
     jax = sys.modules.get("jax")
     if jax is None or isinstance(state, (dict, list, tuple)) or hasattr(state, "state_dict"):

@@ -154,4 +154,5 @@ def error_line(path: Path, since: int = 0) -> str:
     """
     lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
     ranks = [line for line in lines if RANK_ERROR.match(line)]
-    return printable((ranks[:1] or lines[-1:] or [""])[0].strip())[:200]
+    line: str = printable((ranks[:1] or lines[-1:] or [""])[0].strip())
+    return line[:200]

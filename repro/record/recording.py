@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from repro.containers import command_line
 from repro.containers.runtimes import Engine
 from repro.errors import UsageError
 from repro.files import write_atomically
 from repro.record import outputs, provenance, record
-from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Record
+from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
@@ -98,28 +100,29 @@ class Recording:
         files = outputs.matched(self.patterns, self.run)
         new = outputs.written(self.before, outputs.states(files))
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
-        launchers = {one.about.get("parent") for one in trained}  # as torchrun, which trains nothing itself
-        telling = [one for one in processes if one.steps or one.about.get("pid") not in launchers]
+        launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
+        telling = [one for one in processes if one.steps or one.about.pid not in launchers]
         notes = [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
-        content: dict[str, Any] = {
-            "schema": SCHEMA,
-            "command": list(self.command),
-            "folder": str(Path.cwd()),
-            "started": self.started.isoformat(timespec="seconds"),
-            "seconds": seconds,
-            "exit_code": code,
-            "every": self.every,
-            "facts": provenance.facts(self.variables, processes) | self._facts,
-            "processes": [
-                {"name": one.name, "rank": one.rank, "steps": one.last, "frameworks": one.about.get("frameworks", {})}
+        content = Content(
+            schema=SCHEMA,
+            command=list(self.command),
+            folder=str(Path.cwd()),
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=seconds,
+            exit_code=code,
+            every=self.every,
+            facts=provenance.facts(self.variables, processes) | self._facts,
+            processes=[
+                TrainedProcess(name=one.name, rank=one.rank, steps=one.last, frameworks=one.about.frameworks)
                 for one in trained
             ],
-            "outputs": hashes,
-            "notes": list(dict.fromkeys(notes)),
-            "fingerprint": record.fingerprint(trained, hashes),
-        }
-        write_atomically(self.folder / FILE, json.dumps(content, indent=2).encode() + b"\n")
+            outputs=hashes,
+            notes=list(dict.fromkeys(notes)),
+            fingerprint=record.fingerprint(trained, hashes),
+        )
+        plain = json.dumps(msgspec.to_builtins(content), indent=2)
+        write_atomically(self.folder / FILE, plain.encode() + b"\n")
         return Record(self.folder, content, trained)
 
 

@@ -4,6 +4,7 @@ They show what `verify` and `benchmark` found, here and elsewhere.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ from repro.verify.results import Results
 PATTERNS = ("verify/*/results.json", "verify-*/results.json", "benchmark/*/benchmark.json")
 
 
-def write(workspace: Path, files: list[str]) -> Report:
-    """Writes WORKSPACE/report/report.{html,md,json} from the files, or from all that the two tasks left there.
+def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) -> Report:
+    """Writes report.{html,md,json} from the files, or from all that the two tasks left in the workspace.
 
-    Returns the content of report.json. UsageError where there is nothing to report, ReproError for a file that cannot be
-    believed.
+    They go to the folder `to`, or else to WORKSPACE/report. Returns the content of report.json. UsageError where there is
+    nothing to report, ReproError for a file that cannot be believed.
     """
     paths = [Path(file) for file in files] or sorted(path for pattern in PATTERNS for path in workspace.glob(pattern))
     if not paths:
@@ -36,8 +37,8 @@ def write(workspace: Path, files: list[str]) -> Report:
     report = findings.build([content for content in contents if isinstance(content, Results)])
     measured = {content["seal"]: printable(content) for content in contents if not isinstance(content, Results)}
     report.benchmarks = sorted(measured.values(), key=lambda content: content["created"], reverse=True)
-    folder = workspace / "report"
-    folder.mkdir(exist_ok=True)
+    folder = to or workspace / "report"
+    folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "report.json", json.dumps(msgspec.to_builtins(report), indent=2).encode() + b"\n")
     parts = [tables.markdown(report)] if report.sections else []
     text = "\n".join([*parts, *map(speed_tables.markdown, report.benchmarks)])

@@ -27,11 +27,10 @@ Json = dict[str, Any]
 RUN, LOG = "run", "run.log"
 
 
-def write(workspace: Path, folder: Path) -> Json:
-    """Writes WORKSPACE/report/sweep.{html,md,json}, and returns what is in the last."""
+def write(target: Path, folder: Path) -> Json:
+    """Writes TARGET/sweep.{html,md,json} of a sweep's folder, and returns what is in the last."""
     found = build(read(folder))
-    target = workspace / "report"
-    target.mkdir(exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -43,11 +42,11 @@ def write(workspace: Path, folder: Path) -> Json:
     return found
 
 
-def report(workspace: Path, folder: Path) -> Json:
+def report(target: Path, folder: Path) -> Json:
     """Makes the page of a sweep, prints its tables, and returns what it found."""
-    found = write(workspace, folder)
+    found = write(target, folder)
     show(found, wide_console())
-    print(f"report in {workspace / 'report' / 'sweep.html'}", file=sys.stderr)
+    print(f"report in {target / 'sweep.html'}", file=sys.stderr)
     return found
 
 

@@ -1,27 +1,40 @@
-"""The task `benchmark`: measures how fast training is on this machine, and prints the tables."""
+"""The command `benchmark`: measures the seconds of training."""
 
+import argparse
 from pathlib import Path
 
-from repro.benchmark import against, speed
-from repro.benchmark.measurement import Benchmark
-from repro.console import log_to_console, wide_console
-from repro.files import write_atomically
-from repro.report import against_table, speed_tables
-from repro.run import config, data
-from repro.tasks.arguments import parse
+from repro.tasks import workspace
+from repro.tasks.parser import Parser
 
 LISTS = ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples")
 VALUES = ("tutorial", "tuned", "target", "epochs", "rounds", "minutes", "against")
+EPILOG = """keys of its own, among others:
+  frameworks=jax numerics=fast,portable devices=cpu batch_sizes=16,64 threads=1,2
+  minutes=5         the time that it may take
+  against=OLD.json  compare with an earlier benchmark.json
+"""
 
 
-def run(task: str, arguments: list[str]) -> int:
+def parser() -> Parser:
+    summary = "measure how fast training is on this machine, and what each arithmetic costs"
+    return workspace.trainer_parser("benchmark", summary, run, "frameworks=jax minutes=5", epilog=EPILOG)
+
+
+def run(options: argparse.Namespace) -> int:
     """Measures and prints; the exit code is 3 where fingerprints that should be equal are not, 1 where a run failed."""
-    workspace, overrides = parse(task, arguments, lists=LISTS, values=VALUES)
-    checked = config.compose_config(workspace, overrides)
+    folder, overrides = workspace.read(options, lists=LISTS, values=VALUES)
+    from repro.benchmark import against, speed
+    from repro.benchmark.measurement import Benchmark
+    from repro.console import log_to_console, wide_console
+    from repro.files import write_atomically
+    from repro.report import against_table, speed_tables
+    from repro.run import config, data
+
+    checked = config.compose_config(folder, overrides)
     old = speed.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
-    benchmark = Benchmark(checked, workspace, overrides)
+    benchmark = Benchmark(checked, folder, overrides)
     content, exit_code = benchmark()
     write_atomically(benchmark.folder / "benchmark.md", speed_tables.markdown(content).encode())
     console = wide_console()

@@ -1,34 +1,62 @@
-"""The task `compare`: says whether two runs or records are the same, and where and why they differ."""
+"""The command `compare`: two runs or records, bit by bit."""
 
+import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from repro.compare.comparison import Comparison, compare
-from repro.console import log_to_console
 from repro.errors import NOT_REPRODUCIBLE, UsageError
-from repro.record import trainer_run
-from repro.report import comparison
+from repro.tasks.parser import Parser
+
+if TYPE_CHECKING:
+    from repro.compare.comparison import Comparison
 
 
-def run(_task: str, arguments: list[str]) -> int:
+def parser() -> Parser:
+    made = Parser(
+        "compare",
+        "say whether two runs are the same, where they first diverge, and why",
+        ("repro compare [--narrow] A B",),
+        run,
+        epilog="Exit code 0: the same; 3: they differ.",
+    )
+    made.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="A B",
+        help="folders of two records, or of two runs of the reference trainers, WORKSPACE/outputs/FRAMEWORK/TIME",
+    )
+    made.add_argument(
+        "--narrow", action="store_true", help="rerun the steps where they first differ, to name the operation"
+    )
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
     """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not."""
-    folders = [Path(argument) for argument in arguments if argument != "--narrow"]
-    if len(folders) != 2:
-        raise UsageError(f"compare: two runs' folders must be given, not {len(folders)}: compare A B")
-    found = compare(*folders)
-    print(comparison.told(found), flush=True)
-    if found.found and "--narrow" in arguments:
+    if len(options.folders) != 2:
+        raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
+    from repro.compare.comparison import compare
+    from repro.console import log_to_console
+    from repro.report import comparison
+
+    result = compare(*options.folders)
+    print(comparison.told(result), flush=True)
+    if result.found and options.narrow:
         log_to_console()
-        print(f"  begins  {_narrowed(found)}", flush=True)
-    return NOT_REPRODUCIBLE if found.found else 0
+        print(f"  begins  {_first_operation(result)}", flush=True)
+    return NOT_REPRODUCIBLE if result.found else 0
 
 
-def _narrowed(found: Comparison) -> str:
-    """With which operation the difference begins."""
-    assert found.found is not None
-    if isinstance(found.a, trainer_run.Run) and isinstance(found.b, trainer_run.Run):
+def _first_operation(result: "Comparison") -> str:
+    """The operation that the difference begins with."""
+    from repro.record import trainer_run
+
+    assert result.found is not None
+    if isinstance(result.a, trainer_run.Run) and isinstance(result.b, trainer_run.Run):
         from repro.compare.rerun_trainer import narrow
 
-        return str(narrow(found.a, found.b, found.found))
+        return str(narrow(result.a, result.b, result.found))
     from repro.compare.rerun_command import narrowed
 
-    return narrowed(found.a, found.b, found.found)
+    return narrowed(result.a, result.b, result.found)

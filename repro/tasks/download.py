@@ -1,16 +1,24 @@
-"""The task `download`: fetches the data set and verifies it."""
+"""The command `download`: fetches the data set."""
 
+import argparse
 from pathlib import Path
 
-from repro.console import log_to_console
-from repro.run import config, data
-from repro.tasks.arguments import parse
+from repro.tasks import workspace
+from repro.tasks.parser import Parser
 
 
-def run(task: str, arguments: list[str]) -> int:
+def parser() -> Parser:
+    summary = "fetch the data set and verify it; the only command that needs a network"
+    return workspace.trainer_parser("download", summary, run, "data.dataset=fashion_mnist")
+
+
+def run(options: argparse.Namespace) -> int:
     """Fetches and verifies the data set; the exit code."""
-    workspace, overrides = parse(task, arguments)
-    checked = config.compose_config(workspace, overrides)
+    folder, overrides = workspace.read(options)
+    from repro.console import log_to_console
+    from repro.run import config, data
+
+    checked = config.compose_config(folder, overrides)
     log_to_console()
     data.download(checked.data, Path(checked.output.data_path))
     return 0

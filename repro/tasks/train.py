@@ -1,99 +1,43 @@
-"""The tasks `pytorch`, `tensorflow` and `jax`: a training run, alone, as one rank of several, or by starting these."""
+"""The commands `pytorch`, `tensorflow` and `jax`: a training."""
 
-import gc
-import importlib
-import logging
-import os
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+import argparse
+from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
+from repro.frameworks import FRAMEWORKS
+from repro.tasks import workspace
+from repro.tasks.parser import Parser
 
-from repro.run import config, data, environment, gpu, launch, ranks
-from repro.run.config import Config
-from repro.run.data import Dataset
-from repro.run.launch import RESUME
-from repro.run.ranks import Place
-from repro.run.times import Times
-from repro.tasks.arguments import parse
+if TYPE_CHECKING:
+    from repro.run.launch import Starter
 
 
-def run(task: str, arguments: list[str]) -> int:
-    """Trains, and prints the fingerprint last; the exit code."""
-    workspace, overrides = parse(task, arguments)
-    checked, composed = config.compose_job(task, workspace, overrides)
-    place, own = ranks.place(), [task, f"--workspace={workspace}", *overrides]
-    if place is not None and not launch.started():
-        return launch.watch(place, own)
-    dataset = data.load(checked.data, Path(checked.output.data_path))
-    if place is None and checked.params.ranks > 1:
-        return launch.start(task, checked.params.ranks, own)
-    if place is not None:
-        launch.join_launcher()
-        overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
-        checked, composed = config.compose_job(task, workspace, overrides)
-        ranks.check_port(place)
-        if checked.params.device != "cpu":
-            os.environ.update(ranks.own_gpu(place, gpu.count()))
-    environment.apply(task, checked)
-    if place is not None and place.rank > 0:  # only one rank writes
-        logging.disable()
-        _train(task, checked, place, dataset, Path(os.devnull))
-    else:
-        result = in_hydra(composed, partial(_train, task, checked, place, dataset))
-        print(f"fingerprint {result}", flush=True)
-    return 0
+def parsers() -> list[Parser]:
+    return [
+        workspace.trainer_parser(
+            framework,
+            f"train in {name}, and print the fingerprint of the trained weights",
+            run,
+            "params.n_epochs=1 params.seed=7",
+            description=f"Trains in {name}, and prints the fingerprint of the trained weights, a SHA-256.",
+        )
+        for framework, (name, *_) in FRAMEWORKS.items()
+    ]
 
 
-def _train(task: str, checked: Config, place: Place | None, dataset: Dataset, folder: Path) -> str:
-    gc.disable()  # what an import makes stays: to look for garbage among it takes time for nothing
-    from repro.console import libraries_write_to
-    from repro.run.training import Run
+def run(options: argparse.Namespace) -> int:
+    """Trains; the exit code."""
+    folder, overrides = workspace.read(options)
+    from repro.run import job
 
-    times = Times()
-    with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
-        times.reached("begun")
-        framework = importlib.import_module(f"mnist_{task}")
-        gc.freeze()  # nor is it looked through later
-        gc.enable()
-        times.reached("imported")
-        with gpu.errors_explained(RESUME):
-            trainer = framework.Trainer(checked.params, dataset, place)
-        times.reached("built")
-    with gpu.errors_explained(RESUME):
-        result = Run(task, checked, trainer, dataset, folder, times).train()
-    trainer.ranks.leave()
-    return result
+    return job.run(options.task, folder, overrides, _starter(options.task))
 
 
-def in_hydra(composed: DictConfig, train: Callable[[Path], str]) -> str:
-    """Calls train(folder) inside a Hydra job of what was composed; it keeps its own record in that folder."""
-    from hydra._internal.callbacks import Callbacks
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.core.utils import run_job
-    from hydra.types import HydraContext
+def _starter(task: str) -> "Starter":
+    """torchrun for PyTorch, plain processes for the other frameworks."""
+    if task == "pytorch":
+        from repro.native.pytorch.ranks import torchrun
 
-    from repro.console import log_to_console
+        return torchrun
+    from repro.run.launch import processes
 
-    outcome: list[str | BaseException] = []
-
-    def job(_) -> None:
-        log_to_console()
-        folder = Path(HydraConfig.get().runtime.output_dir)
-        logging.getLogger(__name__).info("results in %s", folder)
-        try:
-            outcome.append(train(folder))
-        except BaseException as error:  # carried past Hydra, which would print it its own way
-            outcome.append(error)
-
-    # As hydra.main() ends, which would compose the configuration twice more: what was checked is what runs.
-    callbacks = Callbacks(composed)
-    context = HydraContext(config_loader=None, callbacks=callbacks)  # type: ignore[arg-type]  # a job composes nothing
-    callbacks.on_run_start(config=composed, config_name=config.NAME)
-    done = run_job(job, composed, "hydra.run.dir", None, context)
-    callbacks.on_run_end(config=composed, config_name=config.NAME, job_return=done)
-    (result,) = outcome
-    if isinstance(result, BaseException):
-        raise result
-    return result
+    return processes

@@ -1,47 +1,138 @@
-"""The task `verify`: asks "will I get this again?" on this machine, and prints the answers."""
+"""The command `verify`: several runs of a command, one thing changed in each."""
 
+import argparse
+import json
 import logging
-from datetime import datetime
+import os
+import signal
 from pathlib import Path
 
-from rich.console import Console
-
-from repro.console import log_to_console
-from repro.report import findings, tables
-from repro.run import config, data
-from repro.tasks.arguments import parse
-from repro.verify import questions, results, trainers
-from repro.verify.results import Settings
-from repro.verify.trainer_runs import Runner
-from repro.verify.verification import Verification
-
-LISTS = ("questions", "frameworks", "numerics")
+from repro.errors import UsageError
+from repro.tasks import own_command, verify_trainers, workspace
+from repro.tasks.parser import Parser
 
 log = logging.getLogger(__name__)
 
+QUESTIONS = {
+    "restart": "run again",
+    "observed": "without the observer",
+    "hash_seed": "other values of PYTHONHASHSEED",
+    "environment": "another locale, time zone and user, stray variables",
+    "threads": "1 thread, 4 threads",
+    "instruction_set": "narrower vector instructions",
+    "cores": "one core",
+    "file_order": "folders listed in the reverse order",
+    "resume": "stopped by SIGTERM, then resumed; needs --resume",
+    "kill": "killed by SIGKILL, then resumed; needs --resume",
+    "container": "in a container; needs --image",
+    "gpu": "without the GPU",
+    "seed": "another seed, which must differ; needs --seed-option",
+}
+"""What each question changes."""
 
-def run(task: str, arguments: list[str]) -> int:
-    """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed."""
-    workspace, overrides = parse(task, arguments, lists=LISTS)
-    checked = config.compose_config(workspace, overrides)
-    settings = checked.verify
-    config.check_members("verify.questions", settings.questions, questions.CHOICES)
-    data.load(checked.data, Path(checked.output.data_path))
+SUMMARY = "run a command several times, one thing changed each time, and compare"
+OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
+EPILOG = "\n".join([
+    "questions for --ask:",
+    *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
+    "",
+    "With --workspace and no command, the reference trainers are verified, with keys as:",
+    "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
+    "",
+    "Exit code 3: not reproducible; 1: a run failed.",
+])  # fmt: skip
+
+
+def parser() -> Parser:
+    trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
+    made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
+    made.dashed = ("--seed-option", "--resume")
+    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all; see below)")
+    made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
+    own_command.add_outputs(made)
+    own_command.add_cube(made, "; or of the reference trainers")
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed."""
+    if options.command is None and options.mlcube is None and options.workspace is not None:
+        return _of_trainers(options)
+    own_command.check(options)
+    names = _questions(options)
+    _check(options)
+    from repro.console import log_to_console, wide_console
+    from repro.files import write_atomically
+    from repro.report import answers
+    from repro.verify import results
+    from repro.verify.command import OwnCommand, anywhere
+    from repro.verify.command_runs import Command
+    from repro.verify.verification import Verification
+
+    command = own_command.words(options, apart=True)
+    resume = own_command.split("--resume", options.resume) if options.resume is not None else None
+    if resume:
+        resume = own_command.words(options, resume, apart=True)
     log_to_console()
-    folder = workspace / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
-    folder.mkdir(parents=True)
-    user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
-    verification = Verification(trainers.agenda(Runner(checked, workspace, user, folder / "runs"), settings))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
+    asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
+    own = OwnCommand(asked, names, _folder(options.to))
+    log.info("runs of: %s", " ".join(command))
+    verification = Verification([(own, question) for question in own.questions])
     verification()
-    path = folder / "results.json"
-    asked = Settings(
-        steps=settings.steps,
-        questions=[question.name for question in trainers.questions(settings.questions)],
-        frameworks=settings.frameworks,
-        numerics=settings.numerics,
-        overrides=overrides,
-    )
-    results.write(path, verification.results(asked))
-    log.info("results in %s", path)
-    tables.show(findings.build([results.read(path)]), Console())
+    results.write(own.folder / "results.json", anywhere(verification.results(own.settings())))
+    answers.show(own, verification.answers, wide_console())
+    if options.json is not None:
+        steps, fingerprint = own.ends
+        brief = [answer.brief() for answer in verification.answers]
+        content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
+        write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
     return verification.exit_code
+
+
+def _of_trainers(options: argparse.Namespace) -> int:
+    """`verify` of the reference trainers, to which none of the other options belongs."""
+    defaults = vars(parser().parse([]))
+    kept = ("workspace", "parameters", "debug")
+    for name, value in vars(options).items():
+        if name not in kept and value != defaults[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"verify: {option} is for a command after --; the reference trainers take KEY=VALUE")
+    options.overrides = [workspace.override(word) for word in options.parameters]
+    return verify_trainers.run(options)
+
+
+def _questions(options: argparse.Namespace) -> list[str]:
+    """The questions that --ask names. UsageError for one that there is not."""
+    names = options.ask.split(",") if options.ask is not None else list(QUESTIONS)
+    for name in names:
+        if name not in QUESTIONS:
+            raise UsageError(f"verify: --ask {name}: must be some of {','.join(QUESTIONS)}")
+    return names
+
+
+def _check(options: argparse.Namespace) -> None:
+    """UsageError before anything is started, where it could not end well."""
+    if options.seed_option is not None:
+        if "{}" not in options.seed_option:
+            raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
+        own_command.split("--seed-option", options.seed_option)
+    if options.json is not None and (
+        options.json.is_dir() or not os.access(options.json.absolute().parent, os.W_OK | os.X_OK)
+    ):
+        raise UsageError(f"verify: --json {options.json}: cannot be written; name a file in a folder that can")
+    if options.image is not None:
+        from repro.containers.image import engine
+
+        engine(options.image)
+
+
+def _folder(to: Path | None) -> Path:
+    """The folder of the runs. UsageError where there is something in it."""
+    if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise UsageError(f"verify: {to} is there already, and not empty; name another folder with --to")
+    return (to or own_command.fresh("verify-")).absolute()

@@ -18,9 +18,8 @@ from repro.compare import reasons
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
-from repro.record.outputs import RUN
 from repro.record.record import OUTPUTS
-from repro.text import MOST_NAMES, listed, slug
+from repro.text import MOST_NAMES, RUN, listed, slug
 from repro.verify.answers import Answer
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import JUDGMENTS, Steps, record_of
@@ -115,7 +114,7 @@ class OwnCommand:
         elif change == REPEAT and self.baseline:
             self.repeat = trial
             self._note_shared_files(self.baseline, trial)
-            self.notes += [*self.shared, *record_of(self.baseline).content["notes"]]
+            self.notes += [*self.shared, *record_of(self.baseline).content.notes]
             self._compare_baselines(self.baseline, trial)
         elif self.volatile:
             trial.leave_out(self.volatile.names)
@@ -140,7 +139,7 @@ class OwnCommand:
         if record.steps or record.outputs:
             return
         absent = f"; --output {' '.join(patterns)} names no file that it wrote" if patterns else ""
-        notes = "".join(f"; {note}" for note in record.content["notes"][:2])
+        notes = "".join(f"; {note}" for note in record.content.notes[:2])
         raise ReproError(
             f"verify: nothing of the command was observed: no step of an optimizer, and no output{absent}; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
         )

@@ -76,8 +76,7 @@ class Trial:
     @property
     def fingerprint(self) -> str | None:
         """The record's; None without one."""
-        fingerprint: str | None = self.record.content["fingerprint"] if self.record else None
-        return fingerprint
+        return self.record.content.fingerprint if self.record else None
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -86,7 +85,7 @@ class Trial:
         if self.record:
             for name in names:
                 self.record.outputs.pop(name, None)
-            self.record.content["fingerprint"] = fingerprint(self.record.processes, self.record.outputs)
+            self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
 
     def as_run(self) -> Run:
         """The run as results.json has it."""

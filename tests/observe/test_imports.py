@@ -1,4 +1,7 @@
-"""The files of the observer import each other in one direction, also within functions and by name."""
+"""Imports among the observer's files go one way.
+
+Also those within functions, and by name.
+"""
 
 import ast
 from graphlib import TopologicalSorter

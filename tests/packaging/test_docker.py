@@ -49,8 +49,8 @@ def test_errors_and_exit_codes_come_through(image: str, short: Path) -> None:
     if os.getuid() == 0:
         probes.give(short, *ANYBODY)
     for arguments, exit_code, message in (
-        (("pytroch", "--workspace=/workspace"), 2, "error: unknown task 'pytroch'"),
-        (("jax", "--workspace=/nowhere"), 2, "error: workspace '/nowhere'"),
+        (("pytroch", "--workspace=/workspace"), 2, "error: unknown command 'pytroch'"),
+        (("jax", "--workspace=/nowhere"), 2, "error: jax: --workspace=/nowhere is not a folder"),
         (("jax", "--workspace=/workspace", "params.seeds=1"), 2, "params.seed"),
         (("jax", "--workspace=/workspace", "output.data_path=/nowhere"), 1, "run the task `download` first"),
     ):

@@ -1,11 +1,13 @@
-"""run.sh: what it refuses, what it shuts out, what it hands over."""
+"""run.sh: which Python it starts, with which arguments, and in which environment."""
 
 import os
-import subprocess
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from repro.tasks import commands
 from support.runs import ROOT
 from support.scripts import assert_one_line, call, copy_of_root, run_sh
 
@@ -24,75 +26,81 @@ def seen(root: Path, *arguments: str, **env: str) -> tuple[list[str], dict[str, 
     return Path(f"{python}.arguments").read_text().splitlines(), dict(pair.split("=", 1) for pair in pairs if pair)
 
 
-class TestUsage:
-    def test_help_goes_to_stdout(self, root: Path) -> None:
+class TestWithoutEnvironment:
+    """The machine's own Python reads the arguments."""
+
+    @pytest.fixture
+    def bare(self, root: Path) -> Path:
+        shutil.rmtree(root / ".venv")
+        return root
+
+    @pytest.mark.parametrize("command", sorted(commands.parsers()))
+    def test_help_of_a_command(self, bare: Path, command: str) -> None:
+        helped = run_sh(bare, command, "--help")
+        assert (helped.returncode, helped.stderr) == (0, "")
+        assert helped.stdout == call([sys.executable, "-m", "repro", command, "--help"], PYTHONPATH=str(ROOT)).stdout
+        assert f"{command} " in helped.stdout.splitlines()[0]
+
+    def test_help(self, bare: Path) -> None:
         for option in ("--help", "-h"):
-            done = run_sh(root, option)
-            assert (done.returncode, done.stderr) == (0, "")
-            for task in ("download", "pytorch", "tensorflow", "jax", "report"):
-                assert task in done.stdout
+            helped = run_sh(bare, option)
+            assert (helped.returncode, helped.stderr) == (0, "")
+            for command in commands.parsers():
+                assert f"\n  {command} " in helped.stdout
 
-    def test_without_arguments_the_usage_goes_to_stderr(self, root: Path) -> None:
-        done = run_sh(root)
+    def test_no_arguments(self, bare: Path) -> None:
+        done = run_sh(bare)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "--workspace=DIR" in done.stderr
+        assert done.stderr == run_sh(bare, "--help").stdout
 
-    @pytest.mark.parametrize("task", ["pytroch", "", "pytorch tensorflow", "--workspace=.", "-P"])
-    def test_unknown_task(self, root: Path, task: str) -> None:
-        assert_one_line(run_sh(root, task, "--workspace=."), 2, f"'{task}'", "download pytorch tensorflow jax")
+    def test_wrong_usage(self, bare: Path) -> None:
+        assert_one_line(run_sh(bare, "pytroch"), 2, "unknown command 'pytroch'; did you mean pytorch?")
+        assert_one_line(run_sh(bare, "jax", "--workspce=x"), 2, "did you mean --workspace?")
 
-    @pytest.mark.parametrize("argument", ["--workspce=x", "--epochs=3", "-x", "--"])
-    def test_unknown_option(self, root: Path, argument: str) -> None:
-        assert_one_line(run_sh(root, "pytorch", "--workspace=.", argument), 2, f"'{argument}'", "--debug")
+    @pytest.mark.parametrize(
+        ("arguments", "name"),
+        [
+            (["jax", "--workspace=."], "jax"),
+            (["sweep", "--workspace=."], "sweep"),
+            (["download", "--workspace=."], "pytorch"),
+            (["verify", "--workspace=."], "pytorch"),
+            (["report", "--workspace=."], "pytorch"),
+            (["compare", "a", "b"], "pytorch"),
+            (["record", "--", "true"], "pytorch"),
+        ],
+    )
+    def test_which_environment_to_make(self, bare: Path, arguments: list[str], name: str) -> None:
+        done = run_sh(bare, *arguments)
+        assert_one_line(done, 1, f"'{arguments[0]}'", f"{bare}/.venv", f"requirements/install.sh {name}\n")
 
-    @pytest.mark.parametrize("argument", ["params.seed", "", "=3", "fast"])
-    def test_no_key_value(self, root: Path, argument: str) -> None:
-        assert_one_line(run_sh(root, "pytorch", "--workspace=.", argument), 2, f"'{argument}'", "KEY=VALUE")
+    def test_packages_of_the_machine_are_not_used(self, bare: Path, poison: Path) -> None:
+        assert_one_line(run_sh(bare, "jax", "--workspace=.", PYTHONPATH=str(poison)), 1, "requirements/install.sh jax")
 
-    @pytest.mark.parametrize("arguments", [[], ["--workspace="], ["--workspace"], ["params.seed=1"]])
-    def test_no_workspace(self, root: Path, arguments: list[str]) -> None:
-        assert_one_line(run_sh(root, "pytorch", *arguments), 2, "--workspace=DIR")
-
-    def test_workspace_that_is_no_folder(self, root: Path) -> None:
-        for name in ("missing", "run.sh"):
-            path = root / name
-            assert_one_line(run_sh(root, "pytorch", f"--workspace={path}"), 2, f"'{path}'", "not a folder")
-
-    def test_missing_environment(self, root: Path) -> None:
-        done = run_sh(root, "jax", f"--workspace={root}")
-        assert_one_line(done, 1, "'jax'", f"{root}/.venv", "requirements/install.sh jax")
-
-    def test_environment_that_is_not_complete(self, root: Path) -> None:
+    def test_an_environment_that_is_not_complete(self, root: Path) -> None:
         (root / ".venv" / "pytorch" / "installed").unlink()
         for task in ("pytorch", "download"):
             assert_one_line(run_sh(root, task, f"--workspace={root}"), 1, "requirements/install.sh pytorch")
 
+    def test_no_python(self, bare: Path, tmp_path: Path) -> None:
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        for tool in ("bash", "dirname", "readlink", "env"):
+            (tools / tool).symlink_to(str(shutil.which(tool)))
+        assert_one_line(run_sh(bare, "--help", PATH=str(tools)), 1, "no Python 3.11", "requirements/install.sh")
+
 
 class TestHandOver:
-    def test_arguments(self, root: Path) -> None:
-        workspace = root / "work space"
-        given = ["pytorch", "params.seed=1", f"--workspace={workspace}", "+a.b=c d", "--debug", "x="]
+    def test_arguments_as_they_are(self, root: Path) -> None:
+        given = ["pytorch", "params.seed=1", f"--workspace={root / 'work space'}", "+a.b=c d", "--debug", "x="]
         arguments, _ = seen(root, *given)
-        start = ["-P", "-s", "-m", "repro", "pytorch", f"--workspace={workspace}"]
-        assert arguments == [*start, "params.seed=1", "+a.b=c d", "--debug", "x="]
+        assert arguments == ["-P", "-s", "-m", "repro", *given]
 
-    def test_a_report_takes_files(self, root: Path) -> None:
-        workspace = root / "work space"
-        arguments, _ = seen(root, "report", "my results.json", f"--workspace={workspace}", "a=b.json")
-        assert arguments[4:] == ["report", f"--workspace={workspace}", "my results.json", "a=b.json"]
-
-    def test_workspace_becomes_absolute(self, root: Path) -> None:
-        done = subprocess.run([root / "run.sh", "pytorch", "--workspace=work space"], cwd=root, check=False)
-        assert done.returncode == 0
-        arguments = Path(f"{root}/.venv/pytorch/bin/python.arguments").read_text().splitlines()
-        assert arguments[-1] == f"--workspace={root / 'work space'}"
-
-    def test_cdpath_does_not_lead_astray(self, root: Path) -> None:
-        (root / "elsewhere" / "work space").mkdir(parents=True)
-        env = {**os.environ, "CDPATH": str(root / "elsewhere")}
-        subprocess.run([root / "run.sh", "pytorch", "--workspace=work space"], cwd=root, env=env, check=True)
-        arguments = Path(f"{root}/.venv/pytorch/bin/python.arguments").read_text().splitlines()
-        assert arguments[-1] == f"--workspace={root / 'work space'}"
+    def test_a_command_of_ones_own_keeps_its_environment(self, root: Path) -> None:
+        for given in (["record", "--", "true"], ["verify", "--", "true"], ["verify", "--mlcube=cube", "--task=a"]):
+            arguments, environment = seen(root, *given, XLA_FLAGS="--a", PYTHONPATH="/nowhere")
+            assert arguments[:2] == ["-P", "-c"] and arguments[3:] == [str(root), *given]
+            assert (environment["XLA_FLAGS"], environment["PYTHONPATH"]) == ("--a", "/nowhere")
+            assert "PYTHONHASHSEED" not in environment
 
     def test_through_a_symbolic_link(self, root: Path, tmp_path: Path) -> None:
         link = tmp_path / "repro"
@@ -107,7 +115,6 @@ class TestHandOver:
             "PYTHONHASHSEED": "0",
             "LC_ALL": "C.UTF-8",
             "KERAS_HOME": "/dev/null",
-            "WORKSPACE_PATH": str(root / "work space"),
         }
         assert {name: environment[name] for name in expected} == expected
 
@@ -121,7 +128,7 @@ class TestHandOver:
         assert run_sh(root, "pytorch", f"--workspace={root}").returncode == 3
 
 
-class TestShutOut:
+class TestRemovedVariables:
     LEAKS = (
         "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "LD_PRELOAD", "LD_LIBRARY_PATH",
         "GLIBC_TUNABLES", "NPROC", "PJRT_NPROC", "HYDRA_FULL_ERROR", "NPY_DISABLE_CPU_FEATURES", "TORCH_LOGS",
@@ -151,11 +158,11 @@ class TestShutOut:
     @pytest.mark.parametrize(
         ("path", "observe"),
         [("SITE", ""), ("/nowhere:SITE", "/record"), (":SITE", "/record"), ("/nowhere", "/record"), ("", "/record"),
-         ("ASK", "/record")],
+         ("LISTINGS", "/record")],
     )  # fmt: skip
     def test_what_is_not_the_observer_does_not_get_in(self, root: Path, path: str, observe: str) -> None:
         """Without a record to write, not the first in the path, or another sitecustomize.py."""
-        folders = {"SITE": ROOT / "repro" / "observe" / "site", "ASK": ROOT / "repro" / "ask" / "listings"}
+        folders = {"SITE": ROOT / "repro" / "observe" / "site", "LISTINGS": ROOT / "repro" / "verify" / "listings"}
         for name, folder in folders.items():
             path = path.replace(name, str(folder))
         _, environment = seen(root, PYTHONPATH=path, REPRO_OBSERVE=observe)

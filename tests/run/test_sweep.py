@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
+from repro.frameworks import FRAMEWORKS
 from repro.report import sweep_report
-from repro.run import config, sweep
+from repro.run import sweep
 from repro.run.config import Config, Data, Params
 from support.runs import ROOT, Run, needs
 
@@ -149,7 +150,7 @@ class TestReport:
         left(tmp_path, 1, "jax", 1, None)
         left(tmp_path, 2, "jax", 2, None)
         shutil.rmtree(tmp_path / "2" / "run")
-        found = sweep_report.write(tmp_path, tmp_path)
+        found = sweep_report.write(tmp_path / "report", tmp_path)
         assert found["failed"] == ["1", "2"]
         assert found["runs"][2]["error"] == "error: <no> memory"
         page = (tmp_path / "report" / "sweep.html").read_text()
@@ -186,4 +187,4 @@ def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> No
     assert (again.returncode, again.stdout) == (0, done.stdout)
     record = json.loads((folder / "3" / "run" / "experiment.json").read_text())
     assert record["config"]["params"]["seed"] == 1 and record["config"]["params"]["threads"] == 2
-    assert config.FRAMEWORKS[0] == record["task"]
+    assert record["task"] == next(iter(FRAMEWORKS))

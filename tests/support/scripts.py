@@ -14,10 +14,11 @@ env --null >"$0.environment"
 
 
 def copy_of_root(folder: Path) -> Path:
-    """Both scripts, and a PyTorch environment that only shows what it is given."""
+    """Both scripts, the package, and a PyTorch environment that only shows what it is given."""
     root = folder / "a root"
     (root / "requirements").mkdir(parents=True)
     shutil.copy(ROOT / "run.sh", root)
+    (root / "repro").symlink_to(ROOT / "repro")
     shutil.copy(ROOT / "requirements" / "install.sh", root / "requirements")
     environment = root / ".venv" / "pytorch"
     (environment / "bin").mkdir(parents=True)

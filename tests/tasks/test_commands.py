@@ -1,125 +1,168 @@
-"""`repro record` and `verify` of a container's command and of an MLCube's task; a program stands in for the engine."""
+"""The command line: what its parser takes and refuses, and how errors end."""
 
-import json
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from repro import __main__
-from repro.record import record
-from support import commands
-from support.commands import SCRIPTS
+from repro import __main__, __version__
+from repro.containers import mlcube
+from repro.frameworks import FRAMEWORKS
+from repro.tasks import commands, own_command, verify
+from repro.verify.questions import COMMAND_NAMES
+from support.runs import ROOT
 
-# As Docker would run it, but on the host: paths inside become those outside, and the image's program a script's.
-ENGINE = f"""
-import os
-if words[0] == "image": print(json.dumps([{{"Id": "sha256:1", "Config": {{"Env": ["A=1"]}}}}])); sys.exit()
-if words[0] != "run": sys.exit()
-at = words.index("an-image")
-texts = [word.split(",") for word in words[:at] if word.startswith("type=bind")]
-mounts = [dict(part.split("=") for part in parts if "=" in part) for parts in texts]
-places = [(mount["source"], mount["target"]) for mount in mounts]
-places += [tuple(value.split(":")) for option, value in zip(words[:at], words[1:]) if option == "--volume"]
-places += [(os.path.dirname(one), os.path.dirname(two)) for one, two in places if two == "/repro-record/steps"]
-def outside(text):
-    for source, target in places:
-        text = text.replace(target, source)
-    return text
-given = dict(value.split("=", 1) for option, value in zip(words[:at], words[1:]) if option == "--env")
-given = {{name: outside(value) for name, value in given.items() if name != "PYTHONPATH"}}
-inner = [outside(word) for word in words[at + 2 :]]
-os.execve(sys.executable, [sys.executable, {str(SCRIPTS)!r} + f"/{{words[at + 1]}}.py", *inner], given)
-"""
-CUBE = """
-docker: {image: an-image}
-singularity: {image: none.sif}
-tasks:
-  trainer: {parameters: {outputs: {out: {type: directory, default: out}}}}
-  set_order: {parameters: {outputs: {out: {type: directory, default: out}}}}
-"""
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to start commands in, with an MLCube in it and the engine on the path."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    commands.program(tmp_path / "bin", "docker", ENGINE)
-    (tmp_path / "cube").mkdir()
-    (tmp_path / "cube" / "mlcube.yaml").write_text(CUBE)
-    return tmp_path
+COMMANDS = tuple(commands.parsers())
+TRAINERS = ("download", *FRAMEWORKS, "sweep", "benchmark")
 
 
 def call(*words: str) -> int:
-    return __main__.main([*words], __main__.COMMANDS)
+    """The exit code of `repro WORDS`, in this process."""
+    try:
+        return __main__.main([*words])
+    except SystemExit as end:
+        return int(end.code or 0)
 
 
-def test_a_container_is_recorded(here: Path) -> None:
-    command = ["docker", "run", "--volume", f"{here}/out:/out", "an-image", "trainer", "--out=/out", "--pause=0"]
-    assert call("record", "--to", "a", "--output", "out/*.json", "--", *command) == 0
-    found = record.read(here / "a")
-    assert (found.steps, [*found.outputs]) == (12, ["out/checkpoint.json", "out/model.json"])
-    assert found.content["command"] == command
-    assert found.content["facts"]["container"] == {
-        "engine": "docker", "name": "an-image", "image": "sha256:1", "digest": None
-    }  # fmt: skip
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line that `repro WORDS` ends with, as wrong usage."""
+    assert call(*words) == 2
+    output, errors = capsys.readouterr()
+    assert output == "" and errors.startswith("error: ") and errors.count("\n") == 1
+    return errors
 
 
-def test_a_task_of_an_mlcube_is_recorded_where_the_cube_puts_it(here: Path) -> None:
-    assert call("record", "--to", "a", "--mlcube=cube", "--task=trainer", "--", "out=other") == 0
-    assert record.read(here / "a").steps == 12
-    assert (here / "cube" / "workspace" / "other" / "model.json").exists()
-    assert call("record", "--to", "b", "--mlcube=cube/mlcube.yaml", "--task", "trainer", "--workspace=w") == 0
-    assert record.read(here / "b").content["fingerprint"] == record.read(here / "a").content["fingerprint"]
-    assert (here / "w" / "out" / "model.json").exists()
+def test_names_that_other_files_have_too() -> None:
+    assert tuple(verify.QUESTIONS) == COMMAND_NAMES
+    assert own_command.PLATFORMS == mlcube.PLATFORMS
 
 
-def verify(*words: str) -> tuple[int, dict[str, dict]]:
-    code = call("verify", "--json", "answers.json", *words)
-    return code, {one["question"]: one for one in json.loads(Path("answers.json").read_text())["answers"]}
+def test_help_lists_every_command_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, parser in commands.parsers().items():
+        assert f"  {name:<12}{parser.summary}" in lines
+    assert max(map(len, lines)) <= 100
 
 
-def test_a_change_reaches_into_a_container(here: Path) -> None:
-    code, answers = verify("--ask", "restart", "--mlcube=cube", "--task=set_order")
-    assert code == 3 and "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
-    code, answers = verify("--ask", "restart,observed,environment", "--output", "{run}/out/*", "--mlcube=cube",
-                           "--task=trainer")  # fmt: skip
-    assert code == 0 and {one["answer"] for one in answers.values()} == {"same"}
-    assert not (here / "cube" / "workspace" / "out").exists()  # each run has its own
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call(command, "--help", "--wrong") == 0
+    helped = capsys.readouterr().out
+    assert f"{command} " in helped.splitlines()[0] and "--debug" in helped
+    assert max(map(len, helped.splitlines())) <= 90
+
+
+def test_help_needs_the_standard_library_alone() -> None:
+    """... so that it answers at once, and where nothing is installed."""
+    code = "import sys; from repro.tasks import commands; commands.parsers(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"numpy", "psutil", "rich", "jinja2", "hydra", "yaml", "safetensors"} & {*done.stdout.split()}
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"repro {__version__}\n"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--mlcube=cube",), "--mlcube needs --task, one of the MLCube's"),
-        (("--task=trainer", "--", "true"), "--task goes with --mlcube"),
-        (("--platform=docker", "--", "true"), "--platform goes with --mlcube"),
-        (("--workspace=w", "--", "true"), "--workspace goes with --mlcube"),
-        (("--mlcube=cube", "--task=trainer", "--platform=podman"), "invalid choice: 'podman'"),
-        (("--mlcube=cube", "--task=trainer", "out"), "'out': with --mlcube write KEY=VALUE, for a task's parameter"),
-        (("--mlcube=cube", "--task=trainer", "--", "python", "x.py"), "'python': with --mlcube write KEY=VALUE"),
-        (("--mlcube=cube", "--task=trainer", "a=b"), "has no parameter 'a'; its parameters: out"),
-        (("--mlcube=cube", "--task=none"), "it has no task 'none'; --task must be one of trainer, set_order"),
-        (("--mlcube=none", "--task=trainer"), "--mlcube names the folder of a mlcube.yaml"),
-        (("--mlcube=cube", "--task=trainer", "--platform=singularity"), "none.sif is not there; make it: mlcube conf"),
-        (("a=b", "--", "true"), "unrecognized arguments: a=b"),
-        (("--", "docker", "run", "-d", "an-image", "trainer"), "leave --detach out"),
+        (["recrod", "--", "true"], "unknown command 'recrod'; did you mean record?"),
+        (["train"], f"unknown command 'train'; the commands are {', '.join(COMMANDS)}"),
+        ([""], "unknown command ''"),
+        (["--quiet"], "unknown option '--quiet'; its options are --help, --debug, --version"),
+        (["--workspace=.", "jax"], "unknown option '--workspace=.'"),
+        (["record", "--outptu=x", "--", "true"], "record: unknown option '--outptu=x'; did you mean --output?"),
+        (["record", "--out", "x", "--", "true"], "unknown option '--out'; did you mean --output?"),  # no abbreviations
+        (["record", "python", "train.py"], "put a command after --, as in: repro record -- python train.py"),
+        (["record", "python", "--lr=0.1"], "unknown option '--lr=0.1'"),
+        (["verify", "python", "--lr=0.1"], "a command goes after --"),
+        (["record", "--to"], "record: argument --to: expected one argument"),
+        (["verify"], "verify: no command; put it after --"),
+        (["compare", "a", "b", "--", "true"], "compare: it takes no command after --"),
+        (["compare", "a", "b", "--workspace=."], "compare: unknown option '--workspace=.'"),
+        (["compare", "a"], "compare: two runs' folders must be given, not 1"),
+        (["report", "--narrow"], "report: unknown option '--narrow'"),
+        (["report", "--workspace=none"], "none is not a folder"),
+        (["verify", "--workspace=.", "--ask", "restart"], "--ask is for a command after --"),
+        (["verify", "--workspace=.", "python"], "cannot read argument 'python'; write KEY=VALUE"),
     ],
 )
-@pytest.mark.parametrize("task", ["record", "verify"])
-def test_what_is_wrong_is_one_line(
-    task: str, words: tuple[str, ...], said: str, here: Path, capfd: pytest.CaptureFixture[str]
+def test_wrong_usage(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(task, *words) == 2
-    (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert said in error
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(capsys, *words)
 
 
-def test_a_question_about_an_image(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert call("verify", "--image", "no.sif", "--", "true") == 2
-    assert "--image no.sif: " in capfd.readouterr().err
-    code, answers = verify("--ask", "container", "--output", "{run}/x", "--", "sh", "-c", "echo 1 > {run}/x")
-    assert code == 0 and answers["container"]["why"] == "--image names no image"
+@pytest.mark.parametrize("command", TRAINERS)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no workspace; say where data and results lie with --workspace=DIR"),
+        (["--workspace="], "no workspace; say where data and results lie with --workspace=DIR"),
+        (["--workspace"], "argument --workspace: expected one argument"),
+        (["params.seed=1"], "no workspace"),
+        (["--workspace=missing"], "missing is not a folder; make it first"),
+        (["--workspace=file"], "file is not a folder; make it first"),
+        (["--workspace=.", "--workspce=x"], "unknown option '--workspce=x'; did you mean --workspace?"),
+        (["--workspace=.", "--epochs=3"], "unknown option '--epochs=3'; its options are --help, --debug, --workspace"),
+        (["--workspace=.", "-x"], "unknown option '-x'"),
+        (["--workspace=.", "--"], "it takes no command after --"),
+        (["--workspace=.", "params.seed"], "cannot read argument 'params.seed'; write KEY=VALUE"),
+        (["--workspace=.", ""], "cannot read argument ''; write KEY=VALUE"),
+        (["--workspace=.", "=3"], "cannot read argument '=3'; write KEY=VALUE"),
+    ],
+)
+def test_wrong_usage_of_the_reference_trainers(
+    command: str, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert said in refused(capsys, command, *words)
+
+
+def test_options_and_overrides_in_any_order(tmp_path: Path) -> None:
+    options = commands.parse(["jax", "a=1", f"--workspace={tmp_path}", "+b.c=d e", "x="])
+    assert (options.workspace, options.overrides) == (str(tmp_path), ["a=1", "+b.c=d e", "x="])
+    options = commands.parse(["report", "a.json", "--to", "x", "b=c.json"])
+    assert [*map(str, options.files)] == ["a.json", "b=c.json"]
+
+
+def test_a_value_that_begins_with_a_dash() -> None:
+    options = commands.parse(["verify", "--seed-option", "--seed={}", "--resume", "-x y"], ["true"])
+    assert (options.seed_option, options.resume, options.command) == ("--seed={}", "-x y", ["true"])
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device", "there"), "there: No space left on device; make it writable"),
+        (ValueError("first\nsecond"), "ValueError: first (--debug shows where)"),
+        (KeyboardInterrupt(), "interrupted"),
+        (ModuleNotFoundError("No module named 'hydra'", name="hydra.core"), "requirements/install.sh pytorch"),
+    ],
+)
+def test_an_error_is_one_line_and_1(
+    error: BaseException, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "parse", fail)
+    assert call("compare", "a", "b") == 1
+    assert capsys.readouterr().err.startswith(f"error: {said}") or said.startswith("requirements")
+    if isinstance(error, Exception):
+        with pytest.raises(type(error)):
+            call("compare", "a", "b", "--debug")
+    assert call("compare", "a", "b", "--", "--debug") == 1  # a command's own
+
+
+def test_without_the_repository(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("repro.tasks.workspace.REPOSITORY", Path("/nowhere"))
+    for words in (["jax"], ["verify", "--workspace=."]):
+        assert f"call ./run.sh {words[0]}" in refused(capsys, *words)

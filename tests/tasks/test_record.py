@@ -28,14 +28,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def recorded(*words: str) -> int:
     """`repro record WORDS` in this process; its exit code."""
-    return __main__.main(["record", *words], __main__.COMMANDS)
+    return __main__.main(["record", *words])
 
 
 def test_input_output_and_exit_code_are_the_commands_own(here: Path) -> None:
     done = repro("record", "--to", "a", "--", "sh", "-c", "cat; echo said >&2; exit 7", cwd=here, stdin="read")
     assert (done.returncode, done.stdout) == (7, "read")
     assert done.stderr.startswith("said\nrepro: NOTHING WAS OBSERVED")
-    assert record.read(here / "a").content["exit_code"] == 7
+    assert record.read(here / "a").content.exit_code == 7
 
 
 def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -47,13 +47,13 @@ def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> N
     )
     found = record.read(here / "a")
     assert [*found.processes[0].steps] == [0, 1, 5, 10]
-    assert found.content["folder"] == str(here) and found.content["command"] == script("trainer")
+    assert found.content.folder == str(here) and found.content.command == script("trainer")
     assert [*found.outputs] == ["out/checkpoint.json", "out/model.json"]
-    facts = found.content["facts"]
+    facts = found.content.facts
     assert facts["versions"] == {"python": "3.11.0", "plain": "1.0"} and facts["threads"] == 1
     assert [*facts["scripts"]] == [str(SCRIPTS / "trainer.py")]
     assert {"cpu", "gpu", "environment", "container", "source"} <= facts.keys()
-    assert found.content["fingerprint"] in told[0]
+    assert found.content.fingerprint and found.content.fingerprint in told[0]
 
 
 def test_what_observing_took(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_two_records_have_one_fingerprint(here: Path, capfd: pytest.CaptureFixtu
     for name in ("a", "b"):
         recorded("--to", name, "--", *script("trainer", "--pause=0"))
     capfd.readouterr()
-    assert __main__.main(["compare", "a", "b"], __main__.COMMANDS) == 0
+    assert __main__.main(["compare", "a", "b"]) == 0
     assert capfd.readouterr().out.endswith("same: all that both records hold is equal (12 steps)\n")
 
 
@@ -76,7 +76,7 @@ def test_compare_names_where_a_resumed_run_parts(here: Path, capfd: pytest.Captu
     recorded("--to", "rest", "--", *faulty, "--resume", "--out=two")
     capfd.readouterr()
     for order in (("whole", "rest"), ("rest", "whole")):
-        assert __main__.main(["compare", *order], __main__.COMMANDS) == 3
+        assert __main__.main(["compare", *order]) == 3
         told = capfd.readouterr().out
         assert "differs: first seen at step 7 of A, which is step 1 of B, resumed after 6, in the batch" in told
         assert "the generator `python` at step 1 of B is that of step 1 of A: the random generator was not" in told
@@ -86,7 +86,7 @@ def test_other_options_are_told(here: Path, capfd: pytest.CaptureFixture[str]) -
     recorded("--to", "a", "--", *script("trainer", "--pause=0"))
     recorded("--to", "b", "--", *script("trainer", "--pause=0", "--seed=7"))
     capfd.readouterr()
-    assert __main__.main(["compare", "a", "b"], __main__.COMMANDS) == 3
+    assert __main__.main(["compare", "a", "b"]) == 3
     told = capfd.readouterr().out.split("most likely cause first:\n")[1]
     assert told.startswith("    command: ") and "(another command, or other options)" in told
 
@@ -95,7 +95,7 @@ def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[s
     for name in ("a", "b"):
         recorded("--to", name, "--", interpreter("pytorch"), str(SCRIPTS / "workers_unseeded.py"))
     capfd.readouterr()
-    assert __main__.main(["compare", "a", "b"], __main__.COMMANDS) == 3
+    assert __main__.main(["compare", "a", "b"]) == 3
     told = capfd.readouterr().out
     assert "differs: first seen at step 1, in the batch" in told
     assert "a generator that cannot be seen, as those in a DataLoader's workers (a guess)" in told
@@ -150,7 +150,7 @@ def test_wrong_usage_is_one_line_and_2(
 
 def test_a_command_that_kills_itself(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert recorded("--to", "a", "--", "sh", "-c", "kill -KILL $$") == 128 + signal.SIGKILL
-    assert record.read(here / "a").content["exit_code"] == 137
+    assert record.read(here / "a").content.exit_code == 137
     assert "NOTHING WAS OBSERVED" in capfd.readouterr().err
 
 
@@ -195,6 +195,6 @@ def test_a_record_that_is_cut_off_while_it_runs(here: Path, capfd: pytest.Captur
         while not list((here / "a" / "steps").glob("*.jsonl")):
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
-    assert __main__.main(["compare", "a", "a"], __main__.COMMANDS) == 1
+    assert __main__.main(["compare", "a", "a"]) == 1
     told = capfd.readouterr().err
     assert told.count("\n") == 1 and "a was cut off before its end" in told

@@ -25,7 +25,7 @@ SMALL = ("--out={run}", "--pause=0.004")
 
 
 def repro(*words: str) -> int:
-    return __main__.main([*words], __main__.COMMANDS)
+    return __main__.main([*words])
 
 
 @pytest.fixture(scope="module")

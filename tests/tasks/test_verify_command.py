@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def verify(*words: str) -> tuple[int, dict[str, Any]]:
     """`repro verify WORDS` in this process: the exit code, and the answers by question."""
-    code = __main__.main(["verify", "--json", "answers.json", *words], __main__.COMMANDS)
+    code = __main__.main(["verify", "--json", "answers.json", *words])
     content = json.loads(Path("answers.json").read_text()) if Path("answers.json").exists() else {"answers": []}
     return code, content | {"answers": {answer["question"]: answer for answer in content["answers"]}}
 
@@ -122,12 +122,12 @@ def test_the_rank_that_is_not_restored_is_named(here: Path, capfd: pytest.Captur
     told = capfd.readouterr().out
     assert f"step {first['step']}, rank 1, generator: torch" in told
     assert "no step of an optimizer was seen" not in told  # of torchrun itself
-    assert __main__.main(["report"], __main__.COMMANDS) == 0
+    assert __main__.main(["report"]) == 0
     page = (here / "repro-records" / "report" / "report.html").read_text()
     assert f"first seen</dt><dd>step {first['step']} in rank 1, in the generator" in page
     (runs,) = here.glob("repro-records/verify-*")
     records = [str(runs / "as-it-stands" / "record"), str(runs / "killed-resumed" / "resumed")]
-    assert __main__.main(["compare", *records], __main__.COMMANDS) == 3
+    assert __main__.main(["compare", *records]) == 3
     assert ", in rank 1, in the generator" in capfd.readouterr().out
 
 
@@ -283,7 +283,7 @@ def test_a_command_that_removes_its_folder(here: Path) -> None:
 
 
 def test_a_place_for_the_answers_that_cannot_be_written(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert __main__.main(["verify", "--json", "no/such.json", "--", "true"], __main__.COMMANDS) == 2
+    assert __main__.main(["verify", "--json", "no/such.json", "--", "true"]) == 2
     assert "--json no/such.json: cannot be written" in capfd.readouterr().err
     assert not (here / "repro-records").exists()
 
@@ -329,6 +329,6 @@ def test_a_full_disk_is_one_line(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("repro.files.os.fsync", full)
-    assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)], __main__.COMMANDS) == 1
+    assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)]) == 1
     (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
     assert "No space left on device; make it writable, or free space" in error

@@ -20,11 +20,10 @@ class Heard(Callback):
 JOB = """
 import sys
 from pathlib import Path
-from repro.tasks import train
-from repro.run import config
+from repro.run import config, job
 
 checked, composed = config.compose_job("jax", Path("nowhere"), sys.argv[1:])
-print(train.in_hydra(composed, lambda folder: str(folder)))
+print(job.in_hydra(composed, lambda folder: str(folder)))
 """
 
 

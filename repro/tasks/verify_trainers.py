@@ -1,0 +1,49 @@
+"""The command `verify` of the reference trainers, on this machine."""
+
+import argparse
+import logging
+from datetime import datetime
+from pathlib import Path
+
+from repro.tasks import workspace
+
+LISTS = ("questions", "frameworks", "numerics")
+
+log = logging.getLogger(__name__)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed."""
+    folder, overrides = workspace.read(options, lists=LISTS)
+    from rich.console import Console
+
+    from repro.console import log_to_console
+    from repro.report import findings, tables
+    from repro.run import config, data
+    from repro.verify import questions, results, trainers
+    from repro.verify.results import Settings
+    from repro.verify.trainer_runs import Runner
+    from repro.verify.verification import Verification
+
+    checked = config.compose_config(folder, overrides)
+    settings = checked.verify
+    config.check_members("verify.questions", settings.questions, questions.CHOICES)
+    data.load(checked.data, Path(checked.output.data_path))
+    log_to_console()
+    target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
+    target.mkdir(parents=True)
+    user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
+    verification = Verification(trainers.agenda(Runner(checked, folder, user, target / "runs"), settings))
+    verification()
+    path = target / "results.json"
+    asked = Settings(
+        steps=settings.steps,
+        questions=[question.name for question in trainers.questions(settings.questions)],
+        frameworks=settings.frameworks,
+        numerics=settings.numerics,
+        overrides=overrides,
+    )
+    results.write(path, verification.results(asked))
+    log.info("results in %s", path)
+    tables.show(findings.build([results.read(path)]), Console())
+    return verification.exit_code
