@@ -194,7 +194,7 @@ def _belongs(answer: Answer, row: Row) -> bool:
 
 
 def _cell(answer: Answer, runs: list[Run]) -> Cell:
-    evidence = [_evidence(answer, run) for run in runs]
+    evidence = [run.evidence(answer.evidence) for run in runs]
     return Cell(
         framework=answer.framework,
         answer=answer.answer,
@@ -208,11 +208,6 @@ def _cell(answer: Answer, runs: list[Run]) -> Cell:
             for run, shown in zip(runs, evidence, strict=True)
         ],
     )
-
-
-def _evidence(answer: Answer, run: Run) -> str | None:
-    """What is shown of a run."""
-    return run.evaluation if answer.evidence == "evaluation" else run.fingerprint
 
 
 def _says(answer: Answer, evidence: list[str | None]) -> str:

@@ -4,13 +4,13 @@ Each is about one column of the table: a framework of the reference trainers, or
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET
 
 from repro.compare.comparison import Comparison
 from repro.verify import results
-from repro.verify.questions import NOT_ASKED, AnswerWord, Promise, Question, kept
+from repro.verify.questions import NOT_ASKED, AnswerWord, Evidence, Promise, Question, kept
 from repro.verify.results import Cause, Difference, GrowthPoint
 
 
@@ -21,8 +21,7 @@ class Answer:
     question: Question
     framework: str
     numerics: str
-    evidence: Literal["fingerprint", "evaluation", "record"] = "fingerprint"
-    """What must be the same."""
+    evidence: Evidence = "fingerprint"
     answer: AnswerWord = NOT_ASKED
     reason: str | None = None
     """Why there is no answer, or what is not among its runs."""

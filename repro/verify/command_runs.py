@@ -147,7 +147,8 @@ class Trials:
             self._once(trial, words, "record", every)
         else:
             stopped = self._until_stopped(trial, steps, before)
-            if stopped and self.command.resume:
+            if stopped:
+                assert self.command.resume is not None
                 self._once(trial, self.command.resume, "resumed", every, stopped)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())

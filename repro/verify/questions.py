@@ -14,6 +14,8 @@ from repro.run import experiment, gpu
 
 AnswerWord = Literal["same", "differs", "cannot tell", "not asked"]
 Promise = Literal["same", "differs"] | None
+Evidence = Literal["fingerprint", "evaluation", "record"]
+"""What must be the same: every bit of the weights, or of loss and accuracy, or a whole record."""
 
 SAME: Literal["same"] = "same"
 DIFFERS: Literal["differs"] = "differs"
@@ -118,8 +120,7 @@ class Question:
     """Whether it takes minutes, so that it is asked only by name, or by questions=everything."""
     numerics: str | None = None
     """The only arithmetic that it is asked in."""
-    evidence: Literal["fingerprint", "evaluation"] = "fingerprint"
-    """What must be the same: the `fingerprint` of the weights, or the `evaluation`, loss bits and count of correct."""
+    evidence: Evidence = "fingerprint"
 
     def promised(self, numerics: str) -> Promise:
         """What is promised in `numerics`, one of the reference trainers' or any other text."""

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from repro import structs
 from repro.run.config import TRAIN_SAMPLES
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Number, Struct, Time, converted
-from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Promise, kept
+from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 
 COMMAND = "command"
 DONE: Literal["done"] = "done"
@@ -147,6 +147,10 @@ class Run(Struct):
     experiment: dict[str, Any] | None = None
     """The recorded facts, in any form; what is read of them is typed."""
 
+    def evidence(self, kind: Evidence) -> str | None:
+        """What is compared with that of other runs; a record shows its fingerprint."""
+        return self.evaluation if kind == "evaluation" else self.fingerprint
+
     @property
     def of_command(self) -> bool:
         """Whether it is a run of a command of one's own."""
@@ -219,7 +223,7 @@ class Answer(Struct, kw_only=True):
     answer: AnswerWord
     kept: bool | None
     control: bool
-    evidence: Literal["fingerprint", "evaluation", "record"]
+    evidence: Evidence
     reason: str | None
     runs: list[str]
     """The names of those that were compared."""
@@ -304,7 +308,7 @@ def _following(answer: Answer, runs: dict[str, Run]) -> set[AnswerWord]:
     if answer.evidence == "record":
         unlike = len({run.fingerprint for run in chosen} - {None}) > 1
         return {*UNANSWERED, DIFFERS} if unlike else {*UNANSWERED, DIFFERS, SAME}
-    evidence = [run.fingerprint if answer.evidence == "fingerprint" else run.evaluation for run in chosen]
+    evidence = [run.evidence(answer.evidence) for run in chosen]
     if len(evidence) < 2 or None in evidence:
         return {*UNANSWERED}
     return {*UNANSWERED, SAME if len(set(evidence)) == 1 else DIFFERS}

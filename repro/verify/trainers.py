@@ -68,7 +68,7 @@ class Column:
             answer.answer, answer.reason = CANNOT_TELL, "two runs as configured differ"
             return answer
         answer.runs, answer.reason = list(done), answer.reason or None
-        alike = len({getattr(outcome.run, question.evidence) for outcome in done.values()}) == 1
+        alike = len({outcome.run.evidence(question.evidence) for outcome in done.values()}) == 1
         answer.answer = SAME if alike else DIFFERS
         answer.comparison = None if alike else _comparison(list(done.values()))
         self.diverges |= question.repeats and not alike

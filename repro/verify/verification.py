@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 
 from repro.console import progress
 from repro.errors import NOT_REPRODUCIBLE
@@ -53,6 +53,26 @@ class Subject(Protocol):
         ...
 
 
+class Display:
+    """The progress of runs in the terminal."""
+
+    def __init__(self, bar: Progress, total: int) -> None:
+        self.bar, self.task, self.started = bar, bar.add_task("verify", total=total), time.perf_counter()
+        log.info("%d runs", total)
+
+    def begin(self, name: str) -> None:
+        """Names the run that begins."""
+        self.bar.update(self.task, description=name)
+
+    def end(self, name: str, run: Run, done: int, total: int) -> None:
+        """Says how a run ended, and about how long the others take."""
+        self.bar.update(self.task, completed=done, total=total)
+        left = (time.perf_counter() - self.started) / done * max(total - done, 0)
+        short = name.removeprefix(f"{COMMAND}/")
+        end = run.error or (run.fingerprint or "done")[:23]
+        log.info("%d/%d  %s  %s  %.1f s; about %.0f s left", done, total, short, end, run.seconds, left)
+
+
 @dataclass
 class Verification:
     """Questions, the runs and the answers."""
@@ -68,11 +88,9 @@ class Verification:
         started = time.perf_counter()
         try:
             with progress() as bar:
-                task = bar.add_task("verify", total=self._total())
-                log.info("%d runs", self._total())
+                display = Display(bar, self._total())
                 for subject, question in self.agenda:
-                    run = partial(self._run, bar, task, started, subject, question)
-                    self.answers.append(subject.answer(question, run))
+                    self.answers.append(subject.answer(question, partial(self._run, display, subject, question)))
         except KeyboardInterrupt:
             self.interrupted = True
             log.warning("interrupted; what was not run is skipped")
@@ -104,18 +122,10 @@ class Verification:
         needed = {name for subject, question in self.agenda for name in subject.needed(question)}
         return len(needed | self.outcomes.keys())
 
-    def _run(
-        self, bar: Progress, task: TaskID, started: float, subject: Subject, question: Question, name: str
-    ) -> Outcome:
+    def _run(self, display: Display, subject: Subject, question: Question, name: str) -> Outcome:
         """The outcome of a run of a question, made once."""
-        if name in self.outcomes:
-            return self.outcomes[name]
-        bar.update(task, description=name)
-        outcome = self.outcomes[name] = subject.needed(question)[name]()
-        run, total, done = outcome.as_run(), self._total(), len(self.outcomes)
-        bar.update(task, completed=done, total=total)
-        left = (time.perf_counter() - started) / done * max(total - done, 0)
-        short = name.removeprefix(f"{COMMAND}/")
-        end = run.error or (run.fingerprint or "done")[:23]
-        log.info("%d/%d  %s  %s  %.1f s; about %.0f s left", done, total, short, end, run.seconds, left)
-        return outcome
+        if name not in self.outcomes:
+            display.begin(name)
+            self.outcomes[name] = subject.needed(question)[name]()
+            display.end(name, self.outcomes[name].as_run(), len(self.outcomes), self._total())
+        return self.outcomes[name]
