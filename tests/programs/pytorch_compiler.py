@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from unittest import mock
 
 import numpy as np
@@ -114,19 +114,27 @@ def products_of_int16() -> list[bool | None]:
 
 
 def refused() -> list[bool | None]:
-    """Products that fit() does not accept; None without the instruction."""
+    """Whether products are refused that are no tiles, or too long; None without the instruction."""
     if not pairs.possible():
         return [None]
-    found: list[bool | None] = []
-    for terms, columns in ((32, products.width() // 2), (33, products.width()), (products.LONGEST + 2, 32)):
-        a, b = torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16)
-        try:
-            sums.multiply(a, b)
-        except ValueError as error:
-            found.append("loops" in str(error) or "panels" in str(error))
-        else:
-            found.append(False)
-    return found
+    width = products.width()
+    shapes = (32, width // 2), (33, width), (products.LONGEST + 2, width)
+    found = [
+        raised(sums.multiply, torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16))
+        for terms, columns in shapes
+    ]
+    given = products.Product(4, 16, width // 2, True, 0), products.Product(6, 16, width, False, 0)
+    found += [raised(products.product, each) for each in given]
+    return ["panels" in each for each in found]
+
+
+def raised(function: Callable, *arguments) -> str:
+    """The message of the ValueError, if there is one."""
+    try:
+        function(*arguments)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def dense() -> list[bool]:
