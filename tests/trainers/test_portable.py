@@ -30,8 +30,12 @@ def test_every_framework_gives_the_published_bits(
 
 @pytest.mark.parametrize(("samples", "epochs"), [(80, 1), pytest.param(336, 2, marks=pytest.mark.slow)])
 def test_a_smaller_last_batch(run: Run, samples: int, epochs: int) -> None:
-    keys = ("params.numerics=portable", "params.batch_size_train=64",
-            f"data.train_samples={samples}", f"params.n_epochs={epochs}")  # fmt: skip
+    keys = (
+        "params.numerics=portable",
+        "params.batch_size_train=64",
+        f"data.train_samples={samples}",
+        f"params.n_epochs={epochs}",
+    )
     runs = [run(framework, *keys) for framework in FRAMEWORKS]
     assert [done.returncode for done in runs] == [0, 0, 0], [done.stderr for done in runs]
     assert len({done.stdout for done in runs}) == 1
@@ -48,8 +52,15 @@ def test_a_run_goes_through_all_three_frameworks(run: Run, workspace: Path) -> N
 
 
 def test_the_other_network_and_optimizer(run: Run) -> None:
-    keys = ("params.numerics=portable", "params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=1",
-            "params.batch_size_train=16", "data.train_samples=48", "params.n_epochs=1")  # fmt: skip
+    keys = (
+        "params.numerics=portable",
+        "params.model=convnet",
+        "params.optimizer=adadelta",
+        "params.learning_rate=1",
+        "params.batch_size_train=16",
+        "data.train_samples=48",
+        "params.n_epochs=1",
+    )
     runs = [run(framework, *keys) for framework in FRAMEWORKS]
     assert [done.returncode for done in runs] == [0, 0, 0], [done.stderr for done in runs]
     assert len({done.stdout for done in runs}) == 1

@@ -19,8 +19,13 @@ from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, run_sh
 pytestmark = pytest.mark.spread
 STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
-CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
-           "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
+CONVNET = (
+    "params.model=convnet",
+    "params.optimizer=adadelta",
+    "params.learning_rate=0.1",
+    "params.batch_size_train=128",
+    "params.max_steps=20",
+)
 ADAM = ("params.optimizer=adam", "params.learning_rate=0.001", "params.max_steps=40")
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 # Sooner or later two neighbors in a pool are an ulp apart, and the other one is the larger in another framework: on a
