@@ -22,6 +22,7 @@ from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN
 from repro.portable.operations.grids import quantize, rounded_product
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.xp import Backend
 
 log = logging.getLogger(__name__)
 
@@ -111,28 +112,28 @@ def adam() -> dict[str, Any]:
     return {"corrections": corrections, "rate": SGD["rate"], "decay": 0.0, **constants}
 
 
-def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
+def computed(xp: Backend, given: Mapping[str, Sequence]) -> dict[str, tuple]:
     """What a framework makes of inputs(), by its backend."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
-    plain, operands = tuple(PLAIN.values()), partial(X.operands, work=LARGE)
+    plain, operands = tuple(PLAIN.values()), partial(xp.operands, work=LARGE)
     images_and = partial(operands, layout=PLAIN["layout"])
     (kernel, result), (images, gradient) = given["images"], given["kernel"]
     *factors, grids = given["scaled"]
-    loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
-    inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
+    loss, (residual,) = cross_entropy.forward(xp, *given["loss"], mean=False)
+    inverse = xp.f64(xp.r32(1.0 / xp.f64(xp.r32(xp.sqrt(xp.f64(root) + EPSILON)))))
     return {
-        "product": (X.matmul(*operands(*given["product"])),),
-        "convolution": (X.convolve(*images_and(*given["convolution"]), *plain),),
-        "kernel": (X.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
-        "images": (X.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
-        "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
-        "scaled": (rounded_product(X, *operands(*factors), grids),),
-        "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
+        "product": (xp.matmul(*operands(*given["product"])),),
+        "convolution": (xp.convolve(*images_and(*given["convolution"]), *plain),),
+        "kernel": (xp.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
+        "images": (xp.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
+        "rounding": (xp.f64(xp.r32(rounding * FACTOR)) * FACTOR,),
+        "scaled": (rounded_product(xp, *operands(*factors), grids),),
+        "maximum": (xp.maximum_of(xp.f64(xp.r32(maximum * FACTOR))),),
         "root": (inverse * FACTOR,),
-        "grid": quantize(X, grid, (1,)),
+        "grid": quantize(xp, grid, (1,)),
         "loss": (loss, residual),
-        "sgd": optimizers.sgd(X, *given["sgd"], **SGD),
-        "adam": optimizers.adam(X, *given["adam"], **adam()),
+        "sgd": optimizers.sgd(xp, *given["sgd"], **SGD),
+        "adam": optimizers.adam(xp, *given["adam"], **adam()),
     }
 
 
@@ -191,18 +192,18 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
                 )
 
 
-def settle(
-    name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
+def choose_engine(
+    name: str, xp: Backend, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
     paired: bool = False, int8_may_be_faster: bool = True,
 ) -> None:  # fmt: skip
-    """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the fastest.
+    """Checks a library, and sets the engine of xp for products: the one that is wanted, or with `auto` the fastest.
 
     `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
     With `paired` there is int16, and `auto` does not time int8 unless that may be faster. Where an engine is not there,
     or fails its check, float64 is taken, with a line in the log.
     ReproError where that fails, too.
     """
-    X.engine = "float64"
+    xp.engine = "float64"
     check(name, run())
     if wanted == "float64":
         return
@@ -213,14 +214,14 @@ def settle(
     if wanted == "auto":
         asked = ["int16"] * paired + ["int8"] * (int8_may_be_faster or not paired)
     taken = {"float64": _seconds(multiply) if wanted == "auto" else math.inf}
-    for X.engine in asked:
+    for xp.engine in asked:
         try:
             check(name, run())
-            taken[X.engine] = WEIGHTS[X.engine] * _seconds(multiply) if wanted == "auto" else 0.0
+            taken[xp.engine] = WEIGHTS[xp.engine] * _seconds(multiply) if wanted == "auto" else 0.0
         except ReproError as error:
-            log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], X.engine)
-    X.engine = min(taken, key=taken.__getitem__)
-    log.info("portable: the engine of products is %s", X.engine)
+            log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], xp.engine)
+    xp.engine = min(taken, key=taken.__getitem__)
+    log.info("portable: the engine of products is %s", xp.engine)
 
 
 def _seconds(work: Callable[[], object]) -> float:

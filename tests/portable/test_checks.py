@@ -18,13 +18,13 @@ environment.apply(framework, Config(params=Params(numerics="portable", device="c
 os.environ["XLA_FLAGS"] = flags
 checks = importlib.import_module(f"repro.portable.{framework}.checks")
 backend = importlib.import_module(f"repro.portable.{framework}.backend")
-X = checks.Backend
+xp = checks.Backend
 if framework == "jax":
     checks.jax.config.update("jax_enable_x64", True)
 for fault in faults:
     name, planted = fault.split(" = ")
-    right = getattr(X, name)
-    setattr(X, name, staticmethod(eval(planted)))
+    right = getattr(xp, name)
+    setattr(xp, name, staticmethod(eval(planted)))
     if framework == "jax":
         checks.jax.clear_caches()
     try:
@@ -32,7 +32,7 @@ for fault in faults:
         print("passed")
     except ReproError as error:
         print(error)
-    setattr(X, name, staticmethod(right))
+    setattr(xp, name, staticmethod(right))
 """
 
 
@@ -50,10 +50,10 @@ def test_it_passes_here_and_refuses_what_is_planted(framework: str) -> None:
         "rint = lambda x: right(x + 0.25)": "rounding to a grid",
         "take = lambda table, index: right(table * (1 + 2**-40), index)": "the softmax cross-entropy",
         "sqrt = lambda x: right(x * (1 + 2**-20))": "the reciprocal of a root",
-        "matmul = lambda a, b: X.f64(X.f32(right(a, b)))": "a product of matrices",
-        "convolve = lambda *given: X.f64(X.f32(right(*given)))": "a convolution",
-        "convolve_with = lambda *given: X.f64(X.f32(right(*given)))": "gradient with respect to its kernel",
-        "convolve_back = lambda *given: X.f64(X.f32(right(*given)))": "gradient with respect to its images",
+        "matmul = lambda a, b: xp.f64(xp.f32(right(a, b)))": "a product of matrices",
+        "convolve = lambda *given: xp.f64(xp.f32(right(*given)))": "a convolution",
+        "convolve_with = lambda *given: xp.f64(xp.f32(right(*given)))": "gradient with respect to its kernel",
+        "convolve_back = lambda *given: xp.f64(xp.f32(right(*given)))": "gradient with respect to its images",
     }
     for answer, said in zip(checked(framework, *faults), faults.values(), strict=True):
         assert said in answer

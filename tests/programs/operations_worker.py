@@ -23,6 +23,7 @@ from programs import unprotected
 from repro.portable.kernels import machine
 from repro.portable.operations import optimizers, random
 from repro.portable.operations.grids import Operation
+from repro.portable.xp import Backend
 
 NONE = np.zeros(0, bool)
 
@@ -34,15 +35,15 @@ def is_none(array) -> bool:
 # --- functions for the tests, over a backend ------------------------------------------------------------------------
 
 
-def clip(X, *gradients, limit):
-    clipped, norm = optimizers.clip(X, list(gradients), limit)
+def clip(xp: Backend, *gradients, limit):
+    clipped, norm = optimizers.clip(xp, list(gradients), limit)
     return (*clipped, norm)
 
 
-def philox(X, counter, key):
+def philox(xp: Backend, counter, key):
     """[N, 4] and [N, 2] -> [N, 4]."""
-    words = random.philox(X, [counter[:, i] for i in range(4)], [key[:, i] for i in range(2)])
-    return X.stack(words, 1)
+    words = random.philox(xp, [counter[:, i] for i in range(4)], [key[:, i] for i in range(2)])
+    return xp.stack(words, 1)
 
 
 class Recording:
@@ -57,14 +58,14 @@ class Recording:
 
 @cache
 def unrounded(operation):
-    def function(X, *arrays, **options):
+    def function(xp: Backend, *arrays, **options):
         found = []
 
         def r32(x):
             found.append(x)
-            return X.r32(x)
+            return xp.r32(x)
 
-        recording = Recording(X, r32)
+        recording = Recording(xp, r32)
         if isinstance(operation, Operation):
             *given, gradient = arrays
             _, saved = operation.forward(recording, *given, **options)

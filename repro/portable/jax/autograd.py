@@ -29,13 +29,13 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
         return forward(*arrays)[0]
 
     def forward(*arrays: Array | None):
-        found, saved = operation.forward(Backend, *Backend.kept(arrays), **dict(options))
-        return Backend.kept(found), saved
+        found, saved = operation.forward(Backend, *Backend.materialized(arrays), **dict(options))
+        return Backend.materialized(found), saved
 
     def backward(saved: Any, gradient: Any):
         first = gradient[0] if isinstance(gradient, tuple) else gradient
         found = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
-        return Backend.kept(found)
+        return Backend.materialized(found)
 
     call.defvjp(forward, backward)
     return call

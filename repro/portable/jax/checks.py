@@ -25,7 +25,7 @@ def self_check(engine: str = "float64") -> None:
     }
     product = {name: jax.jit(partial(_product)) for name in ENGINES}
     large = jax.device_put(checks.large())
-    checks.settle(
+    checks.choose_engine(
         "JAX", Backend, engine, lambda: compiled[Backend.engine](checks.inputs()),
         lambda: product[Backend.engine](*large).block_until_ready(),
         paired=kernels.available and ffi.possible(), int8_may_be_faster=False,

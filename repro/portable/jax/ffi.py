@@ -23,7 +23,7 @@ def possible() -> bool:
     if not kernels.paired() or jax.default_backend() != "cpu":
         return False
     try:
-        return bool(kept(jnp.ones(1))[0] == 1)
+        return bool(materialized(jnp.ones(1))[0] == 1)
     except Exception as error:  # of whatever kind: other versions of XLA may have other doors
         reason = str(error).split("\n")[0]
         log.warning("portable: JAX %s does not call loops compiled here: %s", jax.__version__, reason)
@@ -35,7 +35,7 @@ def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Arr
     return _function(made, jax.ShapeDtypeStruct(shape, dtype))(*arrays)
 
 
-def kept(x: Array) -> Array:
+def materialized(x: Array) -> Array:
     """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
     return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
 

@@ -10,20 +10,21 @@ from jax import Array
 from jax import numpy as jnp
 
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.run import float32
 from repro.run.config import Params
 
 
 def inputs(images: Array) -> Array:
     """uint8 [B, H, W] -> float32 [1, H, W, B]."""
-    return Backend.r32(images.astype(jnp.float64) * SCALE - SHIFT).transpose(1, 2, 0)[None]
+    return pixels(Backend, images).transpose(1, 2, 0)[None]
 
 
 def conv(x: Array, kernel: Array, bias: Array) -> Array:

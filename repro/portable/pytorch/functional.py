@@ -7,7 +7,6 @@ torch.channels_last.
 """
 
 import math
-from functools import reduce
 
 import torch
 from torch import Tensor
@@ -207,11 +206,7 @@ class _Fork(Function):
     @staticmethod
     @once_differentiable
     def backward(_, *gradients: Tensor) -> tuple[Tensor, None]:
-        return run(_total, gradients), None
-
-
-def _total(X, gradients: tuple[Tensor, ...]) -> Tensor:  # noqa: N803
-    return reduce(lambda a, b: X.r32(X.f64(a) + X.f64(b)), gradients)
+        return run(pointwise.add_up, gradients), None
 
 
 def dropout(input: Tensor, p: float, seed: int | Tensor, step: int | Tensor, channels: bool = False) -> Tensor:

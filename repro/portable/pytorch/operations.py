@@ -7,11 +7,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.optimizers import Optimizer
@@ -22,11 +23,7 @@ from repro.run.config import Params
 def inputs(images: Tensor) -> Tensor:
     """uint8 [B, H, W] -> float32 [B, 1, H, W]."""
     batch_last = images.permute(1, 2, 0).contiguous()
-    return run(_scaled, batch_last).permute(2, 0, 1).unsqueeze(1)
-
-
-def _scaled(X, pixels: Tensor) -> Tensor:  # noqa: N803
-    return X.r32(X.f64(pixels) * SCALE - SHIFT)
+    return run(pixels, batch_last).permute(2, 0, 1).unsqueeze(1)
 
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:

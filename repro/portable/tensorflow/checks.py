@@ -23,7 +23,7 @@ def self_check(engine: str = "float64") -> None:
     compiled, product = ({name: tf.function(function, jit_compile=True) for name in ENGINES}
                          for function in (partial(checks.computed, Backend), _product))  # fmt: skip
     large = [tf.constant(array) for array in checks.large()]
-    checks.settle(
+    checks.choose_engine(
         "XLA in TensorFlow", Backend, engine, lambda: compiled[Backend.engine](given),
         lambda: product[Backend.engine](*large).numpy(),
         paired=kernels.available and ffi.possible(), int8_may_be_faster=False,

@@ -39,7 +39,7 @@ def possible() -> bool:
         return False
 
     def compute(x: tf.Tensor) -> tf.Tensor:
-        return kept(x) if compiled() else x + 1
+        return materialized(x) if compiled() else x + 1
 
     try:
         return bool(tf.function(compute, jit_compile=True)(tf.ones(1))[0] == 1)
@@ -62,7 +62,7 @@ def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) ->
     return _called(made, dtype, shape, arrays)
 
 
-def kept(x: tf.Tensor) -> tf.Tensor:
+def materialized(x: tf.Tensor) -> tf.Tensor:
     """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 

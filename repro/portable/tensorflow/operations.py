@@ -8,11 +8,12 @@ import numpy as np
 import tensorflow as tf
 
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
 from repro.portable.tensorflow.convolution import BATCH_LAST
@@ -22,7 +23,7 @@ from repro.run.config import Params
 
 def inputs(images: tf.Tensor) -> tf.Tensor:
     """uint8 [B, H, W] -> float32 [B, H, W, 1]."""
-    return Backend.r32(tf.cast(images, tf.float64) * SCALE - SHIFT)[..., None]
+    return pixels(Backend, images)[..., None]
 
 
 def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:

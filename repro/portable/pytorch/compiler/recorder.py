@@ -52,6 +52,7 @@ class Recorder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[tuple, Array] = {}
+        self.ranks = self
 
     def __getattr__(self, name: str) -> Any:
         return partial(self.record, name, getattr(Backend, name))
@@ -92,10 +93,6 @@ class Recorder:
         return Array(self, node, value)
 
     # --- ranks --------------------------------------------------------------------------------------------------------
-
-    @property
-    def ranks(self) -> "Recorder":
-        return self
 
     @property
     def size(self) -> int:
