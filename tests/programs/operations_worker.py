@@ -3,9 +3,9 @@
     python operations_worker.py FRAMEWORK
 
 Reads requests from stdin and answers on stdout, each a length in 8 bytes and an npz archive. A request holds a JSON
-(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's loops, TensorFlow's graph, or int8
-or int16, the engine), the arrays (one of no elements and of type bool stands for None), and the gradient of the result,
-repeated or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
+(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's kernels, TensorFlow's graph, or the
+matmul backend int8 or int16), the arrays (one of no elements and of type bool stands for None), and the gradient of the
+result, repeated or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
 """
 
 import importlib
@@ -92,13 +92,13 @@ class PyTorch:
         from repro.portable.pytorch import compiler
         from repro.portable.pytorch.compiler import plan
 
-        compiler.available = mode in ("loops", "int16")
+        compiler.available = mode in ("kernels", "int16")
         if not compiler.available:
             self.torch.set_num_threads(2)
             return self.once(operation, options, arrays, gradient)
         self.asked += 1
         self.torch.set_num_threads(3 if self.asked % 8 == 0 else 1)  # threads wait long where cores are busy
-        for _ in range(3):  # the second call records, the third replays
+        for _ in range(3):  # the second call is traced, the third runs the kernels
             found = self.once(operation, options, arrays, gradient)
         assert plan._plans and all(each is None or each.sound for each in plan._plans.values())
         return found

@@ -13,9 +13,14 @@ import pytest
 from support.runs import PROGRAMS, ROOT, needs
 
 WAYS = (
-    "pytorch eager", "pytorch loops", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph",
+    "pytorch eager",
+    "pytorch kernels",
+    "jax eager",
+    "jax compiled",
+    "tensorflow eager",
+    "tensorflow graph",
     "tensorflow compiled",
-)  # fmt: skip
+)
 NONE = np.zeros(0, bool)
 
 
@@ -60,9 +65,9 @@ class Worker:
         self.process.communicate()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ask() -> Iterator[Callable[..., Any]]:
-    """Asks a framework's process, which is started when it is first asked."""
+    """Asks a framework's process, which is started when it is first asked, and answers all tests of a session."""
     started: dict[str, Worker] = {}
 
     def asked(way: str, *request, **more: Any):
