@@ -94,7 +94,8 @@ def test_any_convolution_in_kernels(ask, kernel, stride, padding, dilation, grou
 def test_convolution_with_the_batch_last(
     ask, framework: str, kernel, dilation, padding, channels, batch: int, seed: int
 ) -> None:
-    compare_convolution_with_the_batch_last(ask, framework, kernel, dilation, padding, *channels, batch, seed)
+    inputs, groups = channels
+    compare_convolution_with_the_batch_last(ask, framework, kernel, dilation, padding, inputs, groups, batch, seed)
 
 
 @pytest.mark.parametrize("name", ["max_pool", "average_pool"])

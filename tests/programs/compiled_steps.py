@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def main(framework: str) -> None:
     params = Params(numerics="portable", device="cpu", threads=1)
     environment.apply(framework, Config(params=params))
     images, labels = np.zeros((64, 28, 28), np.uint8), np.zeros(64, np.int32)
-    dataset = Dataset("mnist", images, labels, images, labels, None, {})
+    dataset = Dataset("mnist", images, labels, images, labels, Path(), {})
     trainer = importlib.import_module(f"mnist_{framework}").Trainer(params, dataset)
     trainer.load_state(randomness.initial_state(0, "lenet", "sgd"))
     for text in TEXTS[framework](trainer):

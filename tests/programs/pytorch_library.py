@@ -245,11 +245,11 @@ def memory() -> object:
     ]
 
 
-def forks() -> object:
+def copies() -> object:
     """Gradients of three copies are added from the first on."""
     x, gradients = random(64).requires_grad_(), [random(64) * 10.0**power for power in (0, 8, 8)]
     gradients[2] = -gradients[1]  # so that another order gives another sum
-    torch.autograd.backward(portable.functional.fork(x, 3), gradients)
+    torch.autograd.backward(portable.functional.fan_out(x, 3), gradients)
     first, second, third = gradients
     return [torch.equal(x.grad, (first + second) + third), torch.equal(x.grad, first + (second + third))]
 
@@ -259,5 +259,5 @@ def imports() -> object:
 
 
 if __name__ == "__main__":
-    parts = (modules, functions, dropouts, memory, forks, imports)
+    parts = (modules, functions, dropouts, memory, copies, imports)
     print(json.dumps({part.__name__: part() for part in parts}))

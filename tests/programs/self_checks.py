@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -43,12 +43,12 @@ def self_check(engine: str = "float64") -> str:
 
 
 @contextmanager
-def planted(**faults: Callable[..., Callable[..., Any]]) -> Iterator[None]:
+def planted(**faults: "Fault") -> Iterator[None]:
     """Methods of the backend in the place of the right ones, which each fault is given."""
     backend = framework_checks().Backend
-    with mock.patch.multiple(
-        backend, **{name: staticmethod(fault(getattr(backend, name))) for name, fault in faults.items()}
-    ):
+    with ExitStack() as stack:
+        for name, fault in faults.items():
+            stack.enter_context(mock.patch.object(backend, name, staticmethod(fault(getattr(backend, name)))))
         yield
 
 
@@ -84,8 +84,9 @@ def in_float32(right: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: backend("f64")(backend("f32")(right(*given)))
 
 
-PRODUCTS = dict.fromkeys(("matmul", "convolve", "convolve_with", "convolve_back"), in_float32)
-OTHERS = {
+Fault = Callable[..., Callable[..., Any]]
+PRODUCTS: dict[str, Fault] = dict.fromkeys(("matmul", "convolve", "convolve_with", "convolve_back"), in_float32)
+OTHERS: dict[str, Fault] = {
     "rint": lambda right: lambda x: right(x + 0.25),
     "take": lambda right: lambda table, index: right(table * (1 + 2**-40), index),
     "sqrt": lambda right: lambda x: right(x * (1 + 2**-20)),

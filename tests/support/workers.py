@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.programs import ENVIRONMENT
 from support.runs import PROGRAMS, ROOT, needs
 
 WAYS = (
@@ -29,7 +30,7 @@ class Worker:
         self.framework = framework
         python = ROOT / ".venv" / framework / "bin" / "python"
         command = [str(python), "-s", "-P", str(PROGRAMS / "operations_worker.py"), framework]
-        env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        env = os.environ | ENVIRONMENT
         self.process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

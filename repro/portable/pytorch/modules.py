@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from repro.portable.arguments import check_mask, dropout_key, refuse
 from repro.portable.pytorch import functional
-from repro.portable.pytorch.functional import refused
 
 
 class Portable(nn.Module):
@@ -23,7 +23,7 @@ class Portable(nn.Module):
         super().__init__(*arguments, **options)
         if found := self.obstacle():
             option, remedy = found
-            raise refused(type(self).__name__, f"{option} has no portable form", f"use {remedy}")
+            raise refuse(type(self).__name__, f"{option} has no portable form; use {remedy}")
 
     def obstacle(self) -> tuple[str, str] | None:
         """An option that has no portable form, with its value, and what to use instead."""
@@ -85,9 +85,11 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
             projected = tuple(functional.linear(x, *third) for x, third in inputs)
         seen = None
         if key_padding_mask is not None:
-            seen = ~functional.boolean("MultiheadAttention", "key_padding_mask", key_padding_mask)[:, None, None]
+            check_mask("MultiheadAttention", "key_padding_mask", key_padding_mask)
+            seen = ~key_padding_mask[:, None, None]
         if attn_mask is not None:
-            mask = ~functional.boolean("MultiheadAttention", "attn_mask", attn_mask)
+            check_mask("MultiheadAttention", "attn_mask", attn_mask)
+            mask = ~attn_mask
             mask = mask.view(-1, self.num_heads, *mask.shape[1:]) if mask.dim() == 3 else mask
             seen = mask if seen is None else seen & mask
         q, k, v = (self._heads(x) for x in projected)
@@ -234,10 +236,9 @@ class _Dropout(Portable):
 
     def number(self, seed: int, stream: int | None) -> None:
         """Starts at the first step of a stream."""
-        if not 0 <= seed < 2**32 or not 0 <= (stream or 0) < 2**30:
-            raise refused(type(self).__name__, f"seed={seed}, stream={stream}", "0 <= seed < 2^32, 0 <= stream < 2^30")
+        key = dropout_key(type(self).__name__, seed, stream or 0)
         self.seed, self.stream = seed, stream
-        self.register_buffer("key", torch.tensor(seed + 2**32 * (stream or 0)), persistent=False)
+        self.register_buffer("key", torch.tensor(key), persistent=False)
         self.register_buffer("step", torch.tensor(0))
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *others: Any) -> None:
@@ -248,9 +249,8 @@ class _Dropout(Portable):
         if not self.training or not self.p:
             return input
         if self.stream is None:
-            raise refused(
-                type(self).__name__, "no stream number", "call number_dropouts(model, seed) when the model is built"
-            )
+            remedy = "call number_dropouts(model, seed) when the model is built"
+            raise refuse(type(self).__name__, f"no stream number; {remedy}")
         dropped = functional.dropout(input, self.p, self.key, self.step, isinstance(self, nn.Dropout2d))
         self.step.add_(1)
         return dropped

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from repro.portable import tables
+from repro.portable.arguments import check, kind, refuse
 from repro.portable.operations import optimizers
 from repro.portable.pytorch.autograd import run
-from repro.portable.pytorch.functional import refused
 
 TOGETHER = 2**22
 """Numbers that are put together, since a step is elementwise: fewer calls, the same bits."""
@@ -32,7 +32,7 @@ class _Optimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Any, others: dict[str, Any], **defaults: Any) -> None:
         for option, value in others.items():
-            raise refused(type(self).__name__, f"{option}={value} has no portable form", "leave it out")
+            raise refuse(type(self).__name__, f"{option}={value} has no portable form; leave it out")
         super().__init__(params, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -40,15 +40,13 @@ class _Optimizer(torch.optim.Optimizer):
         name, group = type(self).__name__, self.param_groups[-1]
         for option in self.below_one:
             values = group[option] if isinstance(group[option], (tuple, list)) else (group[option],)
-            if not all(0 <= tables.float32(value) < 1 for value in values):
-                raise refused(name, f"{option}={group[option]}", "it must be from 0 to less than 1")
+            below = all(0 <= tables.float32(value) < 1 for value in values)
+            check(name, below, f"{option}={group[option]} must be at least 0 and below 1")
         for option in ("lr", "weight_decay", "eps"):
-            if not group.get(option, 0) >= 0:
-                raise refused(name, f"{option}={group[option]}", "it must not be negative")
+            check(name, group.get(option, 0) >= 0, f"{option}={group.get(option)} must not be negative")
         for weight in group["params"]:
-            if weight.dtype != torch.float32:
-                kind = str(weight.dtype).removeprefix("torch.")
-                raise refused(name, f"a weight {list(weight.shape)} is {kind}", "convert it to float32")
+            own = kind(weight)
+            check(name, own == "float32", f"a weight {list(weight.shape)} is {own}; convert it to float32")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -113,8 +111,7 @@ class SGD(_Optimizer):
         self, params: Any, lr: float = 1e-3, momentum: float = 0.0, *, weight_decay: float = 0.0,
         nesterov: bool = False, **others: Any,
     ) -> None:  # fmt: skip
-        if nesterov and not momentum:
-            raise refused("SGD", "nesterov without momentum", "give momentum")
+        check("SGD", not nesterov or bool(momentum), "nesterov needs momentum; give momentum")
         super().__init__(params, others, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
