@@ -1,4 +1,6 @@
-"""The self-check: small cases of all that portable numerics rely on, and what must come out, with `==`.
+"""The self-check: small cases and their bits.
+
+They are of all that portable numerics rely on.
 
 Each framework computes them when training starts, on its device, compiled as a step is. So it shows when a library or a
 compiler takes liberties: products by a transform (Winograd, FFT), in TF32, or with sums in float32; emulated float64; a
@@ -32,7 +34,7 @@ SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables
 
 WEIGHTS = {"int16": 0.7, "int8": 1.4}
 """Of their times beside float64's, with `auto`: int16 is for convolutions, too, and int8 must be clearly faster."""
-LARGE = 2**30  # multiplications: whatever an engine is for, it is for so many
+LARGE = 2**30  # multiplications: a number for which every matmul backend is used
 
 TITLES = {
     "product": "a product of matrices",
@@ -43,7 +45,7 @@ TITLES = {
     "scaled": "a product of matrices, rounded to float32",
     "maximum": "the maximum of numbers rounded to float32",
     "root": "the reciprocal of a root",
-    "grid": "rounding to a grid",
+    "grid": "rounding to a quantization grid",
     "loss": "the softmax cross-entropy",
     "sgd": "a step of SGD",
     "adam": "a step of Adam",
@@ -139,7 +141,7 @@ def computed(xp: Backend, given: Mapping[str, Sequence]) -> dict[str, tuple]:
 
 @cache
 def expected() -> dict[str, tuple[np.ndarray, ...]]:
-    """The same by the judge, and products in int64."""
+    """The results of the reference implementation, and products in int64."""
     given = inputs()
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
     a, b, grids = map(reference.f64, given["scaled"])
@@ -166,16 +168,16 @@ def _products() -> dict[str, np.ndarray]:
     seen, gradient = given["kernel"]
     weights, result = given["images"]
     places = [(i, j) for i in range(5) for j in range(5)]
-    of_kernel, of_images = np.zeros_like(kernel), np.zeros_like(images)
+    grad_kernel, grad_images = np.zeros_like(kernel), np.zeros_like(images)
     for i, j in places:
-        of_kernel[:, i, j] = np.einsum("ohwb,ihwb->oi", gradient, seen[:, i : i + 8, j : j + 8])
-        of_images[:, i : i + 8, j : j + 8] += np.einsum("oi,ohwb->ihwb", weights[:, i, j], result)
+        grad_kernel[:, i, j] = np.einsum("ohwb,ihwb->oi", gradient, seen[:, i : i + 8, j : j + 8])
+        grad_images[:, i : i + 8, j : j + 8] += np.einsum("oi,ohwb->ihwb", weights[:, i, j], result)
     parts = [np.einsum("oi,ihwb->ohwb", kernel[:, i, j], images[:, i : i + 8, j : j + 8]) for i, j in places]
     return {
         "product": given["product"][0] @ given["product"][1],
         "convolution": np.sum(parts, axis=0),
-        "kernel": of_kernel,
-        "images": of_images,
+        "kernel": grad_kernel,
+        "images": grad_images,
     }
 
 
@@ -193,14 +195,19 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
 
 
 def choose_engine(
-    name: str, xp: Backend, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
-    paired: bool = False, int8_may_be_faster: bool = True,
-) -> None:  # fmt: skip
-    """Checks a library, and sets the engine of xp for products: the one that is wanted, or with `auto` the fastest.
+    name: str,
+    xp: Backend,
+    wanted: str,
+    run: Callable[[], Mapping],
+    multiply: Callable[[], object],
+    paired: bool = False,
+    int8_may_be_faster: bool = True,
+) -> None:
+    """Checks a library, and sets its matmul backend, `xp.engine`: the one that is wanted, or with `auto` the fastest.
 
-    `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
-    With `paired` there is int16, and `auto` does not time int8 unless that may be faster. Where an engine is not there,
-    or fails its check, float64 is taken, with a line in the log.
+    `run` gives what the library computes of inputs(), `multiply` is a large product, both by the matmul backend of that
+    moment. With `paired` there is int16, and `auto` does not time int8 unless that may be faster. For one that is not
+    there, or fails its check, float64 is taken, with a line in the log.
     ReproError where that fails, too.
     """
     xp.engine = "float64"
@@ -208,7 +215,7 @@ def choose_engine(
     if wanted == "float64":
         return
     if wanted == "int16" and not paired:
-        log.warning("portable: %s has no engine of products %s on this device, so it is float64", name, wanted)
+        log.warning("portable: %s has no matmul backend %s on this device, so it is float64", name, wanted)
         return
     asked = [wanted]
     if wanted == "auto":
@@ -219,9 +226,9 @@ def choose_engine(
             check(name, run())
             taken[xp.engine] = WEIGHTS[xp.engine] * _seconds(multiply) if wanted == "auto" else 0.0
         except ReproError as error:
-            log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], xp.engine)
+            log.warning("%s; so the matmul backend is not %s", str(error).split("; ")[0], xp.engine)
     xp.engine = min(taken, key=taken.__getitem__)
-    log.info("portable: the engine of products is %s", xp.engine)
+    log.info("portable: the matmul backend is %s", xp.engine)
 
 
 def _seconds(work: Callable[[], object]) -> float:

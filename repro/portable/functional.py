@@ -308,9 +308,9 @@ def batch_norm(
     terms = math.prod(tuple(x.shape)[:-1]) * xp.ranks.size
     check_samples(name, terms)
     axes = tuple(range(len(x.shape) - 1))
-    y, of_batch, spread = fw.apply(normalization.normalize, x, axes=axes, eps=epsilon, center=True, batch=True)
-    of_batch, spread = (fw.constant(xp.reshape(each, (-1,))) for each in (of_batch, spread))
-    mean = normalization.moving(xp, mean, of_batch, momentum)
+    y, average, spread = fw.apply(normalization.normalize, x, axes=axes, eps=epsilon, center=True, batch=True)
+    average, spread = (fw.constant(xp.reshape(each, (-1,))) for each in (average, spread))
+    mean = normalization.moving(xp, mean, average, momentum)
     variance = normalization.moving(xp, variance, spread, momentum, terms / (terms - 1))
     return _affine(fw, name, y, scale, bias), mean, variance
 

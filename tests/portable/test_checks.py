@@ -17,7 +17,7 @@ PLANTED = [
     "a convolution's gradient with respect to its kernel",
     "a convolution's gradient with respect to its images",
     "the reciprocal of a root",
-    "rounding to a grid",
+    "rounding to a quantization grid",
     "the softmax cross-entropy",
 ]
 """The cases that compute by what was planted, each by something else."""
@@ -52,7 +52,7 @@ def test_int8_units_that_saturate_are_found_out() -> None:
         pytest.skip("this CPU has no AVX-512 VNNI: PyTorch multiplies int8 by loops of its own, which are exact")
     int8, auto, (line, again) = checked("pytorch", "saturated")
     assert line == again and "PyTorch does not compute a product of matrices by the rules on this device" in line
-    assert line.endswith("so the engine of products is not int8")
+    assert line.endswith("so the matmul backend is not int8")
     assert int8 == "float64" and auto in ("float64", "int16")
 
 
@@ -65,20 +65,20 @@ def test_kernels_of_int16_that_fail_are_found_out(framework: str) -> None:
     assert found["titles"] == [kernel, product]
     (line,) = found["said"]
     assert f" does not compute {kernel} by the rules" in line
-    assert line.endswith("so the engine of products is not int16") and found["engine"] == "float64"
+    assert line.endswith("so the matmul backend is not int16") and found["engine"] == "float64"
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])
-def test_an_engine_that_is_not_there_is_float64(framework: str) -> None:
+def test_a_matmul_backend_that_is_not_there_is_float64(framework: str) -> None:
     engine, (line,) = checked(framework, "without_llvmlite")
-    assert line.endswith("has no engine of products int16 on this device, so it is float64") and engine == "float64"
+    assert line.endswith("has no matmul backend int16 on this device, so it is float64") and engine == "float64"
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])
 def test_an_xla_that_does_not_call_kernels(framework: str) -> None:
     engine, (why, line) = checked(framework, "with_another_xla")
     assert " compiled here: " in why and "repro_" in why  # the name of a function
-    assert line.endswith("has no engine of products int16 on this device, so it is float64") and engine == "float64"
+    assert line.endswith("has no matmul backend int16 on this device, so it is float64") and engine == "float64"
 
 
 ROUNDINGS = 3 * 8  # of each of eight weights the gradient, the momentum, and the weight itself

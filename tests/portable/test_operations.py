@@ -39,8 +39,15 @@ KINDS = [
 ]
 """The kinds of up to five arrays, and of the gradient."""
 OF_ANY_SIZE: list[Sizes] = [
-    (1, 1, 1, 1), SIZES, (5, 3, 2, 4), (1, 5, 5, 2), (3, 1, 4, 5), (4, 2, 1, 1), (2, 5, 3, 3), (5, 5, 5, 5),
-]  # fmt: skip
+    (1, 1, 1, 1),
+    SIZES,
+    (5, 3, 2, 4),
+    (1, 5, 5, 2),
+    (3, 1, 4, 5),
+    (4, 2, 1, 1),
+    (2, 5, 3, 3),
+    (5, 5, 5, 5),
+]
 """For PyTorch, which compiles nothing: with a batch of one among them."""
 
 

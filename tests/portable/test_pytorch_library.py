@@ -27,9 +27,13 @@ def test_dropout_follows_from_seed_stream_and_step(library: dict[str, Any]) -> N
     kept = library["dropouts"].pop("kept")
     assert 0.7 < kept < 0.8
     assert library["dropouts"] == {
-        "of the definition": True, "same at each call": False, "same in each stream": False, "whole channels": True,
-        "evaluated": True, "step": 2,
-    }  # fmt: skip
+        "of the definition": True,
+        "same at each call": False,
+        "same in each stream": False,
+        "whole channels": True,
+        "evaluated": True,
+        "step": 2,
+    }
 
 
 def test_memory_format_is_the_inputs(library: dict[str, Any]) -> None:
@@ -58,10 +62,16 @@ def test_convert_keeps_all_but_the_arithmetic(
 ) -> None:
     containers = ["torch.nn.modules.container", *(["torch.nn.modules.flatten"] if model == "cnn" else [])]
     assert trained["converting"][model] == {
-        "more": counts, "same": True, "order": True, "close": True, "mode": [False, True], "shared": True,
-        "back": "<All keys matched successfully>", "original": [*own, "torch"],
+        "more": counts,
+        "same": True,
+        "order": True,
+        "close": True,
+        "mode": [False, True],
+        "shared": True,
+        "back": "<All keys matched successfully>",
+        "original": [*own, "torch"],
         "kept": [*own, "repro.portable.pytorch.modules", *containers],
-    }  # fmt: skip
+    }
 
 
 def test_optimizers_step_as_defined_however_weights_are_put_together(trained: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What test_fusion.py asks of the loops of portable numerics in PyTorch; prints JSON."""
+"""What test_compiler.py asks of the kernels of portable numerics in PyTorch; prints JSON."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from repro.portable.kernels import machine, pairs, products
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, compiler, functional, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler import loops, plan, sums
+from repro.portable.pytorch.compiler import kernels, plan, sums
 
 said: list[str] = []
 handler = logging.Handler()
@@ -84,7 +84,7 @@ def products_of_int16() -> list[bool | None]:
 
 
 def dense() -> list[bool]:
-    """A layer that the engine of int16 makes, where there is one, and its gradients."""
+    """A layer that kernels of int16 compute, where there is one, and its gradients."""
     given = numbers(6, 11, 32), numbers(64, 32), numbers(64)
     found = both(functional.linear, *given)
     if pairs.possible():
@@ -131,7 +131,7 @@ def unsound() -> dict[str, object]:
     def multiply(x):
         return functional._affine(x, scale, scale)
 
-    with mock.patch.dict(loops.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
+    with mock.patch.dict(kernels.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
         found = both(multiply, x)
     sound = [each.sound for each in plan._plans.values() if each]
     return {"same": [each == found[0] for each in found], "sound": sound, "said": sorted(set(said))}
@@ -160,6 +160,6 @@ def tried() -> list[bool]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     Backend.engine = sys.argv[1]
-    backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
+    backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this matmul backend
     answers = [threads, products_of_int16, dense, traced, shapes, unsound, rates, tried]
     print(json.dumps({each.__name__: each() for each in answers}))

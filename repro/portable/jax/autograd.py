@@ -1,4 +1,4 @@
-"""Portable operations as functions of JAX' arrays, with gradients.
+"""Operations on JAX's arrays, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager or
 compiled: docs/portable.md says what each function computes.

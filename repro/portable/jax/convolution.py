@@ -1,5 +1,6 @@
-"""Convolution in JAX as one matrix product, and its two gradients, in the type that they are given.
+"""Convolution in JAX as one matrix product.
 
+And its two gradients, in the type of their arguments.
 Images are [C, H, W, B] and kernels [h, w, I, O]. Portable numerics, next door, give them numbers whose sums are exact;
 repro/native/jax/layers.py gives them float32.
 """
@@ -55,7 +56,7 @@ def _patches(x: Array, rows: int, columns: int) -> Array:
     """[C, H, W, B] -> [w * h * C, squares * B], in the order of a placed kernel: where each of its elements meets x."""
     side = _side(x, rows, columns)
     down, across = range(x.shape[1] - rows + side), range(x.shape[2] - columns + side)
-    # Column by column: oneDNN, under the twins, adds in this order, and where sums are not exact, equal rounding means
+    # Column by column, as oneDNN adds under PyTorch, and TensorFlow: where sums are not exact, equal rounding means
     # equal maxima in the pools. Of more than eight pieces at once, XLA would make each, and then copy it to its place.
     joined = [jnp.concatenate([x[:, i : i + rows : side, j : j + columns : side] for i in down]) for j in across]
     return jnp.stack(joined).reshape(len(down) * len(across) * len(x), -1)

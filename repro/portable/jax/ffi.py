@@ -1,4 +1,4 @@
-"""Loops of repro.portable.kernels as operations of JAX, on a CPU."""
+"""Kernels as operations of JAX, on a CPU."""
 
 import ctypes
 import logging

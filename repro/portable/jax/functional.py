@@ -15,10 +15,11 @@ from jax import Array
 from jax import numpy as jnp
 
 from repro.errors import UsageError
-from repro.portable import functional, tables, xp
+from repro.portable import functional, tables
 from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
 from repro.portable.operations import optimizers, pointwise
+from repro.portable.xp import Backend as AnyBackend
 
 
 def check_float64() -> None:
@@ -30,7 +31,7 @@ def check_float64() -> None:
 
 
 class _JAX:
-    xp: ClassVar[xp.Backend] = Backend
+    xp: ClassVar[AnyBackend] = Backend
     apply = staticmethod(apply)
     constant = staticmethod(jax.lax.stop_gradient)
 

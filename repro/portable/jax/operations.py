@@ -1,5 +1,6 @@
-"""Portable numerics for the networks of mnist_jax.py: images are [C, H, W, B] and kernels [h, w, I, O].
+"""Operations of mnist_jax.py in portable numerics.
 
+Images are [C, H, W, B] and kernels [h, w, I, O].
 JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
 """
 
@@ -116,9 +117,19 @@ class Adam(Optimizer):
 
         def step(weight, gradient, first, second):
             return optimizers.adam(
-                Backend, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+                Backend,
+                weight,
+                gradient,
+                first,
+                second,
+                correction,
+                self.rate,
+                0.0,
+                BETA1,
+                BETA2,
+                EPSILON,
                 decoupled=False,
-            )  # fmt: skip
+            )
 
         weights, first, second = self.each(step, weights, gradients, slots.mu, slots.nu)
         return weights, optax.ScaleByAdamState(slots.count + 1, first, second)

@@ -1,4 +1,4 @@
-"""Attention, and the softmax that the loss has, too."""
+"""Attention, and softmax for the loss."""
 
 import math
 
@@ -73,16 +73,16 @@ def _backward(xp: Backend, saved, gradient, needs, shapes, causal: bool, scale: 
     factor = _factor(q, scale)
     g, w = quantize(xp, gradient, (-1,))
     along = exact_dot(xp, gradient, y, (-1,))
-    of_shares = scaled(xp, product(xp, g, xp.transpose(v)), 2 * BITS, w, xp.transpose(r))
-    of_scores = xp.r32(xp.f64(shares) * (of_shares - along))
+    grad_shares = scaled(xp, product(xp, g, xp.transpose(v)), 2 * BITS, w, xp.transpose(r))
+    grad_scores = xp.r32(xp.f64(shares) * (grad_shares - along))
     unit = 2.0 ** (-2 * BITS) * factor
-    h, u = quantize(xp, of_scores * xp.transpose(s), (-1,))
-    of_query = xp.r32(product(xp, h, k) * (xp.f64(u) * unit))
-    h, u = quantize(xp, of_scores * p, (-2,))
-    of_key = xp.r32(product(xp, xp.transpose(h), q) * (xp.f64(xp.transpose(u)) * unit))
+    h, u = quantize(xp, grad_scores * xp.transpose(s), (-1,))
+    grad_query = xp.r32(product(xp, h, k) * (xp.f64(u) * unit))
+    h, u = quantize(xp, grad_scores * p, (-2,))
+    grad_key = xp.r32(product(xp, xp.transpose(h), q) * (xp.f64(xp.transpose(u)) * unit))
     h, u = quantize(xp, shares * w, (-2,))
-    of_value = xp.r32(scaled(xp, product(xp, xp.transpose(h), g), 2 * BITS, xp.transpose(u)))
-    return of_query, of_key, of_value, None
+    grad_value = xp.r32(scaled(xp, product(xp, xp.transpose(h), g), 2 * BITS, xp.transpose(u)))
+    return grad_query, grad_key, grad_value, None
 
 
 attention = Operation(_forward, _backward)

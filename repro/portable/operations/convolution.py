@@ -1,4 +1,7 @@
-"""Convolution. A `layout` says what the axes of images are: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups]."""
+"""Convolution of images in any layout.
+
+A `layout` names the axes of images: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups].
+"""
 
 import math
 
@@ -40,18 +43,18 @@ def _backward(
 ):
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
     q, p, w, s = saved
-    of_x = of_weight = of_bias = None
+    grad_x = grad_weight = grad_bias = None
     if needs[0]:
         g, r = quantize(xp, gradient, all_but("B", layout))
         total = xp.convolve_back(xp.operand_like(g, w), w, shapes[0], stride, padding, dilation, groups, layout)
-        of_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
         h, r = quantize(xp, gradient * p, all_but("C", layout), batch=True)
         total = xp.convolve_with(q, xp.operand_like(h, w), shapes[1], stride, padding, dilation, groups, layout)
-        of_weight = xp.r32(scaled(xp, xp.total(total), 2 * BITS, xp.reshape(r, (-1, 1, 1, 1))))
+        grad_weight = xp.r32(scaled(xp, xp.total(total), 2 * BITS, xp.reshape(r, (-1, 1, 1, 1))))
     if shapes[2] is not None and needs[2]:
-        of_bias = xp.r32(xp.reshape(exact_sum(xp, gradient, all_but("C", layout), batch=True), (-1,)))
-    return of_x, of_weight, of_bias
+        grad_bias = xp.r32(xp.reshape(exact_sum(xp, gradient, all_but("C", layout), batch=True), (-1,)))
+    return grad_x, grad_weight, grad_bias
 
 
 convolution = Operation(_forward, _backward)

@@ -1,4 +1,4 @@
-"""What every operation is made of: the pair of a forward and a backward, grids, exact sums and products."""
+"""Operations: quantization grids, exact sums, exact products."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -26,18 +26,18 @@ def _forward(xp: Backend, x, weight, bias):
 def _backward(xp: Backend, saved, gradient, needs, shapes):
     """x keeps the grids of its rows: their scales go into the gradient, which then has a grid for each output."""
     q, p, w, s = saved
-    of_x = of_weight = of_bias = None
+    grad_x = grad_weight = grad_bias = None
     rows = xp.reshape(gradient, (-1, gradient.shape[-1]))
     if needs[0]:
         g, r = quantize(xp, rows, (1,))
-        of_x = xp.reshape(rounded_product(xp, xp.operand_like(g, w), w, r, s), shapes[0])
+        grad_x = xp.reshape(rounded_product(xp, xp.operand_like(g, w), w, r, s), shapes[0])
     if needs[1]:
         h, r = quantize(xp, rows * p, (0,), batch=True)
         total = product(xp, xp.transpose(xp.operand_like(h, w)), q, ranks=xp.ranks.size)
-        of_weight = xp.r32(scaled(xp, xp.total(total), 2 * BITS, xp.transpose(r)))
+        grad_weight = xp.r32(scaled(xp, xp.total(total), 2 * BITS, xp.transpose(r)))
     if shapes[2] is not None and needs[2]:
-        of_bias = xp.r32(exact_sum(xp, rows, (0,), batch=True))[0]
-    return of_x, of_weight, of_bias
+        grad_bias = xp.r32(exact_sum(xp, rows, (0,), batch=True))[0]
+    return grad_x, grad_weight, grad_bias
 
 
 linear = Operation(_forward, _backward)

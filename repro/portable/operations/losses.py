@@ -1,4 +1,4 @@
-"""Losses, the mean over a batch: exact sums, over all ranks, too."""
+"""Losses, the mean over all ranks."""
 
 import math
 
@@ -71,8 +71,8 @@ def _mse_forward(xp: Backend, x, target):
 def _mse_backward(xp: Backend, saved, gradient, needs, shapes):
     (away,) = saved
     share = xp.r32(xp.f64(gradient) * (2.0 / (math.prod(shapes[0]) * xp.ranks.size)))
-    of_x = xp.r32(xp.f64(away) * xp.f64(share))
-    return of_x, (-of_x if needs[1] else None)
+    grad_x = xp.r32(xp.f64(away) * xp.f64(share))
+    return grad_x, (-grad_x if needs[1] else None)
 
 
 mse = Operation(_mse_forward, _mse_backward)

@@ -1,4 +1,7 @@
-"""Normalization: of rows (layer and group norm), over the batch (batch norm), by the root of squares (RMS norm)."""
+"""Normalization of rows or over the batch.
+
+Layer and group norm, batch norm, RMS norm.
+"""
 
 from repro.portable import tables
 from repro.portable.constants import BITS, MEAN_BITS

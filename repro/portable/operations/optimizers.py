@@ -1,6 +1,7 @@
-"""Steps of optimizers, on float32 arrays of one weight, and clipping. All constants are float32 numbers, but eps.
+"""Steps of optimizers, and gradient clipping.
 
-Each function returns the new weight and then the new slots.
+Arrays are float32, of one weight. All constants are float32 numbers, but eps. Each function returns the new weight and
+then the new slots.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Operations on numbers one by one: activations, scale and shift, dropout, rotary positions."""
+"""Pointwise operations: activations, scale, dropout, rotary positions."""
 
 from functools import reduce
 
@@ -86,10 +86,10 @@ def _affine_forward(xp: Backend, x, scale, shift):
 def _affine_backward(xp: Backend, saved, gradient, needs, shapes):
     x, scale, shift = saved
     rows, values = (xp.reshape(array, (-1, array.shape[-1])) for array in (gradient, x))
-    of_x = xp.r32(xp.f64(gradient) * xp.f64(scale)) if needs[0] else None
-    of_scale = xp.r32(exact_dot(xp, rows, values, (0,), batch=True))[0]
-    of_shift = None if shift is None else xp.r32(exact_sum(xp, rows, (0,), batch=True))[0]
-    return of_x, of_scale, of_shift
+    grad_x = xp.r32(xp.f64(gradient) * xp.f64(scale)) if needs[0] else None
+    grad_scale = xp.r32(exact_dot(xp, rows, values, (0,), batch=True))[0]
+    grad_shift = None if shift is None else xp.r32(exact_sum(xp, rows, (0,), batch=True))[0]
+    return grad_x, grad_scale, grad_shift
 
 
 affine = Operation(_affine_forward, _affine_backward)

@@ -1,5 +1,6 @@
-"""Random numbers that each framework computes for itself: Philox4x32-10, whose numbers are a function of their place.
+"""Random numbers by Philox4x32-10, for dropout.
 
+They are a function of their place, so each framework computes them for itself.
 J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011.
 """
 

@@ -1,5 +1,6 @@
-"""Exact products of integers of up to 13 bits by int8 units: three products of 8-bit slices, with int32 sums.
+"""Exact products by slices of int8.
 
+Integers of up to 13 bits: three products of 8-bit slices, with int32 sums.
 q = 128 h + l, with h and l from -64 to 64 and h + l from -127 to 127. So, with primes for the other operand,
 q q' = 2^14 h h' + 2^7 ((h + l)(h' + l') - h h' - l l') + l l'.
 """

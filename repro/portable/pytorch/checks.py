@@ -11,7 +11,7 @@ if kernels.available:
 
 
 def self_check(device: torch.device, engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
+    """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library computes anything of checks.py with other bits, on this device.
     """

@@ -1,4 +1,4 @@
-"""A portable twin of a model of PyTorch's own modules."""
+"""Conversion of a model of PyTorch's modules."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Portable operations with the names and arguments of torch.nn.functional.
+"""Functions with torch.nn.functional's names and arguments.
 
 Numbers are float32, and so are results and gradients, whose bits are the same on any device and with any number of
 threads: docs/portable.md says what each function computes. Where an option has no portable form, a UsageError says so;
@@ -49,9 +49,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Size | str = 0,
-    dilation: Size = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Size = 1,
+    padding: Size | str = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Tensor:
     """input [N, I, H, W], weight [O, I / groups, h, w], bias [O] -> [N, O, H', W'].
 
     padding: numbers, "valid" or "same".
@@ -80,9 +85,14 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
 
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None,
-) -> Tensor:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
     """query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E].
 
     attn_mask: bool, of a shape that broadcasts to [..., T, S], True where a query sees a key; a query that sees nothing
@@ -253,9 +263,15 @@ def group_norm(
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """input [N, C, ...], the others [C]: each channel over all samples, or by running_mean and running_var.
 
     In training these two, if given, move in place by `momentum` to the mean and to the variance, which is that of n - 1

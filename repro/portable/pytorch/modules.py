@@ -1,5 +1,6 @@
-"""Portable modules: PyTorch's own, with their names, arguments, parameters and state_dict keys, and another forward.
+"""Modules with torch.nn's names and arguments.
 
+They have PyTorch's parameters and state_dict keys, and another forward.
 Initial weights are those that PyTorch draws, which may depend on the processor where they are normally distributed:
 what starts equal everywhere is loaded from a file. Options that have no portable form raise a UsageError.
 """
@@ -45,9 +46,7 @@ class Conv2d(Portable, nn.Conv2d):
     only: ClassVar = {"padding_mode": ("zeros",)}
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )  # fmt: skip
+        return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class Embedding(Portable, nn.Embedding):
@@ -64,14 +63,23 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
     """
 
     only: ClassVar = {
-        "_qkv_same_embed_dim": (True,), "dropout": (0.0,), "bias_k": (None,), "add_zero_attn": (False,),
-    }  # fmt: skip
+        "_qkv_same_embed_dim": (True,),
+        "dropout": (0.0,),
+        "bias_k": (None,),
+        "add_zero_attn": (False,),
+    }
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
-        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,  # noqa: ARG002
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,  # noqa: ARG002
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,  # noqa: ARG002
         is_causal: bool = False,
-    ) -> tuple[Tensor, None]:  # fmt: skip
+    ) -> tuple[Tensor, None]:
         """query [N, T, E], key and value [N, S, E], or [T, N, E] and [S, N, E] without batch_first.
 
         The masks are bool, [N, S] and [T, S] or [N heads, T, S], True where a key is not seen, as PyTorch has it here.
@@ -128,9 +136,15 @@ class _BatchNorm(Portable):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         return functional.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or self.running_mean is None, self.momentum, self.eps,
-        )  # fmt: skip
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            self.momentum,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):

@@ -1,4 +1,7 @@
-"""Portable numerics for the networks of mnist_pytorch.py: images are [B, C, H, W] and kernels [O, I, h, w]."""
+"""Operations of mnist_pytorch.py in portable numerics.
+
+Images are [B, C, H, W] and kernels [O, I, h, w].
+"""
 
 from collections.abc import Sequence
 
@@ -97,9 +100,19 @@ class Adam(Portable):
         correction = [table.take(at) for table in corrections]  # indexing would read `at` back
         count += 1
         return run(
-            optimizers.adam, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+            optimizers.adam,
+            weight,
+            gradient,
+            first,
+            second,
+            correction,
+            self.rate,
+            0.0,
+            BETA1,
+            BETA2,
+            EPSILON,
             decoupled=False,
-        )  # fmt: skip
+        )
 
 
 class Adadelta(Portable):

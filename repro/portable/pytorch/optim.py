@@ -1,4 +1,4 @@
-"""Portable optimizers, with torch.optim's names and arguments, and clipping.
+"""Optimizers with torch.optim's names, and clipping.
 
 docs/portable.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
 Rates of repro.portable.schedules go into `param_groups[i]["lr"]`; torch.optim.lr_scheduler's are not portable.
@@ -108,9 +108,15 @@ class SGD(_Optimizer):
     below_one = ("momentum",)
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, momentum: float = 0.0, *, weight_decay: float = 0.0,
-        nesterov: bool = False, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        *,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        **others: Any,
+    ) -> None:
         check("SGD", not nesterov or bool(momentum), "nesterov needs momentum; give momentum")
         super().__init__(params, others, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
@@ -125,9 +131,14 @@ class Adam(_Optimizer):
     decoupled = False
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **others: Any,
+    ) -> None:
         super().__init__(params, others, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
@@ -141,9 +152,14 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.01, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        **others: Any,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, **others)
 
 
@@ -153,9 +169,14 @@ class Adadelta(_Optimizer):
     below_one = ("rho",)
 
     def __init__(
-        self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0,
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
         **others: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(params, others, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:

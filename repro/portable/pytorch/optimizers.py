@@ -1,4 +1,4 @@
-"""What the optimizers of mnist_pytorch.py share."""
+"""Optimizer: the base class for mnist_pytorch.py."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""Portable operations as functions of TensorFlow's tensors, with gradients.
+"""Operations on TensorFlow's tensors, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager, in
 a graph or compiled: docs/portable.md says what each function computes.

@@ -1,7 +1,8 @@
-"""Convolution in TensorFlow as one matrix product, and its two gradients, in the type that they are given.
+"""Convolution in TensorFlow as one matrix product.
 
+And its two gradients, in the type of their arguments.
 Images are [C, H, W, B] and kernels [h, w, I, O]. Portable numerics, next door, give them numbers whose sums are exact;
-repro/native/tensorflow/layers.py gives them float32. The twin is jax_convolution.py.
+repro/native/tensorflow/layers.py gives them float32. The counterpart is jax/convolution.py.
 """
 
 import tensorflow as tf

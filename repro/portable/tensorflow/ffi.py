@@ -1,4 +1,4 @@
-"""Loops of repro.portable.kernels as operations of TensorFlow, on a CPU, in what XLA compiles."""
+"""Kernels as operations of TensorFlow under XLA, on a CPU."""
 
 import ctypes
 import logging
@@ -77,9 +77,13 @@ def _called(made: Loops, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf
     types = [_type(array.dtype.name, array.shape) for array in arrays]
     names = [f"%x{index}" for index in range(len(arrays))]
     module = MODULE.format(
-        name=known.name, names=", ".join(names), types=", ".join(types), result=_type(dtype, shape), more=more,
+        name=known.name,
+        names=", ".join(names),
+        types=", ".join(types),
+        result=_type(dtype, shape),
+        more=more,
         operands=", ".join(f"{name}: {type_}" for name, type_ in zip(names, types, strict=True)),
-    )  # fmt: skip
+    )
     return xla.call_module(
         arrays, version=VERSION, module=module, Tout=[tf.as_dtype(dtype)], Sout=[shape], platforms=["CPU"]
     )[0]
@@ -98,10 +102,16 @@ class _Text(ctypes.Structure):
 
 class _Registration(ctypes.Structure):
     _fields_ = (
-        ("size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("name", _Text), ("platform", _Text),
-        ("instantiate", ctypes.c_void_p), ("prepare", ctypes.c_void_p), ("initialize", ctypes.c_void_p),
-        ("execute", ctypes.c_void_p), ("traits", ctypes.c_uint32),
-    )  # fmt: skip
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("name", _Text),
+        ("platform", _Text),
+        ("instantiate", ctypes.c_void_p),
+        ("prepare", ctypes.c_void_p),
+        ("initialize", ctypes.c_void_p),
+        ("execute", ctypes.c_void_p),
+        ("traits", ctypes.c_uint32),
+    )
 
 
 REGISTER = 72

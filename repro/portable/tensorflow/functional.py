@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from repro.portable import functional, tables, xp
+from repro.portable import functional, tables
 from repro.portable.operations import optimizers, pointwise
 from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
+from repro.portable.xp import Backend as AnyBackend
 
 
 class _TensorFlow:
-    xp: ClassVar[xp.Backend] = Backend
+    xp: ClassVar[AnyBackend] = Backend
     apply = staticmethod(apply)
     array, constant = staticmethod(tf.convert_to_tensor), staticmethod(tf.stop_gradient)
 

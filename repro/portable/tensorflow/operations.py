@@ -1,5 +1,6 @@
-"""Portable numerics for the networks of mnist_tensorflow.py: images are [B, H, W, C] and kernels [h, w, I, O].
+"""Operations of mnist_tensorflow.py in portable numerics.
 
+Images are [B, H, W, C] and kernels [h, w, I, O].
 Within the layers the batch comes last, [C, H, W, B], so that loops run over whole vectors. Compile the step around them
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
@@ -122,9 +123,19 @@ class Adam(Optimizer):
 
     def step(self, weight, gradient, first, second):
         return optimizers.adam(
-            Backend, weight, gradient, first, second, self.corrections, self.rate, 0.0, BETA1, BETA2, EPSILON,
+            Backend,
+            weight,
+            gradient,
+            first,
+            second,
+            self.corrections,
+            self.rate,
+            0.0,
+            BETA1,
+            BETA2,
+            EPSILON,
             decoupled=False,
-        )  # fmt: skip
+        )
 
 
 class Adadelta(Optimizer):
