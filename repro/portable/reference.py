@@ -334,10 +334,10 @@ def keep(key: int, step: int, shape: tuple[int, ...], rate: float) -> Array:
 
 
 def dropout(x: Array, key: Array, step: Array, rate: float, rows: bool) -> Array:
-    """What is kept times 1 / (1 - rate), a float32 number. With `rows`, a sample keeps or loses a whole channel."""
+    """x times 1 / (1 - rate), a float32 number. With `rows`, a sample keeps or loses a whole channel."""
     shape = (len(x), *(1,) * (x.ndim - 2), x.shape[-1]) if rows else x.shape
-    kept = keep(int(key), int(step), shape, rate)
-    return np.where(kept, r32(f64(x) * float(np.float32(1 / (1 - rate)))), np.float32(0))
+    held = keep(int(key), int(step), shape, rate)
+    return np.where(held, r32(f64(x) * float(np.float32(1 / (1 - rate)))), np.float32(0))
 
 
 def dropout_gradients(x: Array, key: Array, step: Array, gradient: Array, rate: float, rows: bool):

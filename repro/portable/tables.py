@@ -242,7 +242,7 @@ def float32(x: float) -> float:
 
 
 def _significant(x: int, bits: int) -> float:
-    """The float64 nearest to x among those with so many significant bits."""
+    """The float64 nearest to x of `bits` significant bits."""
     dropped = x.bit_length() - bits
     return math.ldexp(_rounded(x, dropped), dropped - PRECISION)
 

@@ -1,6 +1,6 @@
 """JAX's arithmetic, as a backend.
 
-JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+JAX must have float64: jax.config.update("jax_enable_x64", True).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Functions of portable numerics for JAX.
 
 The same bits as in PyTorch and TensorFlow, on any device, eager or compiled. Arrays are float32, or of integers where
-it says so; images are [B, H, W, C]. JAX must be told to have float64, which is used inside:
+it says so; images are [B, H, W, C]. JAX must have float64, which is used inside:
 jax.config.update("jax_enable_x64", True). All functions but clip_by_global_norm have gradients (of the first order),
 work under jit, and raise UsageError, with one line, for another dtype or for shapes that do not fit. What stands here
 by name alone is in repro/portable/functional.py; docs/portable.md says what each computes.
@@ -23,7 +23,7 @@ from repro.portable.xp import Backend as AnyBackend
 
 
 def check_float64() -> None:
-    """UsageError where JAX was not told to have float64."""
+    """UsageError where JAX has no float64."""
     if jax.dtypes.canonicalize_dtype("float64") != "float64":
         raise UsageError(
             'portable numerics: JAX has no float64; say jax.config.update("jax_enable_x64", True) before anything else'

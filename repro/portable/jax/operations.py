@@ -1,7 +1,7 @@
 """Operations of mnist_jax.py in portable numerics.
 
 Images are [C, H, W, B] and kernels [h, w, I, O].
-JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+JAX must have float64: jax.config.update("jax_enable_x64", True).
 """
 
 import jax

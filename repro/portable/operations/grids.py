@@ -62,7 +62,7 @@ def _unit(xp: Backend, bits: int, *scales: Array) -> Array:
 
 
 def product(xp: Backend, a: Array, b: Array, ranks: int = 1) -> Array:
-    """The product of matrices of quantized numbers, float64, exact; still so where as many ranks add theirs to it.
+    """The product of matrices of quantized numbers, float64, exact; still so where each of `ranks` adds its own to it.
 
     UsageError where a sum is too long for that.
     """
@@ -82,7 +82,7 @@ def rounded_product(xp: Backend, a: Array, b: Array, *scales: Array, plus: Array
 
 
 def check_length(terms: int, bits: int = 2 * BITS) -> None:
-    """UsageError where a sum of so many integers of up to 2^bits, as products of two operands, might not be exact."""
+    """UsageError where a sum of `terms` integers of up to 2^bits, as products of two operands, might not be exact."""
     longest = 2 ** (SIGNIFICAND - bits)
     if terms > longest:
         raise UsageError(

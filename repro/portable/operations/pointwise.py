@@ -98,8 +98,8 @@ affine = Operation(_affine_forward, _affine_backward)
 def _dropout_forward(xp: Backend, x, key, step, rate: float, rows: bool):
     """x / (1 - rate) where random.keep says so, 0 elsewhere; with `rows` for whole channels of each sample."""
     shape = (x.shape[0], *(1,) * (len(x.shape) - 2), x.shape[-1]) if rows else tuple(x.shape)
-    kept = keep(xp, key, step, shape, rate)
-    return _drop(xp, x, kept, rate), (kept,)
+    held = keep(xp, key, step, shape, rate)
+    return _drop(xp, x, held, rate), (held,)
 
 
 def _dropout_backward(xp: Backend, saved, gradient, needs, shapes, rate: float, rows: bool):
@@ -109,8 +109,8 @@ def _dropout_backward(xp: Backend, saved, gradient, needs, shapes, rate: float, 
 dropout = Operation(_dropout_forward, _dropout_backward)
 
 
-def _drop(xp: Backend, x, kept, rate: float):
-    return xp.where(kept, xp.r32(xp.f64(x) * tables.float32(1 / (1 - rate))), 0.0)
+def _drop(xp: Backend, x, held, rate: float):
+    return xp.where(held, xp.r32(xp.f64(x) * tables.float32(1 / (1 - rate))), 0.0)
 
 
 def _rotate_forward(xp: Backend, x, base: float):

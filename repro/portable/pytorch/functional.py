@@ -354,5 +354,5 @@ def _sides(images: Tensor) -> Pair:
 def _channels_first(y: Tensor, *inputs: Tensor) -> Tensor:
     """[N, H, W, C] -> [N, C, H, W]: in memory, too, unless an input has channels last there, as PyTorch has it."""
     last = torch.channels_last
-    kept = any(x.is_contiguous(memory_format=last) and not x.is_contiguous() for x in inputs)
-    return y.permute(0, 3, 1, 2).contiguous(memory_format=last if kept else torch.contiguous_format)
+    follows = any(x.is_contiguous(memory_format=last) and not x.is_contiguous() for x in inputs)
+    return y.permute(0, 3, 1, 2).contiguous(memory_format=last if follows else torch.contiguous_format)

@@ -69,8 +69,8 @@ class _Optimizer(torch.optim.Optimizer):
     def _update(self, group: dict[str, Any], weights: list[Tensor]) -> None:
         """Neighbors as one."""
         states = [self.state[weight] for weight in weights]
-        kept = [weights, *([state[slot] for state in states] for slot in self.slots)]
-        new, gradient = [_flat(tensors) for tensors in kept], _flat([weight.grad for weight in weights])
+        held = [weights, *([state[slot] for state in states] for slot in self.slots)]
+        new, gradient = [_flat(tensors) for tensors in held], _flat([weight.grad for weight in weights])
         constants = self.constants(group, states[0]["step"])
         size = PIECE if gradient.device.type == "cpu" else TOGETHER
         for start in range(0, len(gradient), size):
@@ -78,7 +78,7 @@ class _Optimizer(torch.optim.Optimizer):
             updated = run(self.operation, weight, gradient[start : start + size], *slots, *constants)
             for part, result in zip(parts, updated, strict=True):
                 part.copy_(result)
-        for tensors, array in zip(kept, new, strict=True):
+        for tensors, array in zip(held, new, strict=True):
             for tensor, part in zip(tensors, array.split([each.numel() for each in tensors]), strict=True):
                 tensor.copy_(part.view(tensor.shape))
 

@@ -74,7 +74,7 @@ def products(a: Tensor, b: Tensor) -> Tensor:
 
 
 def joined(y: Tensor, terms: int) -> Tensor:
-    """Products of slices, of so many terms or fewer, as the one that they stand for, float64; y is used up."""
+    """Products of slices, each of `terms` terms or fewer, as the one that they stand for, float64; y is used up."""
     if y.dtype == torch.float64:
         return y[0]
     upper, lower, both = y

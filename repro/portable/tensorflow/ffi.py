@@ -34,7 +34,7 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether TensorFlow computes on a CPU here that loops of int16 are for, and lets them in."""
+    """Whether TensorFlow computes on a CPU here that kernels of int16 are for, and calls them."""
     if not kernels.paired() or tf.config.list_logical_devices("GPU"):
         return False
 
@@ -43,9 +43,9 @@ def possible() -> bool:
 
     try:
         return bool(tf.function(compute, jit_compile=True)(tf.ones(1))[0] == 1)
-    except Exception as error:  # of whatever kind: other versions of XLA may have other doors
+    except Exception as error:  # of whatever kind: other versions of XLA may have another interface
         reason = str(error).strip().split("\n")[-1].strip()
-        log.warning("portable: TensorFlow %s does not call loops compiled here: %s", tf.__version__, reason)
+        log.warning("portable: TensorFlow %s does not call kernels compiled here: %s", tf.__version__, reason)
         return False
 
 
@@ -58,12 +58,12 @@ def compiled() -> bool:
 
 
 def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
-    """What loops make of tensors."""
+    """The result of kernels for tensors."""
     return _called(made, dtype, shape, arrays)
 
 
 def materialized(x: tf.Tensor) -> tf.Tensor:
-    """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
+    """The same, held in memory: XLA does not compute it again for all that need it."""
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 
 

@@ -1,8 +1,8 @@
 """Operations of mnist_tensorflow.py in portable numerics.
 
-Images are [B, H, W, C] and kernels [h, w, I, O].
-Within the layers the batch comes last, [C, H, W, B], so that loops run over whole vectors. Compile the step around them
-with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
+Images are [B, H, W, C] and kernels [h, w, I, O]. Within the layers the batch comes last, [C, H, W, B], so that XLA's
+loops run over whole vectors. Compile the step around them with tf.function(jit_compile=True): XLA joins what TensorFlow
+would do one by one, and twice as fast.
 """
 
 import numpy as np

@@ -81,7 +81,7 @@ class Kernel:
     # --- loops --------------------------------------------------------------------------------------------------------
 
     def _loop(self, axis: int, begin: ir.Value) -> None:
-        """The loops from this axis on. What all of them reduce is kept in a register."""
+        """The loops from this axis on. What all of them reduce is held in a register."""
         here = [target for target in self.targets if self._innermost(target) == axis < len(self.sizes)]
         for target in here:
             with self.build.goto_block(self.entry):

@@ -46,7 +46,7 @@ class Node:
 
     @property
     def space(self) -> tuple[int, ...]:
-        """Of what a loop runs over for it."""
+        """The shape of what a kernel runs over for it."""
         return self.inputs[0].shape if self.operation in REDUCTIONS | {"stack"} else self.shape
 
 

@@ -61,7 +61,7 @@ def _key(given: Any, tensors: list[Tensor]) -> Hashable:
 
 @dataclass(frozen=True)
 class Group:
-    """A loop over the elements of a space, at some time: what it reads was there before."""
+    """A kernel over the elements of a space, at some time: what it reads was there before."""
 
     time: int
     space: tuple[int, ...]
@@ -98,7 +98,7 @@ class Plan:
         nodes = [node for node in nodes if node in needed or node.operation == "input"]
         stored = _stored(nodes, result)
         there: dict[Node, int] = {}
-        """The time from which on a loop may read it."""
+        """The time from which on a kernel may read it."""
         groups: dict[Group, list[Node]] = {}
         home: dict[Node, Group] = {}
         calls: dict[int, list[Node]] = {}
@@ -106,7 +106,7 @@ class Plan:
             if node in stored:
                 space, time = node.space, 0
                 for leaf in leaves(node, stored):
-                    # What the same loop stores it may use at once, element by element.
+                    # What the same kernel stores it may use at once, element by element.
                     beside = leaf in home and home[leaf].space == space == leaf.shape and leaf.operation in ELEMENTWISE
                     time = max(time, home[leaf].time if beside else there[leaf])
                 home[node], there[node] = Group(time, space), time + 1
@@ -157,17 +157,17 @@ def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
 
 
 def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> Step:
-    """A compiled loop, which makes tensors for its targets."""
+    """A compiled kernel, which makes tensors for its targets."""
     from repro.portable.pytorch.compiler.kernels import NEUTRAL, Kernel  # needs llvmlite
 
     given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-    loops = Kernel(space, targets, list(given))
+    kernel = Kernel(space, targets, list(given))
     memory = [place[node] for node in (*given, *targets)]
     made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
-    filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in loops.filled]
-    compiled = loops.compiled
+    filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
+    compiled = kernel.compiled
 
-    def loop(places: list) -> None:
+    def execute(places: list) -> None:
         for index, shape, strides, dtype in made:
             places[index] = torch.empty_strided(shape, strides, dtype=dtype)
         threads = compiled.threads()
@@ -181,7 +181,7 @@ def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], plac
             for tensor, (index, _, combine) in zip(whole, filled, strict=True):
                 places[index] = combine(places[index], 0, out=tensor)
 
-    return loop
+    return execute
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -211,7 +211,7 @@ def _needed(nodes: list[Node], result: Any) -> set[Node]:
 
 
 def _stored(nodes: list[Node], result: Any) -> set[Node]:
-    """What loops leave in memory: results, what PyTorch or a table is given, and what else would be made repeatedly."""
+    """Nodes that kernels store: results, arguments of PyTorch and of tables, and what else would be made repeatedly."""
     asked = set(nodes_in(result))
     for node in nodes:
         for position, each in enumerate(nodes_in(node.inputs)):

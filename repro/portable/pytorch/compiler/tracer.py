@@ -105,7 +105,7 @@ class Tracer:
     def total(self, x: Array) -> Array:
         return x if self.size == 1 else self.trace("total", Backend.total, x)
 
-    # --- in smaller operations, which become part of loops ------------------------------------------------------------
+    # --- in smaller operations, which become part of kernels ----------------------------------------------------------
 
     def grids(self, x: Array, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Array, Array]:
         return grids.grids(self, x, axes, bits, batch)
