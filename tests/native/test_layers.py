@@ -42,7 +42,7 @@ def computed(framework: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what tests/programs/native_layers.py makes of the arrays of each shape, in one process."""
     folder = tmp_path_factory.mktemp(framework)
     for number, shape in enumerate(SHAPES):
-        np.savez(folder / f"{number}.given.npz", **drawn(shape))
+        np.savez(folder / f"{number}.given.npz", **drawn(shape))  # type: ignore[arg-type]
     python, program = ROOT / ".venv" / framework / "bin" / "python", PROGRAMS / "native_layers.py"
     env = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     subprocess.run([str(python), "-s", "-P", str(program), framework, str(folder)], env=env, check=True)

@@ -1,4 +1,4 @@
-"""Loops of portable numerics in PyTorch, on a CPU; test_definitions.py compares what they compute with the judge."""
+"""PyTorch's compiler: kernels with the bits of its operations."""
 
 import itertools
 import json
@@ -15,8 +15,12 @@ def python(*command: str) -> str:
     needs("pytorch")
     done = subprocess.run(
         [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", *command],
-        cwd=ROOT, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -69,7 +73,7 @@ def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
 
 def test_loops_that_give_other_bits_are_not_used(found: dict[str, Any]) -> None:
     assert found["unsound"]["same"] == [True] * 5 and found["unsound"]["sound"] == [False] * 2
-    assert all("has other bits in loops compiled here; it runs without" in each for each in found["unsound"]["said"])
+    assert all("has other bits in kernels compiled here; it runs without" in each for each in found["unsound"]["said"])
     assert any(each.startswith("portable: _affine_forward ") for each in found["unsound"]["said"])
 
 

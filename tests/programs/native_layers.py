@@ -70,4 +70,4 @@ def named(convolved: list, pooled: Sequence = ()) -> Arrays:
 layers = {"pytorch": pytorch, "tensorflow": tensorflow, "jax": jax}[sys.argv[1]]
 for path in Path(sys.argv[2]).glob("*.given.npz"):
     with np.load(path) as archive:
-        np.savez(path.with_name(path.name.replace("given", "computed")), **layers(dict(archive)))
+        np.savez(path.with_name(path.name.replace("given", "computed")), **layers(dict(archive)))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What test_compiler.py asks of the loops of portable numerics in PyTorch; prints JSON.
+"""What test_compiler.py asks of the kernels of portable numerics in PyTorch; prints JSON.
 
 python pytorch_compiler.py ENGINE BITS
 """
@@ -19,7 +19,7 @@ from repro.portable.kernels import machine, pairs, products
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, compiler, functional, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler import loops, plan, sums
+from repro.portable.pytorch.compiler import kernels, plan, sums
 
 said: list[str] = []
 handler = logging.Handler()
@@ -138,7 +138,7 @@ def raised(function: Callable, *arguments) -> str:
 
 
 def dense() -> list[bool]:
-    """A layer that the engine of int16 makes, where there is one, and its gradients; inputs lie by columns, too."""
+    """A layer that kernels of int16 compute, where there is one, and its gradients; inputs lie by columns, too."""
     found = []
     for x in (numbers(6, 11, 32), *(numbers(32, rows).t() for rows in (2, 6, 36))):
         results = both(functional.linear, x, numbers(64, 32), numbers(64))
@@ -204,7 +204,7 @@ def unsound() -> dict[str, object]:
     def multiply(x):
         return functional._affine(x, scale, scale)
 
-    with mock.patch.dict(loops.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
+    with mock.patch.dict(kernels.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
         found = both(multiply, x)
     sound = [each.sound for each in plan._plans.values() if each]
     return {"same": [each == found[0] for each in found], "sound": sound, "said": sorted(set(said))}
