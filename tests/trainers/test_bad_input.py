@@ -13,6 +13,8 @@ from safetensors.numpy import save_file
 from repro.run import checkpoint
 from support.runs import Run
 
+pytestmark = pytest.mark.spread
+
 SHORT = ("params.device=cpu", "params.max_steps=2", "params.batch_size_test=10000")
 
 
@@ -35,7 +37,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def test_unknown_task(run: Run, workspace: Path):
-    refused(run("keras"), 2, "'keras'", "download pytorch tensorflow jax")
+    refused(run("keras"), 2, "'keras'", "download, pytorch, tensorflow, jax")
     assert list(tree(workspace)) == ["train.yaml"]
 
 
