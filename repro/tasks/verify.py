@@ -33,15 +33,17 @@ QUESTIONS = {
 
 SUMMARY = "run a command several times, one thing changed each time, and compare"
 OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
-EPILOG = "\n".join([
-    "questions for --ask:",
-    *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
-    "",
-    "With --workspace and no command, the reference trainers are verified, with keys as:",
-    "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
-    "",
-    "Exit code 3: not reproducible; 1: a run failed.",
-])  # fmt: skip
+EPILOG = "\n".join(
+    [
+        "questions for --ask:",
+        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
+        "",
+        "With --workspace and no command, the reference trainers are verified, with keys as:",
+        "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
+        "",
+        "Exit code 3: not reproducible; 1: a run failed.",
+    ]
+)
 
 
 def parser() -> Parser:
