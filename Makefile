@@ -21,8 +21,8 @@ DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),Fashio
 INSTALL     := requirements/install.sh
 DEV         := .venv/dev/bin
 # Most of a test is the start of a framework, on one core. tests/conftest.py says which tests stay together.
-BESIDE      := --numprocesses=2 --no-loadscope-reorder
-SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch tests/gpu.sh
+BESIDE      := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch
 UPGRADE     ?= --upgrade
 LOCK         = .venv/uv/bin/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 # What each environment that runs the trainers holds besides its own .in file.

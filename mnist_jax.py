@@ -1,6 +1,6 @@
-"""MNIST in JAX: the networks, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in JAX: two networks and their trainer.
 
-The twins are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
+Its counterparts are mnist_pytorch.py and mnist_tensorflow.py: same functions, same names, same order.
 """
 
 import os
@@ -16,15 +16,14 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.native.jax.layers import Layer, conv
-from repro.native.jax.optimizers import Optax, named, placed
-from repro.native.jax.parts import joined, mean, shared
+from repro.native.jax.layers import Layer, conv, max_pool
+from repro.native.jax.optimizers import named, optimizer, placed
+from repro.native.jax.parts import joined_parts, joined_shares, mean_over_parts
 from repro.native.jax.ranks import join, run
-from repro.portable.jax.operations import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
 from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -107,7 +106,7 @@ class Native:
     def total_loss(logits: Array, labels: Array) -> Array:
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
 
-    optimizer = Optax
+    optimizer = staticmethod(optimizer)
 
 
 # --- the trainer --------------------------------------------------------------------------------------------------
@@ -116,10 +115,10 @@ class Native:
 class Trainer:
     """Trains a network in JAX, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None:
         self.params, self.data = params, data
         set_determinism(params)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
@@ -159,8 +158,8 @@ class Trainer:
         def mean_loss(weights, images, labels, keep):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
-        find = mean(jax.value_and_grad(mean_loss), self._part(len(images)))
-        loss, gradients = find(weights, images, labels, keep)
+        gradients_of = mean_over_parts(jax.value_and_grad(mean_loss), self._part(len(images)))
+        loss, gradients = gradients_of(weights, images, labels, keep)
         if self.ops is Native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         return *self.optimizer.update(weights, slots, gradients), loss
@@ -174,7 +173,7 @@ class Trainer:
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):
         if self.ops is not Native:
-            self.ops.Backend.ranks = ALONE
+            self.ops.Backend.ranks = SINGLE_PROCESS
 
         def mean_loss(weights, taps, images, labels, keep):
             recorder = Recorder(self.ops, taps)
@@ -182,16 +181,16 @@ class Trainer:
             logits = network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
             return recorder.mean_loss(logits, labels), recorder.seen
 
-        def look(weights, *part):
+        def results(weights, *part):
             _, shapes = jax.eval_shape(mean_loss, weights, None, *part)
             taps = jax.tree.map(lambda result: jnp.zeros(result.shape, result.dtype), shapes)
-            (gradients, results), seen = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
-            return jax.tree.map(from_batch, seen), jax.tree.map(from_batch, results), gradients
+            (gradients, backward), forward = jax.grad(mean_loss, (0, 1), has_aux=True)(weights, taps, *part)
+            return jax.tree.map(from_batch, forward), jax.tree.map(from_batch, backward), gradients
 
         _, ranks = self.ranks.share(len(images))  # who work side by side in a step; here, one after another
         count = ranks.size if self.ops is Native else 1
-        find = shared(joined(look, self._part(len(images) // count)), count)
-        return find(weights, images, labels, keep)
+        results_of = joined_shares(joined_parts(results, self._part(len(images) // count)), count)
+        return results_of(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
         """Mean loss, correct and total over the whole test set."""
@@ -238,7 +237,7 @@ class Trainer:
         return self.network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
 
     def _part(self, size: int) -> int | None:
-        """How many of so many images to work on at a time; None: all, as GPUs and portable numerics do."""
+        """The number of images to work on at a time; None: all, as GPUs and portable numerics do."""
         part = layout.part_of(size)
         return part if part < size and self.ops is Native and self.device.platform == "cpu" else None
 
@@ -263,7 +262,7 @@ def choose_device(wanted: str) -> jax.Device:
     except RuntimeError:
         there = []
     cuda = next((version for version in ("13", "12") if find_spec(f"jax_cuda{version}_plugin")), None)
-    used = gpu.choose(wanted, bool(there), "JAX", cuda)
+    used = gpu.choose(wanted, bool(there), "jax", cuda)
     return there[0] if used else jax.local_devices(backend="cpu")[0]
 
 

@@ -1,6 +1,6 @@
-"""MNIST in PyTorch: the networks, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in PyTorch: two networks and their trainer.
 
-The twins are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
+Its counterparts are mnist_tensorflow.py and mnist_jax.py: same functions, same names, same order.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from repro.native.pytorch.ranks import join
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import Alone, Place
+from repro.run.ranks import RankInfo, SingleProcess
 from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -118,10 +118,10 @@ class Native:
 class Trainer:
     """Trains a network in PyTorch, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None:
         self.params, self.data = params, data
         set_determinism(params)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
@@ -129,8 +129,8 @@ class Trainer:
         self.network = NETWORKS[params.model](self.ops).to(self.device, memory_format=torch.channels_last)
         self.weights = dict(zip(layout.MODELS[params.model].weights, self.network.parameters(), strict=True))
         self.optimizer = self.ops.optimizer(params, self.weights)
-        alone = self.device.type == "cuda" and place is None
-        self.graphed = Graphed(partial(self._step, self.ranks)) if alone else None
+        recorded = self.device.type == "cuda" and rank_info is None
+        self.graphed = Graphed(partial(self._step, self.ranks)) if recorded else None
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ class Trainer:
         losses = [step(images[i], labels[i], bits) for i, bits in zip(indices, keep, strict=True)]
         return torch.stack(losses).float().cpu().numpy()
 
-    def _step(self, ranks: Alone, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
+    def _step(self, ranks: SingleProcess, images: Tensor, labels: Tensor, keep: Tensor) -> Tensor:
         if self.ops is not Native:
             self.ops.Backend.ranks = ranks
         loss = self.ops.mean_loss(self.network(images, keep), labels)
@@ -225,7 +225,7 @@ class Trainer:
 
 def choose_device(wanted: str) -> torch.device:
     """The device for `params.device`. UsageError for a GPU that is not there."""
-    used = gpu.choose(wanted, torch.cuda.is_available(), "PyTorch", torch.version.cuda)
+    used = gpu.choose(wanted, torch.cuda.is_available(), "pytorch", torch.version.cuda)
     return torch.device("cuda" if used else "cpu")
 
 

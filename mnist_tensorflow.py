@@ -1,6 +1,6 @@
-"""MNIST in TensorFlow: the networks, one training step, and a trainer with the methods that all frameworks share.
+"""MNIST in TensorFlow: two networks and their trainer.
 
-The twins are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
+Its counterparts are mnist_pytorch.py and mnist_jax.py: same functions, same names, same order.
 """
 
 import keras
@@ -8,15 +8,14 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from repro.native.tensorflow.layers import conv
+from repro.native.tensorflow.layers import conv, max_pool
 from repro.native.tensorflow.optimizers import optimizer
-from repro.native.tensorflow.parts import in_parts, joined, shared
+from repro.native.tensorflow.parts import joined_logits, joined_shares, mean_over_shares
 from repro.native.tensorflow.ranks import join
-from repro.portable.tensorflow.operations import max_pool  # a choice and no arithmetic: every numerics can share it
 from repro.run import gpu, layout
 from repro.run.config import Params
 from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import Alone, Place
+from repro.run.ranks import RankInfo, SingleProcess
 from repro.run.recorder import Recorder, in_order
 
 # --- the networks ------------------------------------------------------------------------------------------------
@@ -137,10 +136,10 @@ class NativeOnCpu(Native):
 class Trainer:
     """Trains a network in TensorFlow, with the data set on the device."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None:
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None:
         self.params, self.data = params, data
         set_determinism(params)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         self.device = choose_device(params.device)
         self.train_images, self.train_labels = self._resident(data.train_images, data.train_labels)
         self.test_images, self.test_labels = self._resident(data.test_images, data.test_labels)
@@ -153,8 +152,9 @@ class Trainer:
             self.optimizer = self.ops.optimizer(params, self.weights)
         self.native = params.numerics != "portable"
         threads = params.threads if self.ops is NativeOnCpu else None
-        self._found, self._looked_into = shared(self._find, threads), joined(self._look, threads)
-        self._logits_of = in_parts(self._logits, threads)
+        self._shared_gradients = mean_over_shares(self._gradients, threads)
+        self._shared_results = joined_shares(self._results, threads)
+        self._shared_logits = joined_logits(self._logits, threads)
         self._compiled_step = tf.function(self._step, jit_compile=True)
         self.loader = WorkerLoader(data, params) if params.num_workers else None
 
@@ -168,7 +168,7 @@ class Trainer:
 
     @tf.function(reduce_retracing=True)
     def _run(
-        self, ranks: Alone, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
+        self, ranks: SingleProcess, size: int, images: tf.Tensor, labels: tf.Tensor, batches: tf.Tensor, keep: tf.Tensor
     ) -> tf.Tensor:
         batches = tf.ensure_shape(batches, (None, size))  # known when traced: portable numerics depend on it
         # XLA joins the many small operations of a portable step, but knows no exchange between ranks.
@@ -179,16 +179,16 @@ class Trainer:
             losses = losses.write(i, tf.cast(loss, tf.float32))
         return losses.stack()
 
-    def _step(self, ranks: Alone, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+    def _step(self, ranks: SingleProcess, images: tf.Tensor, labels: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         if not self.native:
             self.ops.Backend.ranks = ranks
-        loss, gradients = self._found(self._weights(), images, labels, keep)
+        loss, gradients = self._shared_gradients(self._weights(), images, labels, keep)
         if self.native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)
         self.optimizer.update(dict(zip(self.weights, gradients, strict=True)))
         return loss
 
-    def _find(self, weights, images, labels, keep):
+    def _gradients(self, weights, images, labels, keep):
         with tf.GradientTape() as tape:
             tape.watch(weights)
             loss = self.ops.mean_loss(self._logits(weights, images, keep), labels)
@@ -199,11 +199,11 @@ class Trainer:
         images, labels, batches = self._source(batch[None])
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
-            *found, gradients = self._looked_into(self._weights(), *arrays)
-        found.append(dict(zip(self.weights, gradients, strict=True)))
+            forward, backward, gradients = self._shared_results(self._weights(), *arrays)
+        found = (forward, backward, dict(zip(self.weights, gradients, strict=True)))
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
 
-    def _look(self, weights, images, labels, keep):
+    def _results(self, weights, images, labels, keep):
         recorder = Recorder(self.ops)
         self.network.ops = recorder
         try:
@@ -228,7 +228,7 @@ class Trainer:
 
     @tf.function
     def _evaluate(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        logits = self._logits_of(self._weights(), images)
+        logits = self._shared_logits(self._weights(), images)
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -283,7 +283,7 @@ class Trainer:
 def choose_device(wanted: str) -> str:
     """The device for `params.device`. UsageError for a GPU that is not there."""
     there, cuda = tf.config.list_physical_devices("GPU"), tf.sysconfig.get_build_info().get("cuda_version")
-    return "/GPU:0" if gpu.choose(wanted, bool(there), "TensorFlow", cuda) else "/CPU:0"
+    return "/GPU:0" if gpu.choose(wanted, bool(there), "tensorflow", cuda) else "/CPU:0"
 
 
 def set_determinism(params: Params) -> None:

@@ -23,7 +23,7 @@ from repro.files import write_atomically
 from repro.fingerprint import fingerprint
 from repro.run import environment, launch
 from repro.run.config import Params
-from repro.run.ranks import LOOPBACK, Alone, Place, place
+from repro.run.ranks import LOOPBACK, RankInfo, SingleProcess, rank_from_environment
 
 Arrays = dict[str, np.ndarray]
 Mode = Literal["auto", "eager", "compiled"]
@@ -57,9 +57,9 @@ class Task(Protocol):
 class Trainer(Protocol):
     """A training in a framework."""
 
-    ranks: Alone
+    ranks: SingleProcess
 
-    def __init__(self, params: Params, mode: Mode, place: Place | None) -> None: ...
+    def __init__(self, params: Params, mode: Mode, rank_info: RankInfo | None) -> None: ...
     def step(self, rate: float, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Trains on its part of a batch and returns the loss of the whole."""
 
@@ -72,7 +72,7 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
     """Trains as the command line says; the last line is the fingerprint of the weights and statistics."""
     try:
         options = arguments(task)
-        mine = place()
+        mine = rank_from_environment()
         if options.ranks > 1 and mine is None:
             sys.exit(start(options.ranks))
         params = Params(
@@ -140,7 +140,7 @@ def train(task: Task, trainer: Trainer, options: argparse.Namespace) -> None:
         if options.evaluate:
             print(task.evaluated(trainer.evaluate))
         print("fingerprint", fingerprint({name: state[name] for name in (*task.WEIGHTS, *task.STATISTICS)}))
-    ranks.leave()
+    ranks.close()
 
 
 def load(task: Task, options: argparse.Namespace) -> tuple[Arrays, int]:
@@ -160,8 +160,8 @@ def load(task: Task, options: argparse.Namespace) -> tuple[Arrays, int]:
 def start(ranks: int) -> int:
     """Runs this program so many times on this machine, until all have ended or one has failed; 0, or its exit code."""
     port = launch.free_port(ranks)
-    places = [Place(rank, ranks, (LOOPBACK,), port, rank) for rank in range(ranks)]
-    running = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | each.variables()) for each in places]
+    infos = [RankInfo(rank, ranks, (LOOPBACK,), port, rank) for rank in range(ranks)]
+    running = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | each.variables()) for each in infos]
     try:
         while None in (codes := [process.poll() for process in running]) and not any(codes):
             time.sleep(0.05)

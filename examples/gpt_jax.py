@@ -21,7 +21,7 @@ from repro.native.jax.ranks import join, run
 from repro.portable.jax import checks, functional, layers, optim
 from repro.portable.jax.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Alone, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo, SingleProcess
 
 
 class GPT(nn.Module):
@@ -60,14 +60,14 @@ def attend(qkv: Array) -> Array:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, rank_info: RankInfo | None) -> None:
         eager = mode == "eager"
-        if eager and place:
+        if eager and rank_info:
             raise UsageError("--mode=eager: JAX shares a batch in compiled code only; leave it out, or --ranks")
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_jit", eager)
-        self.ranks = join(place, params)
-        self.sharing = ALONE if eager else self.ranks.share(gpt.BATCH)[1]  # ranks, or threads of this process
+        self.ranks = join(rank_info, params)
+        self.sharing = SINGLE_PROCESS if eager else self.ranks.share(gpt.BATCH)[1]  # ranks, or threads of this process
         checks.self_check(params.engine)
         self.network = GPT()
         self.weights: common.Arrays = {}  # load_state() fills these two
@@ -81,7 +81,7 @@ class Trainer:
         self.weights, self.slots, loss = run(self.sharing, self.compiled, whole, divided)
         return float(loss)
 
-    def _step(self, ranks: Alone, weights, slots, rate: Array, inputs: Array, targets: Array):
+    def _step(self, ranks: SingleProcess, weights, slots, rate: Array, inputs: Array, targets: Array):
         Backend.ranks = ranks
         loss, gradients = jax.value_and_grad(self._loss)(weights, inputs[0], targets[0])
         gradients, _ = functional.clip_by_global_norm(gradients, gpt.LIMIT)
@@ -90,7 +90,7 @@ class Trainer:
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """The mean loss of these."""
-        Backend.ranks = ALONE
+        Backend.ranks = SINGLE_PROCESS
         return float(jax.jit(self._loss)(self.weights, inputs, targets))
 
     def _loss(self, weights, inputs: Array, targets: Array) -> Array:

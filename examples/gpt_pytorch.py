@@ -16,7 +16,7 @@ from repro.native.pytorch.ranks import join
 from repro.portable.pytorch import checks, functional
 from repro.portable.pytorch.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
 
 SLOTS = {"first": "exp_avg", "second": "exp_avg_sq"}
 """What PyTorch calls them."""
@@ -63,9 +63,9 @@ def attend(qkv: Tensor) -> Tensor:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, rank_info: RankInfo | None) -> None:
         torch.set_num_threads(params.threads)
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         there = torch.cuda.is_available() and params.device != "cpu"
         self.device = torch.device("cuda" if there or params.device == "gpu" else "cpu")
         checks.self_check(self.device, params.engine)
@@ -93,7 +93,7 @@ class Trainer:
     @torch.no_grad()
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """The mean loss of these."""
-        Backend.ranks = ALONE
+        Backend.ranks = SINGLE_PROCESS
         return self._loss(inputs, targets).item()
 
     def _loss(self, inputs: np.ndarray, targets: np.ndarray) -> Tensor:

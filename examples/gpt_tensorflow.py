@@ -15,7 +15,7 @@ from repro.native.tensorflow.ranks import join
 from repro.portable.tensorflow import checks, functional, layers, optim
 from repro.portable.tensorflow.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
 
 
 class GPT(keras.Model):
@@ -60,13 +60,13 @@ def attend(qkv: tf.Tensor) -> tf.Tensor:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, rank_info: RankInfo | None) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(params.threads)
         tf.config.threading.set_inter_op_parallelism_threads(params.threads)
         tf.config.run_functions_eagerly(mode == "eager")
         if params.device == "cpu":
             tf.config.set_visible_devices([], "GPU")
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         checks.self_check(params.engine)
         self.network = GPT()
         self.network(tf.zeros((1, gpt.CONTEXT), tf.int32))  # makes the weights
@@ -92,7 +92,7 @@ class Trainer:
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """The mean loss of these."""
-        Backend.ranks = ALONE
+        Backend.ranks = SINGLE_PROCESS
         return float(tf.function(self._loss, jit_compile=True)(tf.constant(inputs), tf.constant(targets)))
 
     def _loss(self, inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:

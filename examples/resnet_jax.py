@@ -22,7 +22,7 @@ from repro.native.jax.ranks import join, run
 from repro.portable.jax import checks, functional, layers, optim
 from repro.portable.jax.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Alone, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo, SingleProcess
 
 
 class ResNet(nn.Module):
@@ -61,14 +61,16 @@ def norm(name: str, training: bool) -> nn.Module:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, rank_info: RankInfo | None) -> None:
         eager = mode == "eager"
-        if eager and place:
+        if eager and rank_info:
             raise UsageError("--mode=eager: JAX shares a batch in compiled code only; leave it out, or --ranks")
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_jit", eager)
-        self.ranks = join(place, params)
-        self.sharing = ALONE if eager else self.ranks.share(resnet.BATCH)[1]  # ranks, or threads of this process
+        self.ranks = join(rank_info, params)
+        self.sharing = (
+            SINGLE_PROCESS if eager else self.ranks.share(resnet.BATCH)[1]
+        )  # ranks, or threads of this process
         checks.self_check(params.engine)
         self.network = ResNet()
         self.weights: dict[str, Array] = {}  # load_state() fills these three
@@ -84,7 +86,7 @@ class Trainer:
         self.weights, self.statistics, self.slots, loss = run(self.sharing, self.compiled, whole, divided)
         return float(loss)
 
-    def _step(self, ranks: Alone, weights, statistics, slots, rate: Array, inputs: Array, targets: Array):
+    def _step(self, ranks: SingleProcess, weights, statistics, slots, rate: Array, inputs: Array, targets: Array):
         Backend.ranks = ranks
 
         def find(weights):
@@ -98,7 +100,7 @@ class Trainer:
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """How many of these are recognized."""
-        Backend.ranks = ALONE
+        Backend.ranks = SINGLE_PROCESS
         return float((self.compiled_scores(self.weights, self.statistics, inputs).argmax(1) == targets).sum())
 
     def _scores(self, weights, statistics, inputs: Array) -> Array:

@@ -15,7 +15,7 @@ from repro.native.tensorflow.ranks import join
 from repro.portable.tensorflow import checks, functional, layers, optim
 from repro.portable.tensorflow.backend import Backend
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
 
 
 class ResNet(keras.Model):
@@ -68,13 +68,13 @@ def norm() -> keras.layers.Layer:
 class Trainer:
     """Trains the network."""
 
-    def __init__(self, params: Params, mode: common.Mode, place: Place | None) -> None:
+    def __init__(self, params: Params, mode: common.Mode, rank_info: RankInfo | None) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(params.threads)
         tf.config.threading.set_inter_op_parallelism_threads(params.threads)
         tf.config.run_functions_eagerly(mode == "eager")
         if params.device == "cpu":
             tf.config.set_visible_devices([], "GPU")
-        self.ranks = join(place, params)
+        self.ranks = join(rank_info, params)
         checks.self_check(params.engine)
         self.network = ResNet()
         self.network(tf.zeros((1, 28, 28, 1)), training=False)  # makes the weights
@@ -101,7 +101,7 @@ class Trainer:
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """How many of these are recognized."""
-        Backend.ranks = ALONE
+        Backend.ranks = SINGLE_PROCESS
         return float((self.compiled_scores(tf.constant(inputs)).numpy().argmax(1) == targets).sum())
 
     def _scores(self, inputs: tf.Tensor) -> tf.Tensor:

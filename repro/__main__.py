@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from repro.errors import ReproError
-from repro.tasks import commands, train
+from repro.frameworks import FRAMEWORKS
+from repro.tasks import commands
 
 ROOT = Path(__file__).parents[1]
 EXTRA = ("antlr4", "hydra", "omegaconf", "pooch", "threadpoolctl", "yaml")
@@ -52,7 +53,7 @@ def command() -> NoReturn:
     """Runs the command that the process was started with, and ends the process."""
     code = main(sys.argv[1:])
     ranks = sys.modules.get("repro.run.ranks")  # only a training loads it
-    if code and ranks and ranks.Ranks.joined:  # engines would wait for the others until they give up
+    if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
@@ -68,7 +69,7 @@ def _fail(message: str, code: int = 1) -> int:
 
 
 def _resume(task: str) -> str:
-    if task not in train.NAMES:
+    if task not in FRAMEWORKS:
         return ""
     from repro.run.launch import RESUME
 
@@ -79,7 +80,7 @@ def _remedy(task: str, error: ModuleNotFoundError) -> str | None:
     """How to get a package that is missing; None where it is none of ours."""
     package = (error.name or "").split(".")[0]
     if package != "repro" and (ROOT / "requirements" / "install.sh").exists():
-        name = task if task in (*train.NAMES, "sweep") else "pytorch"
+        name = task if task in (*FRAMEWORKS, "sweep") else "pytorch"
         return f"no complete environment for {task!r} in {ROOT}/.venv; make it with: requirements/install.sh {name}"
     if package in EXTRA:
         return f"{task}: {package} is not installed; install it with: pip install 'repro-bits[trainers]'"

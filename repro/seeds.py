@@ -1,4 +1,4 @@
-"""set_seeds(): seeds and strict determinism for a script of your own, in whichever frameworks it has imported.
+"""Seeds and strict determinism for a user's script.
 
 The trainers here draw nothing from these generators (see repro.run.randomness); other scripts do.
 """
@@ -10,12 +10,9 @@ import sys
 import warnings
 
 from repro.errors import UsageError
+from repro.frameworks import FRAMEWORKS
 
 LARGEST = 2**32 - 1  # NumPy's global generator takes no larger seed
-
-# Both are read from the environment when a computation first needs them. Autotuning may choose other kernels each time.
-CUBLAS_WORKSPACE = ":4096:8"
-XLA_FLAGS = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
 
 
 def set_seeds(seed: int, deterministic: bool = True) -> list[str]:
@@ -48,17 +45,18 @@ def set_seeds(seed: int, deterministic: bool = True) -> list[str]:
 
     random.seed(number)
     numpy.random.seed(number)
-    found = [name for name in FRAMEWORKS if sys.modules.get(name)]
-    for name in found:
-        FRAMEWORKS[name](number, deterministic)
-    return ["random", "numpy", *(name for name in found if name != "jax")]
+    imported = [name for name in SEEDERS if sys.modules.get(name)]
+    for name in imported:
+        SEEDERS[name](number, deterministic)
+    return ["random", "numpy", *(name for name in imported if name != "jax")]
 
 
 def _torch(seed: int, deterministic: bool) -> None:
     torch = sys.modules["torch"]
     torch.manual_seed(seed)  # of every device
     if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", CUBLAS_WORKSPACE)
+        for name, value in FRAMEWORKS["pytorch"].deterministic.items():
+            os.environ.setdefault(name, value)
         torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = deterministic
     torch.use_deterministic_algorithms(deterministic)
@@ -76,12 +74,12 @@ def _keras(seed: int, _deterministic: bool) -> None:
 
 
 def _jax(_seed: int, deterministic: bool) -> None:
-    flags = os.environ.get("XLA_FLAGS", "")
-    if deterministic and XLA_FLAGS not in flags:
-        os.environ["XLA_FLAGS"] = f"{XLA_FLAGS} {flags}".strip()  # the script's own come last, and win
+    own, strict = os.environ.get("XLA_FLAGS", ""), FRAMEWORKS["jax"].deterministic["XLA_FLAGS"]
+    if deterministic and strict not in own:
+        os.environ["XLA_FLAGS"] = f"{strict} {own}".strip()  # the script's own come last, and win
 
 
-FRAMEWORKS = {"torch": _torch, "tensorflow": _tensorflow, "keras": _keras, "jax": _jax}
+SEEDERS = {"torch": _torch, "tensorflow": _tensorflow, "keras": _keras, "jax": _jax}
 
 
 def _hash_seed_is_fixed() -> bool:

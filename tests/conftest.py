@@ -1,44 +1,81 @@
-"""Fixtures: the real MNIST, a fresh workspace, and the entrypoint `run.sh`; which tests stay together."""
+"""Fixtures of all tests, their groups and their time limit."""
 
+import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 from repro.errors import ReproError
 from repro.run import config, data, gpu
 from support.runs import ROOT, SECONDS, Run, alone, needs, run_sh
 
-# Side by side, tests of one file stay together, as they share what takes long to make. Those that open ports, or use
-# the engines, must not run beside one another. Of a few files that take long, each test runs where there is room.
-TOGETHER = {"test_ranks": "ports", "test_ranks_of_trainers": "ports", "test_launch": "ports", "containers": "engines"}
-SPREAD = ("test_trainers", "test_inspect", "test_verify", "test_bad_input", "test_benchmark", "test_sweep",
-          "test_examples")  # fmt: skip
+# The groups of tests that take longest start first, so that all processes of pytest end at about the same time.
+LONGEST = ("ports",)
+LIMIT = 20  # seconds of a test that is not marked slow
+BEGUN = pytest.StashKey[tuple[float, float]]()  # on the clock, and in seconds of the CPU
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Hands out tests by these groups."""
-
-    class Groups(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = Path(nodeid.split("::")[0])
-            group = TOGETHER.get(file.stem) or TOGETHER.get(file.parent.name) or str(file)
-            return nodeid if file.stem in SPREAD else group
-
-    return Groups(config, log)
-
-
+@pytest.hookimpl(tryfirst=True)  # xdist's own hook reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the GPU are skipped where there is none."""
-    if not gpu.count():
-        for item in items:
-            if item.get_closest_marker("gpu"):
-                item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine"))
+    """Tests of a file stay together unless marked otherwise; tests of the GPU are skipped where there is none."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group") and not item.get_closest_marker("spread"):
+            item.add_marker(pytest.mark.xdist_group(file_of(item)))
+        if item.get_closest_marker("gpu") and not gpu.count():
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine"))
+    items.sort(key=place)
+
+
+def file_of(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").as_posix()
+
+
+def place(item: pytest.Item) -> int:
+    """The place of a test's group, or of its file, in LONGEST."""
+    mark = item.get_closest_marker("xdist_group")
+    group = mark.args[0] if mark else file_of(item)
+    return LONGEST.index(group) if group in LONGEST else len(LONGEST)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[BEGUN] = time.monotonic(), cpu_seconds(os.getpid())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that took longer than LIMIT, its fixtures included, has failed if it is not marked slow."""
+    report = yield
+    if report.when == "call" and report.passed and not {"slow", "containers"} & report.keywords.keys():
+        clock, cpu = item.stash[BEGUN]
+        # Others slow the clock's time down, but not the CPU's, which is the larger one where threads share the work.
+        seconds = min(time.monotonic() - clock, cpu_seconds(os.getpid()) - cpu)
+        if seconds > LIMIT:
+            report.outcome = "failed"
+            report.longrepr = (
+                f"took {seconds:.0f} s, more than {LIMIT} s (LIMIT in tests/conftest.py); make it faster, "
+                "or mark it @pytest.mark.slow and show the same with a faster test"
+            )
+    return report
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU time of a process, of the children that have ended and of those that run."""
+    folder = Path(f"/proc/{process}")
+    try:
+        numbers = (folder / "stat").read_text().rpartition(")")[2].split()
+        children = [child for path in folder.glob("task/*/children") for child in path.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return 0.0
+    own = sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime
+    return own + sum(map(cpu_seconds, map(int, children)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -13,6 +13,8 @@ import pytest
 from repro.run import environment, golden
 from support.runs import ROOT, needs
 
+pytestmark = pytest.mark.spread
+
 SMALL, LONG = 5, {"gpt": 300, "resnet": 400}
 EXAMPLES = list(product(LONG, ("pytorch", "jax", "tensorflow")))
 GOLDEN = golden.read("examples")

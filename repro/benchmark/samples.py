@@ -12,9 +12,10 @@ from typing import Any
 from repro.benchmark.cells import BASELINES, Cell
 from repro.benchmark.energy import Monitor
 from repro.run import config, environment, times
+from repro.run.call import quoted, run_sh, said_of
 from repro.run.config import Config
 from repro.run.experiment import ROOT
-from repro.verify.trainer_runs import DONE, FAILED, STATUS, quoted, run_sh, said_of
+from repro.verify.trainer_runs import DONE, FAILED, STATUS
 
 NEVER = 10**9  # steps between two lines of the log
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}

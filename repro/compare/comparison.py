@@ -69,7 +69,7 @@ def compare(first: Path, second: Path) -> Comparison:
         a, b = b, a
     found = difference.first_difference(a, b)
     comparison = known(a, b, found)
-    ours, theirs = (shlex.join(one.content["command"]) for one in (a, b))
+    ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in difference.pairs(a, b)):
         comparison.facts.insert(0, Cause("command", ours, theirs, "another command, or other options"))
     return comparison

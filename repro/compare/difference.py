@@ -7,9 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from repro.errors import UsageError
-from repro.record.record import CHANNELS, OUTPUTS, Process, Record
-
-STARTS = "initial weights"
+from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
 
 
 @dataclass(frozen=True)

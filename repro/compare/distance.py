@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.compare.difference import STARTS, Difference, Pair
-from repro.record.record import Record
+from repro.compare.difference import Difference, Pair
+from repro.record.record import STARTS, Record
 
 POINTS = 20  # steps at which the growth is told, at most
 

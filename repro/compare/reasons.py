@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from repro.compare.difference import STARTS, Difference, Pair, offset
+from repro.compare.difference import Difference, Pair, offset
 from repro.compare.facts import Cause, causes
-from repro.record.record import Record
-from repro.report.findings import ranks
+from repro.record.record import STARTS, Record
+from repro.text import MOST_NAMES, listed, ranks
 
-SHOWN = 3  # names
 UNSEEDED = (
     "TensorFlow has no seed, so what it draws, as the order of a tf.data shuffle, is new in each run: call "
     "tf.random.set_seed"
@@ -143,7 +142,7 @@ def _tensorflow_unseeded(pair: Pair) -> bool:
     """Whether TensorFlow is there, and no run ever had the generator that tf.random.set_seed makes."""
     runs = (pair.a, pair.b)
     seeded = any("tensorflow" in states for one in runs for states in one.of("generator").values())
-    return not seeded and all("tensorflow" in one.about.get("frameworks", {}) for one in runs)
+    return not seeded and all("tensorflow" in one.about.frameworks for one in runs)
 
 
 def _old_state(pair: Pair, step: int) -> tuple[str, int] | None:
@@ -250,12 +249,6 @@ def _alike(pair: Pair, step: int) -> str:
     return " and an equal batch"
 
 
-def listed(names: list[str]) -> str:
-    """The first few names."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more
-
-
 # --- recorded facts -------------------------------------------------------------------------------------------------
 
 
@@ -267,5 +260,5 @@ def differing_facts(a: Record, b: Record) -> list[Cause]:
 def beside_the_container(a: Record, b: Record) -> str:
     """The first few recorded facts that differ, but for the container itself, as the end of a sentence."""
     found = [cause for cause in differing_facts(a, b) if not cause.fact.startswith("container.")]
-    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in found[:SHOWN])
+    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in found[:MOST_NAMES])
     return f"; recorded facts that differ: {named}" if found else "; no other recorded fact differs"

@@ -16,16 +16,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import msgspec
 
 from repro.compare import operations
-from repro.compare.difference import STARTS, Difference, Pair, first_difference
+from repro.compare.difference import Difference, Pair, first_difference
 from repro.errors import ReproError, UsageError
 from repro.record import provenance, record
-from repro.record.record import FILE, STEPS, Process, Record
-from repro.record.recording import Recording, start, unobserved
+from repro.record.process import error_line, seen_steps, start, terminate
+from repro.record.record import FILE, STARTS, STEPS, Process, Record
+from repro.record.recording import Recording, unobserved
 from repro.run import environment
-from repro.verify.command_runs import end, said, seen_steps
+from repro.structs import Flaw, converted
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +65,7 @@ def _narrowable(found: Difference) -> Pair:
             f"{found.channel} differ first"
         )
     for process in (found.pair.a, found.pair.b):
-        frameworks = process.about.get("frameworks", {})
+        frameworks = process.about.frameworks
         if "torch" not in frameworks or "keras" in frameworks:
             raise UsageError(
                 "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
@@ -99,15 +102,16 @@ class Rerun:
     def __post_init__(self) -> None:
         """UsageError where it cannot be, or is not known to be the same command."""
         content = self.recorded.content
-        self.command: list[str] = content["command"]
-        self.folder = Path(content["folder"])
-        self.variables = content["facts"].get("environment")
+        self.command = content.command
+        self.folder = Path(content.folder)
         self._check_printable()
-        if not isinstance(self.variables, dict) or not all(isinstance(text, str) for text in self.variables.values()):
+        try:
+            self.variables = converted(content.facts.get("environment"), dict[str, str])
+        except Flaw:
             self._refuse("it does not hold the variables of its run")
         if not self.folder.is_dir():
             self._refuse(f"the folder that it was run in is not there: {self.folder}")
-        scripts = content["facts"].get("scripts")
+        scripts = content.facts.get("scripts")
         if not scripts:
             self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
         now = provenance.scripts(self.command, self.folder)
@@ -115,14 +119,14 @@ class Rerun:
             other = next((n for n in sorted({*now, *scripts}) if now.get(n) != scripts.get(n)), "")
             self._refuse(f"{other} is not the file that was recorded; record the command again")
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, why: str) -> NoReturn:
         raise UsageError(f"compare: --narrow cannot run the command of {self.recorded.path} again: {why}")
 
     def _check_printable(self) -> None:
         """What is run is what is shown: a record was made printable when it was read."""
         raw = json.loads((self.recorded.path / FILE).read_bytes())
         for part in (("command",), ("folder",), ("facts", "environment")):
-            ours: Any = self.recorded.content
+            ours: Any = msgspec.to_builtins(self.recorded.content)
             theirs = raw
             for key in part:
                 ours, theirs = ours.get(key), theirs.get(key)
@@ -159,11 +163,11 @@ class Rerun:
             reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
             while reached and process.poll() is None and not self._all_at(recording.folder, step):
                 time.sleep(0.05)
-            end(process, signal.SIGTERM)
+            terminate(process, signal.SIGTERM)
         except BaseException:
-            end(process, signal.SIGKILL)
+            terminate(process, signal.SIGKILL)
             raise
-        return said(errors) if process.returncode > 0 else ""
+        return error_line(errors) if process.returncode > 0 else ""
 
     def _all_at(self, folder: Path, step: int) -> bool:
         there = trained(folder)
@@ -175,9 +179,7 @@ class Rerun:
         if len(seen.processes) != len(self.recorded.processes) or not pairs:
             other = f"{len(seen.processes)} processes took steps, {len(self.recorded.processes)} are recorded"
         if other:
-            ours, theirs = (
-                one.processes[0].about.get("threads") if one.processes else None for one in (self.recorded, seen)
-            )
+            ours, theirs = (one.processes[0].about.threads if one.processes else None for one in (self.recorded, seen))
             threads = f"; it had {ours} threads, and has {theirs}" if ours != theirs and theirs is not None else ""
             raise ReproError(
                 f"compare: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can "

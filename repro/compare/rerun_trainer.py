@@ -10,8 +10,8 @@ from repro.errors import ReproError
 from repro.fingerprint import fingerprint
 from repro.record.trainer_run import Run, read
 from repro.run import trace
+from repro.run.call import quoted, run_sh
 from repro.run.experiment import ROOT
-from repro.verify.trainer_runs import quoted, run_sh
 
 
 @dataclass

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import UsageError
-from repro.record.outputs import RUN
+from repro.text import RUN
 
 FILE = "mlcube.yaml"
 PLATFORMS = ("docker", "singularity")

@@ -1,5 +1,15 @@
-"""What is loaded into somebody else's training: it writes a line per optimizer step, and changes no bit.
+"""The observer: loaded into somebody else's training process.
 
-The standard library alone, Python 3.9 and later, imports within the folder relative: it is mounted into any container,
-where site/sitecustomize.py loads it. The module of a framework is imported once the program has imported the framework.
+It writes a line per optimizer step, and changes no bit. README.md beside this file says how.
+
+site/sitecustomize  the start, by Python itself
+hooks               the hooks into `import`, which install the watchers
+pytorch  jax  keras the watchers: steps of each framework's optimizers
+operations          all operations of one step, in PyTorch
+watch               repro.watch, for loops that no hook sees
+watched             the steps that it reports
+modules             names of PyTorch's modules and parameters
+generators          states of the random number generators
+hashing             SHA-256 of arrays, scalars and text
+recorder            the file of lines, and what keeps an exception from the program
 """

@@ -1,8 +1,9 @@
-"""The states of the random number generators of Python, NumPy and TensorFlow, as text to hash.
+"""States of the random number generators.
 
-A generator that nobody seeded and nobody drew from is left out: its first state is the system's noise, in each run
-another, and decides nothing. What a framework draws while it is imported counts as nothing (JAX 0.10 draws from
-NumPy's). NumPy's is the global one; those of default_rng are the program's own objects.
+They are those of Python, NumPy and TensorFlow, and of frameworks that add theirs. A generator that nobody seeded and
+nobody drew from is left out: its first state is the system's noise, in each run another, and decides nothing. What a
+framework draws while it is imported counts as nothing (JAX 0.10 draws from NumPy's). NumPy's is the global one; those
+of default_rng are the program's own objects.
 """
 
 import random
@@ -13,60 +14,58 @@ from typing import Any
 
 from . import hashing
 
-untouched: dict[str, Any] = {}
+unused: dict[str, Any] = {}  # the state of each generator while nobody has used it
+framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework that adds its generators
 
 
 def start() -> None:
     """Called before the program's first line."""
-    untouched["python"] = random.getstate()
+    unused["python"] = random.getstate()
 
 
 def after_numpy_random(module: ModuleType) -> None:
-    untouched["numpy"] = _of_numpy(module)
+    unused["numpy"] = _numpy_state(module)
 
 
-def _of_numpy(module: Any) -> str:
+def _numpy_state(module: Any) -> str:
     name, words, position, has_gauss, gauss = module.get_state()
     return repr((str(name), words.tolist(), int(position), int(has_gauss), float(gauss).hex()))
 
 
-def _of_tensorflow() -> Any:
+def _tensorflow_state() -> Any:
     """The generator of seeds of TensorFlow's eager operations; None before the first is used."""
     context = sys.modules.get("tensorflow.python.eager.context")
-    found = getattr(getattr(context, "_context", None), "_rng", None)
-    return found.getstate() if found is not None else None
+    generator = getattr(getattr(context, "_context", None), "_rng", None)
+    return generator.getstate() if generator is not None else None
 
 
-def _present() -> dict[str, Any]:
-    now: dict[str, Any] = {"python": random.getstate()}
+def _states() -> dict[str, Any]:
+    states: dict[str, Any] = {"python": random.getstate()}
     numpy = sys.modules.get("numpy.random")
     if numpy is not None and hasattr(numpy, "get_state"):
-        now["numpy"] = _of_numpy(numpy)
-    return now
+        states["numpy"] = _numpy_state(numpy)
+    return states
 
 
-def _touched() -> dict[str, Any]:
-    return {name: state for name, state in _present().items() if state != untouched.get(name)}
+def _used_states() -> dict[str, Any]:
+    return {name: state for name, state in _states().items() if state != unused.get(name)}
 
 
-def importing(execute: Callable[[], None]) -> None:
-    """Has a framework's module run. What was untouched before is so afterwards."""
-    before = _touched()
+def execute_import(execute: Callable[[], None]) -> None:
+    """Executes a framework's module. A generator that was unused before counts as unused afterwards."""
+    used = _used_states()
     execute()
-    untouched.update((name, state) for name, state in _present().items() if name not in before)
-
-
-def states() -> dict[str, str]:
-    """The canonical text of each state: what `repr` gives of tuples of whole numbers (a float in hexadecimal)."""
-    found = _touched()
-    tensorflow = _of_tensorflow()
-    if tensorflow is not None:
-        found["tensorflow"] = tensorflow
-    return {name: state if isinstance(state, str) else repr(state) for name, state in found.items()}
+    unused.update((name, state) for name, state in _states().items() if name not in used)
 
 
 def hashes() -> dict[str, str]:
-    """The hashes of these states, and of PyTorch's where it is observed: it may load the data of another framework."""
-    watcher = sys.modules.get(f"{__package__}.pytorch")
-    observer = getattr(watcher, "observer", None)
-    return hashing.states(states()) if observer is None else dict(observer.generators())
+    """The hash of each state's text, which is `repr` of tuples of whole numbers (a float in hexadecimal)."""
+    states = _used_states()
+    tensorflow = _tensorflow_state()
+    if tensorflow is not None:
+        states["tensorflow"] = tensorflow
+    texts = {name: state if isinstance(state, str) else repr(state) for name, state in states.items()}
+    codes = {name: hashing.hash_text("state", text) for name, text in texts.items()}
+    for hashes_of_framework in framework_hashes:
+        codes.update(hashes_of_framework())
+    return codes

@@ -1,7 +1,8 @@
-"""JAX: a callback in the program, wherever updates are applied by Optax, which Flax uses, or by Equinox.
+"""Steps of Optax and Equinox in JAX.
 
-The callback is part of what XLA compiles, so each step reports, also in jit and in scan, from donated buffers. It gets
-NumPy's view of the arrays and calls nothing of JAX: that could wait for the very program that waits for it.
+A callback is put into the program wherever updates are applied by Optax, which Flax uses, or by Equinox. It is part of
+what XLA compiles, so each step reports, also in jit and in scan, from donated buffers. It gets NumPy's view of the
+arrays and calls nothing of JAX: that could wait for the very program that waits for it.
 
 Of a compiled step it takes what the program has as an input or as a result anyway. What lies between, as gradients, XLA
 never writes to memory as it stands: to ask for it changes how operations are fused, and so bits.
@@ -13,19 +14,23 @@ import sys
 from typing import Any
 
 from . import generators, hashing, recorder
+from .recorder import INITIAL, Arrays
 
-Named = list[tuple[str, str, Any]]  # channel, name, array
+NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
+VMAP = "JAX: a step within vmap is written as one step for each of its elements"
+COMPILED = (
+    "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
+)
+DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
 
-last: list[Any] = []  # of the last call of an Optax optimizer: updates, gradients, new state, all that it was given
-wrapped: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
-places: dict[tuple[Any, ...], int] = {}  # of optimizers, told apart by their weights' names and shapes
-started: set[tuple[int, int]] = set()  # process and place of those whose first step was written
-INITIAL = "initial weights"
+last_update: list[Any] = []  # of the last Optax optimizer called: updates, gradients, new state, all that it was given
+watched_updates: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
+indices: dict[tuple[Any, ...], int] = {}  # of optimizers, which differ in their weights' names and shapes
+started: set[tuple[int, int]] = set()  # process and index of those whose first step was written
 
 
 def after_jax(jax: Any) -> None:
-    assert recorder.active is not None
-    recorder.active.frameworks["jax"] = jax
+    recorder.add_framework(jax)
 
 
 def after_optax(optax: Any) -> None:
@@ -40,14 +45,13 @@ def after_equinox(equinox: Any) -> None:
 
 
 def _watch_updates(library: Any) -> None:
-    assert recorder.active is not None
-    recorder.active.frameworks[library.__name__] = library
+    recorder.add_framework(library)
     apply_updates = library.apply_updates
 
     @functools.wraps(apply_updates)
     def watched(params: Any, updates: Any) -> Any:
         result = apply_updates(params, updates)
-        _applied(params, updates, result)
+        _observe_step(params, updates, result)
         return result
 
     library.apply_updates = watched
@@ -57,64 +61,64 @@ def _watch_optimizer(update: Any) -> Any:
     """The same function for the same optimizer, since jit keeps its programs by function."""
 
     @functools.wraps(update)
-    def watched(gradients: Any, *arguments: Any, **named: Any) -> Any:
-        found = update(gradients, *arguments, **named)
-        pair = isinstance(found, tuple) and len(found) == 2
-        last[:] = [found[0], gradients, found[1], (gradients, arguments, named)] if pair else []
-        return found
+    def watched(gradients: Any, *args: Any, **kwargs: Any) -> Any:
+        result = update(gradients, *args, **kwargs)
+        pair = isinstance(result, tuple) and len(result) == 2
+        last_update[:] = [result[0], gradients, result[1], (gradients, args, kwargs)] if pair else []
+        return result
 
-    return wrapped.setdefault(update, watched)
+    return watched_updates.setdefault(update, watched)
 
 
-@recorder.quietly
-def _applied(params: Any, updates: Any, result: Any) -> None:
+@recorder.never_raise
+def _observe_step(params: Any, updates: Any, result: Any) -> None:
     """Has a step's arrays reported, with the gradients and the state that led to these updates, if no other did."""
-    arrays = named(INITIAL, params) + named("optimizer", updates, "update.") + named("weights", result)
-    others: Named = []
-    if last and last[0] is updates:
-        arrays += named("gradients", last[1]) + named("optimizer", last[2], "state.")
-        others = inputs(named("", last[3]) + arrays)
-    last.clear()
-    if not others:
-        recorder.note("JAX: batches are observed only where they are arguments of a compiled step")
+    arrays = _arrays(INITIAL, params) + _arrays("optimizer", updates, "update.") + _arrays("weights", result)
+    inputs: Arrays = []
+    if last_update and last_update[0] is updates:
+        _, gradients, state, arguments = last_update
+        arrays += _arrays("gradients", gradients) + _arrays("optimizer", state, "state.")
+        inputs = _program_inputs(_arrays("", arguments) + arrays)
+    last_update.clear()
+    if not inputs:
+        recorder.note(NO_BATCH)
     key = tuple((name, *array.shape) for channel, name, array in arrays if channel == "weights")
-    place = places.setdefault(key, len(places))
-    report([(channel, f"{place}.{name}", array) for channel, name, array in arrays] + others, place)
+    index = indices.setdefault(key, len(indices))
+    report([(channel, f"{index}.{name}", array) for channel, name, array in arrays] + inputs, index)
 
 
-def inputs(known: Named) -> Named:
+def _program_inputs(known: Arrays) -> Arrays:
     """What the program that is being traced gets beside the weights and the optimizer's state: the batch, and keys.
 
-    JAX tells only within where a program's arguments are, and may do so elsewhere in another version: then nothing.
+    JAX says only within where a program's arguments are, and may do so elsewhere in another version: then nothing.
     """
-    tracers = [array for _, _, array in known if is_traced(array)]
+    tracers = [array for _, _, array in known if _is_traced(array)]
     try:
         trace = tracers[-1]._trace
         names, variables = trace.frame.debug_info.arg_names, trace.frame.invars
         own = {id(tracer.val) for tracer in tracers if tracer._trace is trace}
         taken = {_argument(name) for name, variable in zip(names, variables) if id(variable) in own}
-        found: Named = []
+        inputs: Arrays = []
         for name, variable in zip(names, variables):
-            key = str(variable.aval.dtype).startswith("key<")
+            is_key = str(variable.aval.dtype).startswith("key<")
             other = id(variable) not in own and _argument(name) not in taken
-            if len(names) == len(variables) and other and (key or variable.aval.shape):  # one number counts something
-                channel = "generator" if key else "batch"
-                found.append((channel, name, type(tracers[-1])(trace, variable.aval, variable)))
-        return found
+            if len(names) == len(variables) and other and (is_key or variable.aval.shape):  # one number is a count
+                channel = "generator" if is_key else "batch"
+                inputs.append((channel, name, type(tracers[-1])(trace, variable.aval, variable)))
+        return inputs
     except (AttributeError, IndexError, TypeError):
         return []
 
 
 def _argument(name: Any) -> str:
     """Of which argument an array is a part: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
-    name = str(name)
-    return name if name.startswith("dynamic") else name.replace("[", ".").split(".")[0]
+    text = str(name)
+    return text if text.startswith("dynamic") else text.replace("[", ".").partition(".")[0]
 
 
-def named(channel: str, tree: Any, prefix: str = "") -> Named:
+def _arrays(channel: str, tree: Any, prefix: str = "") -> Arrays:
     """The arrays of a tree, each under its path: `layers.0.weight`."""
-    tree_util = sys.modules["jax"].tree_util
-    leaves, _ = tree_util.tree_flatten_with_path(tree)
+    leaves, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree)
     return [
         (channel, prefix + ".".join(map(_key, path)), leaf)
         for path, leaf in leaves
@@ -130,73 +134,68 @@ def _key(key: Any) -> str:
     return str(key)
 
 
-def is_traced(value: Any) -> bool:
+def _is_traced(value: Any) -> bool:
     return isinstance(value, sys.modules["jax"].core.Tracer)
 
 
-def report(arrays: Named, place: int) -> None:
+def report(arrays: Arrays, index: int) -> None:
     """Records a step now, or each time that the program that is being traced comes by."""
     if not arrays:
         return
     states = generators.hashes()
-    if not any(is_traced(array) for _, _, array in arrays):
-        _record(place, [array[:2] for array in arrays], states, False, *(array for _, _, array in arrays))
+    if not any(_is_traced(array) for _, _, array in arrays):
+        _record(index, [array[:2] for array in arrays], states, False, *(array for _, _, array in arrays))
         return
     if any(type(array).__name__ == "BatchTracer" for _, _, array in arrays):
-        recorder.note("JAX: a step within vmap is written as one step for each of its elements")
-    recorder.note(
-        "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
-    )
-    arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{place}.update.")]
-    jax, axes = sys.modules["jax"], shared_axes()
+        recorder.note(VMAP)
+    recorder.note(COMPILED)
+    arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{index}.update.")]
+    jax, axes = sys.modules["jax"], _device_axes()
     if axes:  # each device comes by, with a share of the batch
-        recorder.note("JAX: of devices that share a step, the first one of each process is observed, and no batch")
+        recorder.note(DEVICES)
         arrays = [array for array in arrays if array[0] not in ("batch", "generator")]
-    arrays = [(channel, name, hashing.key_data(array)) for channel, name, array in arrays]
-    host = functools.partial(_record, place, [array[:2] for array in arrays], states, True)
+    callback = functools.partial(_record, index, [array[:2] for array in arrays], states, True)
+    values = [hashing.key_data(array) for _, _, array in arrays]
     if axes:
-        host, index = functools.partial(_if_first, host), jax.lax.axis_index(axes)
-        jax.debug.callback(host, index, *(array for _, _, array in arrays))
-    else:
-        jax.debug.callback(host, *(array for _, _, array in arrays))
+        callback = functools.partial(_if_first, callback)
+        values.insert(0, jax.lax.axis_index(axes))
+    jax.debug.callback(callback, *values)
 
 
-def shared_axes() -> tuple[Any, ...]:
-    """The axes of devices, of shard_map or pmap, within which a program is being traced; JAX tells them within."""
+def _device_axes() -> tuple[Any, ...]:
+    """The axes of devices, of shard_map or pmap, within which a program is being traced; JAX says them within."""
     try:
         return tuple(sys.modules["jax._src.core"].get_axis_env().axis_sizes)
     except (AttributeError, KeyError):
         return ()
 
 
-def _if_first(host: Any, index: Any, *values: Any) -> None:
+def _if_first(callback: Any, device: Any, *values: Any) -> None:
     """Only of the first device of this process; devices of several processes are counted one process after another."""
     jax = sys.modules["jax"]
     first = jax.devices().index(jax.local_devices()[0]) if jax.process_count() > 1 else 0
-    if int(index) == first:
-        host(*values)
+    if int(device) == first:
+        callback(*values)
 
 
-@recorder.quietly
-def _record(place: int, names: list[tuple[str, str]], states: dict[str, str], traced: bool, *values: Any) -> None:
+@recorder.never_raise
+def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], traced: bool, *values: Any) -> None:
     """Counts the step, and writes its line where it is due.
 
     `states` are those of the generators before this step; of a compiled one, before it was traced for its first time.
     """
-    to = recorder.active
-    if to is None:
+    active = recorder.active
+    if active is None:
         return
     numpy = sys.modules["numpy"]
-    with to.lock:
-        number = to.count()
-        first = (os.getpid(), place) not in started
-        started.add((os.getpid(), place))
-        if not to.is_due(number) and not first:
+    with active.lock:
+        number = active.count()
+        first = (os.getpid(), index) not in started
+        started.add((os.getpid(), index))
+        if not active.is_due(number) and not first:
             return
-        seen: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
+        hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         for (channel, name), value in zip(names, values):
             if channel != INITIAL or first:
-                seen.setdefault(channel, {})[name] = hashing.of_numpy(numpy.asarray(value))
-        if number == 1:
-            to.step(0, {INITIAL: seen.pop(INITIAL, {}), "generator": seen["generator"]})
-        to.step(number, seen)
+                hashes.setdefault(channel, {})[name] = hashing.hash_numbers(numpy.asarray(value))
+        active.step(number, hashes)

@@ -1,74 +1,84 @@
-"""Keras 3 on TensorFlow, JAX and PyTorch: each call of `Optimizer.apply`, in `fit` and in loops of one's own.
+"""Steps of Keras 3 on its three backends.
 
-What is traced into a graph gets an operation that reports: a call of Python in TensorFlow's, a callback in JAX'. XLA's
-graphs of TensorFlow take no such call. There `fit` is looked at after each batch, where it calls its callbacks.
+Each call of `Optimizer.apply` is seen, in `fit` and in loops of one's own. What is traced into a graph gets an
+operation that reports: a call of Python in TensorFlow's, a callback in JAX'. XLA's graphs of TensorFlow take no such
+call. There `fit` is looked at after each batch, where it calls its callbacks.
 """
 
 import functools
 import os
 import sys
 import threading
+import traceback
 import weakref
 from typing import Any, Optional
 
 from . import generators, hashing, jax, pytorch, recorder
+from .recorder import INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
-Named = list[tuple[str, str, Any]]  # channel, name, array
+
+NO_LOADER = "Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out"
+NO_BATCH = "Keras: without `train_step` of Keras itself, batches are not observed"
+NO_BUFFERS = "Keras: in a loop of one's own, variables that are not trained are not observed"
+NO_BUFFERS_IN_JAX = "Keras on JAX: variables that are not trained, such as moving averages, are not observed"
+NO_INITIAL = "Keras: weights that are made while a graph is traced are not observed before the first step"
+BY_BATCHES = "Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only"
+EXECUTIONS = "Keras: with steps_per_execution, only the last step of each execution is seen"
 
 
-class Now(threading.local):
-    """What this thread is doing: the model and the batch that it trains on, and whether within Optimizer.apply."""
+class Training(threading.local):
+    """The model and the batch that this thread trains on, and whether it is within Optimizer.apply."""
 
     model: Any = None
     data: Any = None
     applying = False
 
 
-class Watched:
+class ObservedOptimizer:
     """One optimizer. Its initial weights are hashed before its first step is traced or taken."""
 
-    def __init__(self, place: int, optimizer: Any):
-        self.place = place
+    def __init__(self, index: int, optimizer: Any):
+        self.index = index
         self.reference = weakref.ref(optimizer)
         self.initial: dict[str, str] = {}
         self.started = False
-        self.in_graph = False  # whether its graph reports each step
         self.by_batches = False  # whether its steps are seen after each batch of `fit`
-        self.model: Any = None  # weakly
+        self.model: Any = None  # a weak reference
         self.iterations = 0  # before the first batch of this `fit`
-        self.counted = 0  # of all optimizers, at that time
+        self.steps = 0  # of all optimizers, at that time
 
 
-now = Now()
-known: dict[int, Watched] = {}
+training = Training()
+optimizers: list[ObservedOptimizer] = []
 
 
-def watched(optimizer: Any) -> Watched:
-    found = known.get(id(optimizer))
-    if found is None or found.reference() is not optimizer:
-        found = known[id(optimizer)] = Watched(len(known), optimizer)
-    return found
+def observed_optimizer(optimizer: Any) -> ObservedOptimizer:
+    for observed in optimizers:
+        if observed.reference() is optimizer:
+            return observed
+    optimizers.append(ObservedOptimizer(len(optimizers), optimizer))
+    return optimizers[-1]
 
 
-def stepping(optimizer: Any) -> Any:
+def _inner(optimizer: Any) -> Any:
     """The one that takes the steps: within that of a model under mixed precision, which scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def after_keras(keras: Any) -> None:
     """Watches Keras 3, once all of it has loaded; its backend is decided by then."""
-    assert recorder.active is not None
-    recorder.active.frameworks["keras"] = keras
+    recorder.add_framework(keras)
     if int(str(keras.__version__).split(".")[0]) < 3:
         recorder.note(f"Keras {keras.__version__} is not observed: 3 or later is needed")
         return
     if backend() == "tensorflow":
-        recorder.active.frameworks["tensorflow"] = sys.modules["tensorflow"]
+        recorder.add_framework(sys.modules["tensorflow"])
     if backend() == "torch":
-        recorder.note("Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out")
-    os.register_at_fork(after_in_child=known.clear)
-    pytorch.entries.update({"keras before": before, "keras after": after})
+        recorder.note(NO_LOADER)
+    os.register_at_fork(after_in_child=optimizers.clear)
+    pytorch.add_entry("before apply", before)
+    pytorch.add_entry("after apply", after)
     _watch_apply(sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer)
     _watch_fit(keras)
 
@@ -81,20 +91,20 @@ def _watch_apply(kind: Any) -> None:
     apply = kind.apply
 
     @functools.wraps(apply)
-    def watching(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+    def watched(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
         grads = list(grads)
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
-        arrays = pytorch.entries["keras before"](self, grads, trainable_variables)
+        arrays = pytorch.entries["before apply"](self, grads, trainable_variables)
         try:
             result = apply(self, grads, trainable_variables)
         except BaseException:
-            now.applying = False
+            training.applying = False
             raise
-        pytorch.entries["keras after"](self, arrays)
+        pytorch.entries["after apply"](self, arrays)
         return result
 
-    kind.apply = watching
+    kind.apply = watched
 
 
 def _watch_fit(keras: Any) -> None:
@@ -103,221 +113,209 @@ def _watch_fit(keras: Any) -> None:
     train_step = kind.train_step
 
     @functools.wraps(train_step)
-    def training(self: Any, *arguments: Any, **named: Any) -> Any:
-        now.model, now.data = self, arguments[-1] if arguments else None
+    def watched_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        training.model, training.data = self, args[-1] if args else None
         try:
-            return train_step(self, *arguments, **named)
+            return train_step(self, *args, **kwargs)
         finally:
-            now.model = now.data = None
+            training.model = training.data = None
 
     if backend() != "torch":  # torch.compile would trace it; there, batches come from its loaders
-        kind.train_step = training
+        kind.train_step = watched_step
     callbacks = keras.callbacks.CallbackList
     on_train_begin, on_train_batch_end = callbacks.on_train_begin, callbacks.on_train_batch_end
 
     @functools.wraps(on_train_begin)
-    def beginning(self: Any, *arguments: Any, **named: Any) -> Any:
-        begin(self)
-        return on_train_begin(self, *arguments, **named)
+    def watched_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before_fit(self)
+        return on_train_begin(self, *args, **kwargs)
 
     @functools.wraps(on_train_batch_end)
-    def ending(self: Any, *arguments: Any, **named: Any) -> Any:
+    def watched_end(self: Any, *args: Any, **kwargs: Any) -> Any:
         after_batch(self)
-        return on_train_batch_end(self, *arguments, **named)
+        return on_train_batch_end(self, *args, **kwargs)
 
-    callbacks.on_train_begin, callbacks.on_train_batch_end = beginning, ending
+    callbacks.on_train_begin, callbacks.on_train_batch_end = watched_begin, watched_end
 
 
-@recorder.quietly
-def begin(callbacks: Any) -> None:
-    """At the start of `fit`: the weights before the first step, and where its count of steps begins."""
+def _model_and_optimizer(callbacks: Any) -> tuple[Any, Any]:
     model = getattr(callbacks, "_model", None) or getattr(callbacks, "model", None)
-    optimizer = getattr(model, "optimizer", None)
-    if model is None or optimizer is None or recorder.active is None:
+    return model, getattr(model, "optimizer", None)
+
+
+@recorder.never_raise
+def before_fit(callbacks: Any) -> None:
+    """Hashes the weights before the first step of `fit`, and notes where its count of steps begins."""
+    model, optimizer = _model_and_optimizer(callbacks)
+    active = recorder.active
+    if optimizer is None or active is None:
         return
-    this = watched(stepping(optimizer))
-    this.model = weakref.ref(model)
-    this.iterations, this.counted = int(hashing.plain(optimizer.iterations)), recorder.active.steps
-    if not this.started and not this.initial:
-        this.initial = of_weights(this, model.trainable_variables)
+    observed = observed_optimizer(_inner(optimizer))
+    observed.model = weakref.ref(model)
+    observed.iterations, observed.steps = int(hashing.to_numpy(optimizer.iterations)), active.steps
+    if not observed.started and not observed.initial:
+        observed.initial = _hash_weights(observed, model.trainable_variables)
 
 
-@recorder.quietly
-def before(optimizer: Any, grads: list[Any], trainable_variables: Optional[list[Any]]) -> Optional[Named]:
+@recorder.never_raise
+def before(optimizer: Any, grads: list[Any], trainable_variables: Optional[list[Any]]) -> Optional[Arrays]:
     """The step's batch, gradients and weights, as arrays of whatever is being traced; None where it is not watched."""
-    if now.applying or recorder.active is None or not grads:
+    if training.applying or recorder.active is None or not grads:
         return None
-    this = watched(optimizer)
-    if this.model is None and now.model is not None:
-        this.model = weakref.ref(now.model)
+    observed = observed_optimizer(optimizer)
+    if observed.model is None and training.model is not None:
+        observed.model = weakref.ref(training.model)
     trained = trainable_variables if trainable_variables is not None else optimizer._trainable_variables
-    now.applying = True
-    arrays: Named = [("batch", path, leaf) for path, leaf in hashing.leaves(now.data, "0") if hasattr(leaf, "shape")]
+    training.applying = True
+    batch = hashing.leaves(training.data, "0")
+    arrays: Arrays = [("batch", path, leaf) for path, leaf in batch if hasattr(leaf, "shape")]
     for variable, gradient in zip(trained, grads):
-        name = name_of(variable, this)
+        name = _variable_name(variable, observed)
         if hasattr(gradient, "indices") and not callable(gradient.indices):  # TensorFlow's IndexedSlices
             arrays += [("gradients", f"{name}.indices", gradient.indices)]
             gradient = gradient.values
         if gradient is not None:
             arrays.append(("gradients", name, gradient))
     if backend() == "jax":
-        arrays += variables(this, "initial weights", trained)
-    elif not this.started and not this.initial:
-        this.initial = initial(this, trained)
-    arrays += [("later", name_of(variable, this), variable) for variable in trained]
+        arrays += _arrays(observed, INITIAL, trained)
+    elif not observed.started and not observed.initial:
+        observed.initial = _initial_weights(observed, trained)
+    arrays += [("later", "", variable) for variable in trained]
     return arrays
 
 
-@recorder.quietly
-def after(optimizer: Any, arrays: Optional[Named]) -> None:
+@recorder.never_raise
+def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
     """Adds what the step has changed, and has it written now, or each time that the graph runs."""
     if arrays is None:
         return
-    now.applying = False
-    this = watched(optimizer)
-    found = [array for array in arrays if array[0] != "later"]
-    found += variables(this, "weights", [variable for channel, _, variable in arrays if channel == "later"])
-    model = this.model() if this.model is not None else None
-    whole: Any = getattr(model, "optimizer", None)
-    if backend() == "jax" or stepping(whole) is not optimizer:
-        whole = optimizer
-    found += variables(this, "optimizer", whole.variables)
+    training.applying = False
+    observed = observed_optimizer(optimizer)
+    seen = [array for array in arrays if array[0] != "later"]
+    seen += _arrays(observed, "weights", [variable for channel, _, variable in arrays if channel == "later"])
+    model = observed.model() if observed.model is not None else None
+    outer: Any = getattr(model, "optimizer", None)
+    if backend() == "jax" or _inner(outer) is not optimizer:
+        outer = optimizer
+    seen += _arrays(observed, "optimizer", outer.variables)
     if model is not None and backend() != "jax":
-        found += variables(this, "buffers", model.non_trainable_variables)
-    elif model is not None:
-        recorder.note("Keras on JAX: variables that are not trained, such as moving averages, are not observed")
+        seen += _arrays(observed, "buffers", model.non_trainable_variables)
     else:
-        recorder.note("Keras: in a loop of one's own, variables that are not trained are not observed")
-    if not any(channel == "batch" for channel, _, _ in found) and backend() != "torch":
-        recorder.note("Keras: without `train_step` of Keras itself, batches are not observed")
+        recorder.note(NO_BUFFERS if model is None else NO_BUFFERS_IN_JAX)
+    if not any(channel == "batch" for channel, _, _ in seen) and backend() != "torch":
+        recorder.note(NO_BATCH)
     if backend() == "tensorflow":
-        _report_tensorflow(this, found)
+        _report_tensorflow(observed, seen)
     elif backend() == "jax":
-        jax.report(found, this.place)
+        jax.report(seen, observed.index)
     else:
-        record(this, [array[:2] for array in found], *(array[2] for array in found))
+        _record(observed, [array[:2] for array in seen], *(array[2] for array in seen))
 
 
-def _report_tensorflow(this: Watched, arrays: Named) -> None:
+def _report_tensorflow(observed: ObservedOptimizer, arrays: Arrays) -> None:
     tensorflow = sys.modules["tensorflow"]
     names = [array[:2] for array in arrays]
     values = [array[2] for array in arrays]
     if tensorflow.executing_eagerly():
-        record(this, names, *values)
+        _record(observed, names, *values)
     elif tensorflow.distribute.has_strategy() or _in_xla():
-        this.by_batches = True
-        recorder.note("Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only")
+        observed.by_batches = True
+        recorder.note(BY_BATCHES)
     else:
-        tensorflow.numpy_function(functools.partial(record, this, names), values, [])
+        tensorflow.numpy_function(functools.partial(_record, observed, names), values, [])
 
 
 def _in_xla() -> bool:
     """Whether a function of TensorFlow that is being traced asked for jit_compile; it says so to nobody below it."""
-    frame: Optional[Any] = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename.endswith("polymorphic_function.py"):
-            function = frame.f_locals.get("self")
-            if getattr(function, "_jit_compile", None):
-                return True
-        frame = frame.f_back
-    return False
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe())]
+    tracing = [frame for frame in frames if frame.f_code.co_filename.endswith("polymorphic_function.py")]
+    return any(getattr(frame.f_locals.get("self"), "_jit_compile", None) for frame in tracing)
 
 
-@recorder.quietly
-def record(this: Watched, names: list[tuple[str, str]], *values: Any) -> None:
+@recorder.never_raise
+def _record(observed: ObservedOptimizer, names: list[tuple[str, str]], *values: Any) -> None:
     """Counts the step, and writes its line where it is due."""
-    to = recorder.active
-    if to is None:
+    active = recorder.active
+    if active is None:
         return
-    number = to.count()
-    if to.is_due(number) or not this.started:
-        seen: recorder.Hashes = {"generator": generators.hashes()}
-        put(seen, [(channel, name, value) for (channel, name), value in zip(names, values)])
-        write(this, number, seen)
+    number = active.count()
+    if active.is_due(number) or not observed.started:
+        _write(observed, number, [(channel, name, value) for (channel, name), value in zip(names, values)])
 
 
-def write(this: Watched, number: int, seen: recorder.Hashes) -> None:
-    """A step's line; before the first one, the initial weights."""
-    assert recorder.active is not None
-    if not this.started and this.initial:
-        if number == 1:
-            recorder.active.step(0, {"initial weights": this.initial, "generator": seen["generator"]})
-        else:
-            seen["initial weights"] = this.initial
-    this.started = True
-    recorder.active.step(number, seen)
-
-
-@recorder.quietly
+@recorder.never_raise
 def after_batch(callbacks: Any) -> None:
     """Looks at a model after a batch of `fit`, if its graph reports nothing."""
-    model = getattr(callbacks, "_model", None) or getattr(callbacks, "model", None)
-    optimizer = getattr(model, "optimizer", None)
-    to = recorder.active
-    if model is None or optimizer is None or to is None:
+    model, optimizer = _model_and_optimizer(callbacks)
+    active = recorder.active
+    if optimizer is None or active is None:
         return
-    this = watched(stepping(optimizer))
-    if not this.by_batches:
+    observed = observed_optimizer(_inner(optimizer))
+    if not observed.by_batches:
         return
-    number = this.counted + int(hashing.plain(optimizer.iterations)) - this.iterations
-    if number == to.steps:  # skipped, as its gradients were infinite
+    number = observed.steps + int(hashing.to_numpy(optimizer.iterations)) - observed.iterations
+    if number == active.steps:  # skipped, as its gradients were infinite
         return
-    if number - to.steps > 1:
-        recorder.note("Keras: with steps_per_execution, only the last step of each execution is seen")
-    due = any(to.is_due(step) for step in range(to.steps + 1, number + 1))
-    to.steps = number
-    if due or not this.started:
-        seen: recorder.Hashes = {"generator": generators.hashes()}
-        for channel, listed in (
-            ("weights", model.trainable_variables),
-            ("optimizer", optimizer.variables),
-            ("buffers", model.non_trainable_variables),
-        ):
-            put(seen, variables(this, channel, listed))
-        write(this, number, seen)
+    if number - active.steps > 1:
+        recorder.note(EXECUTIONS)
+    due = any(active.is_due(step) for step in range(active.steps + 1, number + 1))
+    active.steps = number
+    if due or not observed.started:
+        arrays = _arrays(observed, "weights", model.trainable_variables)
+        arrays += _arrays(observed, "optimizer", optimizer.variables)
+        arrays += _arrays(observed, "buffers", model.non_trainable_variables)
+        _write(observed, number, arrays)
 
 
-def name_of(variable: Any, this: Watched) -> str:
-    return f"{this.place}.{getattr(variable, 'path', None) or getattr(variable, 'name', 'variable')}"
+def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
+    """A step's line, with the initial weights if it is the optimizer's first one."""
+    assert recorder.active is not None
+    hashes: recorder.Hashes = {"generator": generators.hashes()}
+    _add_hashes(hashes, arrays)
+    if not observed.started and observed.initial:
+        hashes[INITIAL] = observed.initial
+    observed.started = True
+    recorder.active.step(number, hashes)
 
 
-def variables(this: Watched, channel: str, listed: Any) -> Named:
+def _variable_name(variable: Any, observed: ObservedOptimizer) -> str:
+    return f"{observed.index}.{getattr(variable, 'path', None) or getattr(variable, 'name', 'variable')}"
+
+
+def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays:
     """The variables' values. Those that layers draw random numbers with are generators, wherever they stand."""
-    found: Named = []
+    arrays: Arrays = []
     taken: set[str] = set()
-    for variable in listed:
-        name = name_of(variable, this)
+    for variable in variables:
+        name = _variable_name(variable, observed)
         while name in taken:
             name += "'"
         taken.add(name)
         value = getattr(variable, "value", variable)
-        found.append(("generator" if name.endswith(SEED) else channel, name, value() if callable(value) else value))
-    return found
+        arrays.append(("generator" if name.endswith(SEED) else channel, name, value() if callable(value) else value))
+    return arrays
 
 
-def initial(this: Watched, trained: list[Any]) -> dict[str, str]:
+def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[str, str]:
     """The weights before the first step. While a graph is traced they are read outside of it."""
     if backend() != "tensorflow":
-        return of_weights(this, trained)
+        return _hash_weights(observed, trained)
     try:
         with sys.modules["tensorflow"].init_scope():
-            return of_weights(this, trained)
+            return _hash_weights(observed, trained)
     except Exception:
-        recorder.note("Keras: weights that are made while a graph is traced are not observed before the first step")
+        recorder.note(NO_INITIAL)
         return {}
 
 
-def of_weights(this: Watched, trained: Any) -> dict[str, str]:
-    seen: recorder.Hashes = {}
-    put(seen, variables(this, "weights", trained))
-    return seen.get("weights", {})
+def _hash_weights(observed: ObservedOptimizer, trained: Any) -> dict[str, str]:
+    hashes: recorder.Hashes = {}
+    _add_hashes(hashes, _arrays(observed, "weights", trained))
+    return hashes.get("weights", {})
 
 
-def put(seen: recorder.Hashes, arrays: Named) -> None:
-    """Adds the hash of each array. What is none has no hash: its text may hold an address, which no run has again."""
+def _add_hashes(hashes: recorder.Hashes, arrays: Arrays) -> None:
     for channel, name, value in arrays:
-        code = hashing.of_leaf(value)
-        if code is None:
-            recorder.note(f"Keras: {name} ({channel}) is of type {type(value).__name__}, which is not hashed")
-        else:
-            seen.setdefault(channel, {})[name] = code
+        code = hashing.hash_or_note(value, f"Keras: {name} ({channel})")
+        if code is not None:
+            hashes.setdefault(channel, {})[name] = code

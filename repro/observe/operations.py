@@ -1,27 +1,31 @@
-"""PyTorch, one step looked into: the name of each operation, where it is called, the hashes of what it takes and gives.
+"""Operations of one step in PyTorch.
 
-PyTorch asks a dispatch mode before each operation of a thread, and so in the backward pass, which takes over the modes
-of the thread that calls it. The operation is called as it was called, so no bit changes. What torch.compile has made is
-one piece to the mode: it is neither seen nor changed.
+Written are the name of each, where it is called, the hashes of what it takes and gives. PyTorch asks a dispatch mode
+before each operation of a thread, and so in the backward pass, which takes over the modes of the thread that calls it.
+The operation is called as it was called, so no bit changes. What torch.compile has made is one piece to the mode: it is
+neither seen nor changed.
 """
 
 import functools
 import importlib
 import os
 import sys
+import traceback
 from typing import Any, Optional
 
-from . import hashing, pytorch, recorder
+from . import hashing, modules, pytorch, recorder
 
 WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever the memory held
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
-HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 
-Place = tuple[Optional[str], Optional[str]]  # the module, the line of the program
+OTHER_MODE = "the program has a dispatch mode of its own: its operations are not seen"
+
+Location = tuple[Optional[str], Optional[str]]  # the module, the line of the program
 
 
-class Looking:
-    """What is written of one step: the operations since the step before it, or since the first optimizer was made.
+class OperationTracer:
+    """The lines of one step: the operations since the step before it, or since the first optimizer was made.
 
     The mode stays on from the first optimizer on. Within a step that torch.compile has made, where hooks are called,
     PyTorch does not bear that modes come or go.
@@ -31,123 +35,124 @@ class Looking:
         self.torch, self.step = torch, step
         self.library = os.path.dirname(os.path.abspath(torch.__file__))
         self.mode: Any = None
-        self.hooks = 0  # of the observer that are being run: what they call is no operation of the program
+        self.running_entries = 0  # of the observer: what they call is no operation of the program
         self.count = 0
-        self.names: Optional[dict[int, str]] = None  # of modules
-        self.places: dict[int, Place] = {}  # of what the forward pass called, by the number of its node for autograd
+        self.module_names: Optional[dict[int, str]] = None  # by identity
+        self.locations: dict[int, Location] = {}  # of the forward pass, by the sequence number of the autograd node
 
-    def around(self, entry: Any) -> Any:
-        """One of the observer's own hooks."""
+    def wrap_entry(self, entry: Any) -> Any:
+        """One of the observer's own functions, in which no operation is traced."""
 
-        def watched(*arguments: Any, **named: Any) -> Any:
+        def untraced(*args: Any, **kwargs: Any) -> Any:
             if self.in_step():
                 _note_compiled()
-            self.hooks += 1
+            self.running_entries += 1
             try:
-                return entry(*arguments, **named)
+                return entry(*args, **kwargs)
             finally:
-                self.hooks -= 1
+                self.running_entries -= 1
 
-        return watched
+        return untraced
 
-    @recorder.quietly
+    @recorder.never_raise
     def begin(self) -> None:
-        """In this thread. Not where the program itself looks into operations: the modes are a stack."""
+        """Begins in this thread. Not where the program itself looks into operations: the modes are a stack."""
         if self.mode is not None:
             return
         if self.torch._C._len_torch_dispatch_stack():
-            recorder.note("the program has a dispatch mode of its own: its operations are not seen")
+            recorder.note(OTHER_MODE)
             return
         self.mode = _mode(importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode, self)
         self.mode.__enter__()
 
     def in_step(self) -> bool:
         """Whether this is the step."""
-        return not self.hooks and recorder.active is not None and recorder.active.steps == self.step - 1
+        active = recorder.active
+        return not self.running_entries and active is not None and active.steps == self.step - 1
 
     def stop(self) -> None:
-        """In a process that was forked: it takes no part in the step."""
-        self.hooks += 1
+        """Called in a forked process, which takes no part in the step."""
+        self.running_entries += 1
 
-    def called(self, operation: Any, arguments: Any, named: Any) -> Any:
+    def call(self, operation: Any, args: Any, kwargs: Any) -> Any:
         """Calls an operation, and writes its line. The mode is off meanwhile, so what hashing calls is not seen."""
-        if not self.in_step() or self._capturing():
-            return operation(*arguments, **named)
-        begun = self.before(operation, arguments, named)
-        result = operation(*arguments, **named)
+        if not self.in_step() or self.is_capturing():
+            return operation(*args, **kwargs)
+        begun = self.before(operation, args, kwargs)
+        result = operation(*args, **kwargs)
         if begun is not None:
             self.after(operation, *begun, result)
         return result
 
-    @recorder.quietly
-    def before(self, operation: Any, arguments: Any, named: Any) -> Any:
+    @recorder.never_raise
+    def before(self, operation: Any, args: Any, kwargs: Any) -> Any:
         """The hashes of what it reads, where that is, and the arguments that it writes to.
 
         A view reads nothing. A dataset of which each sample is a view would be hashed as often.
         """
-        read, written = _taken(operation, arguments, named)
-        return [] if _is_view(operation) else _hashes(read), _memory(read), written
+        read, written = _split_arguments(operation, args, kwargs)
+        return [] if _is_view(operation) else _hashes(read), _addresses(read), written
 
-    @recorder.quietly
+    @recorder.never_raise
     def after(self, operation: Any, inputs: list[str], read: list[int], written: list[Any], result: Any) -> None:
-        outputs = _hashes([written, () if _without_values(operation) else result])
-        memory = _memory([written, result])
-        if not outputs and not memory:
+        outputs = _hashes([written, () if _name(operation).startswith(WITHOUT_VALUES) else result])
+        addresses = _addresses([written, result])
+        if not outputs and not addresses:
             return
         self.count += 1
         line = {"kind": "operation", "step": self.step, "number": self.count, "name": str(operation)}
         line.update(inputs=inputs, outputs=outputs, in_place=bool(written), view=_is_view(operation))
-        line.update(read_at=read, written_at=memory)
-        line["module"], line["line"], line["backward"] = self.place()
+        line.update(read_at=read, written_at=addresses)
+        line["module"], line["line"], line["backward"] = self.location()
         assert recorder.active is not None
         recorder.active.write(line)
 
-    def place(self) -> tuple[Optional[str], Optional[str], bool]:
+    def location(self) -> tuple[Optional[str], Optional[str], bool]:
         """Module and line of an operation; in the backward pass, those of the forward one that it belongs to."""
-        current = getattr(self.torch._C, "_current_autograd_node", lambda: None)()
-        if current is not None:
-            module, line = self.places.get(current._sequence_nr(), (None, None))
+        node = getattr(self.torch._C, "_current_autograd_node", lambda: None)()
+        if node is not None:
+            module, line = self.locations.get(node._sequence_nr(), (None, None))
             return module, line, True
-        place = self.on_the_stack()
+        location = self.location_on_stack()
         number = getattr(self.torch.autograd, "_get_sequence_nr", int)() - 1
         if self.torch.is_grad_enabled():
-            self.places.setdefault(number, place)  # what needs no gradient follows with the same number
-        return (*place, False)
+            self.locations.setdefault(number, location)  # what needs no gradient follows with the same number
+        return (*location, False)
 
-    def on_the_stack(self) -> Place:
+    def location_on_stack(self) -> Location:
         """The innermost module that is being called, and the innermost line that is not the library's."""
         module = line = None
-        frame: Any = sys._getframe(1)
-        while frame is not None and (module is None or line is None):
+        for frame, number in traceback.walk_stack(sys._getframe()):
             file = frame.f_code.co_filename
             if file.startswith(self.library + os.sep):
                 if module is None and frame.f_code.co_name == "_call_impl":
                     owner = frame.f_locals.get("self")
-                    module = self.module_names().get(id(owner)) or type(owner).__name__
-            elif line is None and not file.startswith((HERE + os.sep, "<")):
-                line = f"{file}:{frame.f_lineno}"
-            frame = frame.f_back
+                    module = self.name_modules().get(id(owner)) or type(owner).__name__
+            elif line is None and not file.startswith((FOLDER + os.sep, "<")):
+                line = f"{file}:{number}"
+            if module is not None and line is not None:
+                break
         return module, line
 
-    def module_names(self) -> dict[int, str]:
+    def name_modules(self) -> dict[int, str]:
         """By identity, the path of each module from the largest one that it is part of."""
-        if self.names is None:
-            self.names = {}
-            roots = [(root, list(root.named_modules())) for root in pytorch.known_modules()]
-            for _, modules in sorted(roots, key=lambda pair: -len(pair[1])):
-                for name, module in modules:
-                    self.names.setdefault(id(module), pytorch.plain_name(name))
-        return self.names
+        if self.module_names is None:
+            self.module_names = {}
+            trees = [list(root.named_modules()) for root in modules.known_modules()]
+            for tree in sorted(trees, key=len, reverse=True):
+                for name, module in tree:
+                    self.module_names.setdefault(id(module), modules.plain_name(name))
+        return self.module_names
 
-    def _capturing(self) -> bool:
+    def is_capturing(self) -> bool:
         cuda = self.torch.cuda
-        return cuda.is_initialized() and cuda.is_current_stream_capturing()
+        return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
 
-def _mode(base: Any, looks: Looking) -> Any:
+def _mode(base: Any, tracer: OperationTracer) -> Any:
     """A dispatch mode: its class can only be made once PyTorch is there."""
 
-    class Mode(base):
+    class Mode(base):  # type: ignore[misc]
         supports_higher_order_operators = True
 
         @classmethod
@@ -155,24 +160,30 @@ def _mode(base: Any, looks: Looking) -> Any:
             return True  # else nothing would be compiled meanwhile, which gives other bits
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return looks.called(func, args, kwargs or {})
+            return tracer.call(func, args, kwargs or {})
 
     return Mode()
 
 
-def _taken(operation: Any, arguments: Any, named: Any) -> tuple[list[Any], list[Any]]:
+def _name(operation: Any) -> str:
+    """`copy_` of `aten::copy_`; nothing of an operator of higher order, which has no schema."""
+    schema = getattr(operation, "_schema", None)
+    return "" if schema is None else str(schema.name).split("::")[-1]
+
+
+def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any]]:
     """Of the arguments, those that are read, and those that are written to."""
     schema = getattr(operation, "_schema", None)
-    if schema is None:  # an operator of higher order
-        return [arguments, named], []
+    if schema is None:
+        return [args, kwargs], []
     read, written = [], []
-    overwritten = operation._schema.name.split("::")[-1] in OVERWRITING
-    for place, argument in enumerate(schema.arguments):
-        value = arguments[place] if place < len(arguments) else named.get(argument.name)
+    overwrites = _name(operation) in OVERWRITING
+    for index, argument in enumerate(schema.arguments):
+        value = args[index] if index < len(args) else kwargs.get(argument.name)
         writes = argument.alias_info is not None and argument.alias_info.is_write
         if writes:
             written.append(value)
-        if not writes or not (overwritten or getattr(argument, "is_out", False)):
+        if not writes or not (overwrites or getattr(argument, "is_out", False)):
             read.append(value)
     return read, written
 
@@ -180,53 +191,50 @@ def _taken(operation: Any, arguments: Any, named: Any) -> tuple[list[Any], list[
 def _is_view(operation: Any) -> bool:
     """Whether what it returns is the memory of what it got."""
     returns = getattr(getattr(operation, "_schema", None), "returns", ())
-    return any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
-
-
-def _without_values(operation: Any) -> bool:
-    schema = getattr(operation, "_schema", None)
-    return schema is not None and schema.name.split("::")[-1].startswith(WITHOUT_VALUES)
+    return any(result.alias_info is not None and not result.alias_info.is_write for result in returns)
 
 
 def _hashes(values: Any) -> list[str]:
     """The hashes of all tensors and plain numbers in nested lists, in their order; none of what has no values."""
-    found = []
+    hashes = []
     for _, value in hashing.leaves(values):
         try:
-            code = pytorch.of_tensor(value) if hasattr(value, "layout") else hashing.of_scalar(value)
+            code = hashing.hash_leaf(value)
         except Exception:  # a tensor without values, such as those that the compiler computes with
             code = None
         if code is not None and value is not None:
-            found.append(code)
-    return found
+            hashes.append(code)
+    return hashes
 
 
-def _memory(values: Any) -> list[int]:
-    """Where the values of tensors are; a sparse one has no single place."""
+def _addresses(values: Any) -> list[int]:
+    """Where the values of tensors are; a sparse one has no single address."""
     tensors = [value for _, value in hashing.leaves(values) if str(getattr(value, "layout", "")) == "torch.strided"]
     return sorted({value.untyped_storage().data_ptr() for value in tensors} - {0})
 
 
 def _note_compiled() -> None:
-    """Says that torch.compile is used: what it compiled is not seen."""
+    """Notes that torch.compile is used: what it compiled is not seen."""
     utils = sys.modules.get("torch._dynamo.utils")
     graphs = getattr(utils, "counters", {}).get("stats", {}).get("unique_graphs", 0)
     if graphs:
         recorder.note(f"torch.compile has compiled {graphs} graphs: the operations in them are not seen")
 
 
-def start(torch: Any, step: int) -> None:
-    """Has the mode begin with the first optimizer, and the observer's hooks say when they run."""
-    looks = Looking(torch, step)
-    for name, entry in pytorch.entries.items():
-        pytorch.entries[name] = looks.around(entry)
-    os.register_at_fork(after_in_child=looks.stop)
+def after_torch(torch: Any) -> None:
+    """If REPRO_OBSERVE_NARROW names a step, has the mode begin with the first optimizer."""
+    step = os.environ.get("REPRO_OBSERVE_NARROW", "")
+    if not step.isdigit() or pytorch.observer is None:
+        return
+    tracer = OperationTracer(torch, int(step))
+    pytorch.wrap_entries(tracer.wrap_entry)
+    os.register_at_fork(after_in_child=tracer.stop)
     kind = torch.optim.Optimizer
     make = kind.__init__
 
     @functools.wraps(make)
-    def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
-        make(self, *arguments, **named)
-        looks.begin()
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        make(self, *args, **kwargs)
+        tracer.begin()
 
     kind.__init__ = __init__

@@ -1,275 +1,251 @@
-"""PyTorch: hooks around each optimizer's step, the batches of DataLoader, and the modules that own the parameters.
+"""Steps of PyTorch's optimizers.
 
-PyTorch's own hooks are used, which all optimizers call. Nothing is hooked into a module's call: that would change what
-torch.compile makes of it.
+Each is seen by PyTorch's own hooks, which all optimizers call; batches on their way out of a DataLoader. Nothing is
+hooked into a module's call: that would change what torch.compile makes of it.
 """
 
-import ctypes
 import functools
 import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from types import FrameType
 from typing import Any, Optional
 
-from . import generators, hashing, recorder
+from . import generators, hashing, modules, recorder
 
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # names say nothing of them
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
+MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
+
 NO_LOADER = "no DataLoader of PyTorch handed out a batch before a step: batches are not observed there"
-AHEAD = (
-    "before some steps no DataLoader handed out a batch: where batches are asked for ahead, a step's batch is recorded "
-    "with the step before"
-)
-MANY = 8  # optimizers; more have one parameter each, and are stepped within the backward pass
+AHEAD = "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
+NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
+GRAPH = "a CUDA graph replays steps without Python: they are not observed"
+
+Parameters = list[tuple[str, Any]]  # name, tensor
 
 
-def of_tensor(tensor: Any) -> str:
-    """The hash of a tensor's values, of this rank's shard of a distributed one; a sparse one's indices and values."""
-    if hasattr(tensor, "_local_tensor"):
-        tensor = tensor._local_tensor
-    tensor = tensor.detach()
-    if str(tensor.layout) == "torch.sparse_coo":
-        parts = of_tensor(tensor._indices()) + of_tensor(tensor._values())
-        return hashing.text("sparse", parts)
-    plain = tensor.cpu().resolve_conj().resolve_neg().contiguous()
-    size = plain.numel() * plain.element_size()
-    content = (ctypes.c_char * size).from_address(plain.data_ptr()) if size else b""
-    return hashing.digest(str(plain.dtype).replace("torch.", ""), plain.shape, content)
+class ObservedOptimizer:
+    """The names of one optimizer's parameters."""
 
-
-class Watched:
-    """One optimizer: its place among all, and what its parameters are called."""
-
-    def __init__(self, place: int, optimizer: Any):
-        self.place = place
+    def __init__(self, index: int, optimizer: Any):
+        self.index = index  # among all, in the order of their first steps
         self.reference = weakref.ref(optimizer)
-        self.names: list[tuple[str, Any]] = []
-        self.roots: list[Any] = []
+        self.named: Parameters = []
+        self.roots: list[Any] = []  # weak references to the modules that own the parameters
 
-    def parameters(self, optimizer: Any) -> list[tuple[str, Any]]:
+    def parameters(self, optimizer: Any) -> Parameters:
         """Name and tensor of each parameter; the names are looked for again when parameters were added."""
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-        if [id(tensor) for tensor in tensors] != [id(tensor) for _, tensor in self.names]:
-            self.names = self.named(optimizer)
-        return self.names
+        if [id(tensor) for tensor in tensors] != [id(tensor) for _, tensor in self.named]:
+            self.named = self.find_names(optimizer)
+        return self.named
 
-    def named(self, optimizer: Any) -> list[tuple[str, Any]]:
+    def find_names(self, optimizer: Any) -> Parameters:
         """By the largest modules that own parameters; else by group and place: `0.0.3`."""
         wanted = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
-        owned = [(root, dict(names_in(root))) for root in known_modules()]
-        owned = [(root, names) for root, names in owned if wanted & names.keys()]
-        owned.sort(key=lambda pair: (-len(wanted & pair[1].keys()), -len(pair[1])))
+        owners = [(root, dict(modules.names_in(root))) for root in modules.known_modules()]
+        owners = [(root, names) for root, names in owners if wanted & names.keys()]
+        owners.sort(key=lambda owner: (-len(wanted & owner[1].keys()), -len(owner[1])))
         found: dict[int, str] = {}
-        roots: list[Any] = []
-        for root, names in owned:
+        self.roots = []
+        for root, names in owners:
             new = {key: name for key, name in names.items() if key in wanted and key not in found}
             if new:
-                roots.append(weakref.ref(root))
+                self.roots.append(weakref.ref(root))
                 taken = set(found.values())
                 found.update({key: name for key, name in new.items() if name not in taken})
-        self.roots = roots
         if found.keys() != wanted:
-            recorder.note(
-                f"the module of some of optimizer {self.place}'s parameters is not known: they are called by their "
-                "group and place, and the module's buffers are not observed"
-            )
+            recorder.note(f"some of optimizer {self.index}'s parameters {NO_NAMES}")
         return [
-            (f"{self.place}.{found.get(id(tensor), f'{group}.{index}')}", tensor)
-            for group, options in enumerate(optimizer.param_groups)
-            for index, tensor in enumerate(options["params"])
+            (f"{self.index}.{found.get(id(tensor), f'{number}.{place}')}", tensor)
+            for number, group in enumerate(optimizer.param_groups)
+            for place, tensor in enumerate(group["params"])
         ]
 
     def buffers(self) -> Iterator[tuple[str, Any]]:
-        for ordinal, reference in enumerate(self.roots):
+        for number, reference in enumerate(self.roots):
             root = reference()
             if root is not None:
+                prefix = f"{self.index}.{number}:" if number else f"{self.index}."
                 for name, tensor in root.named_buffers():
-                    yield f"{self.place}.{f'{ordinal}:' if ordinal else ''}{plain_name(name)}", tensor
+                    yield prefix + modules.plain_name(name), tensor
+
+    def state(self, optimizer: Any) -> dict[str, str]:
+        """The slots of each parameter, and the options of each group, such as the learning rate."""
+        hashes: dict[str, str] = {}
+        for name, tensor in self.parameters(optimizer):
+            if tensor in optimizer.state:
+                hashes.update(hashing.hash_tree(optimizer.state[tensor], name))
+        for number, group in enumerate(optimizer.param_groups):
+            options = {key: value for key, value in group.items() if key not in ("params", "param_names")}
+            hashes.update(hashing.hash_tree(options, f"{self.index}.group {number}"))
+        return hashes
 
 
-modules: dict[int, Any] = {}  # weak references to all that were ever asked for their parameters
-
-
-def known_modules() -> list[Any]:
-    return [module for module in (reference() for reference in list(modules.values())) if module is not None]
-
-
-def names_in(root: Any) -> Iterator[tuple[int, str]]:
-    for name, tensor in root.named_parameters():
-        yield id(tensor), plain_name(name)
-
-
-def plain_name(name: str) -> str:
-    """Without what DistributedDataParallel, FSDP and torch.compile put before and between."""
-    for wrapper in WRAPPERS:
-        name = name.replace(wrapper, "")
-    return name[len("module.") :] if name.startswith("module.") else name
-
-
-class Observer:
-    """What is known of the optimizers of this process, and of the step that is being taken."""
+class StepObserver:
+    """The optimizers of this process, and the step that is being taken."""
 
     def __init__(self, torch: Any):
         self.torch = torch
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
-        self.optimizers: dict[int, Watched] = {}
-        self.places = 0
+    def reset(self) -> None:
+        """Nothing was seen yet. Called again in a forked child."""
+        self.optimizers: dict[int, ObservedOptimizer] = {}
+        self.optimizer_count = 0
         self.batches: dict[str, str] = {}
         self.batch_count = 0
-        self.loads = False  # whether a loader ever handed out a batch
+        self.has_loader = False  # whether a loader ever handed out a batch
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
-    def before(self, optimizer: Any, arguments: Any, named: Any) -> None:
+    def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Reads what the step needs or changes: generators, gradients, before an optimizer's first step the weights."""
-        to = recorder.active
-        if to is None or self.within_another():
+        active = recorder.active
+        if active is None or self.is_nested():
             return
-        self.local.begun = None
-        if not self.counts(optimizer):
+        self.local.hashes = None
+        if not self.changes_weights(optimizer):
             return
-        watched = self.optimizers.get(id(optimizer))
-        new = watched is None or watched.reference() is not optimizer
-        if not new and not to.is_due(to.steps + 1):
-            self.local.begun = {}
+        observed = self.optimizers.get(id(optimizer))
+        new = observed is None or observed.reference() is not optimizer
+        if not new and not active.is_due(active.steps + 1):
+            self.local.hashes = {}
             return
-        if watched is None or new:
-            watched = self.optimizers[id(optimizer)] = Watched(self.places, optimizer)
-            self.places += 1
-        parameters = watched.parameters(optimizer)
-        seen: recorder.Hashes = {"batch": dict(self.batches), "generator": self.generators()}
+        if observed is None or new:
+            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer)
+            self.optimizer_count += 1
+        parameters = observed.parameters(optimizer)
+        hashes: recorder.Hashes = {"batch": dict(self.batches), "generator": generators.hashes()}
         if new:
-            weights = {name: of_tensor(tensor) for name, tensor in parameters}
-            if to.steps:
-                seen["initial weights"] = weights
+            weights = _hash_tensors(parameters)
+            if active.steps:
+                hashes[recorder.INITIAL] = weights
             else:
-                to.step(0, {"initial weights": weights, "generator": seen["generator"]})
-        if not arguments and named.get("closure") is None:  # a closure computes the gradients within the step
-            seen["gradients"] = self.gradients(parameters)
+                active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"]})
+        if not args and kwargs.get("closure") is None:  # a closure computes the gradients within the step
+            hashes["gradients"] = _hash_gradients(parameters)
         if not self.batch_count:
-            recorder.note(AHEAD if self.loads else NO_LOADER)
-        self.local.begun = seen
+            recorder.note(AHEAD if self.has_loader else NO_LOADER)
+        self.local.hashes = hashes
 
-    def after(self, optimizer: Any, arguments: Any, named: Any) -> None:
+    def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Counts the step, and writes its line where it is due."""
-        begun = getattr(self.local, "begun", None)
-        to = recorder.active
-        if to is None or begun is None or self.within_another():
+        hashes = getattr(self.local, "hashes", None)
+        active = recorder.active
+        if active is None or hashes is None or self.is_nested():
             return
-        self.local.begun = None
-        seen = begun
-        number = to.count()
-        if seen:
-            if "gradients" not in seen:
-                seen["gradients"] = self.gradients(self.optimizers[id(optimizer)].parameters(optimizer))
-            seen.update({"optimizer": {}, "weights": {}, "buffers": {}})
-            for watched, stepped in self.to_hash(optimizer):
-                parameters = watched.parameters(stepped)
-                seen["weights"].update((name, of_tensor(tensor)) for name, tensor in parameters)
-                seen["buffers"].update((name, of_tensor(tensor)) for name, tensor in watched.buffers())
-                seen["optimizer"].update(self.state(watched, stepped, parameters))
-            to.step(number, seen)
+        self.local.hashes = None
+        number = active.count()
+        if hashes:
+            if "gradients" not in hashes:
+                hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+            hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
+            for observed, owner in self.optimizers_to_hash(optimizer):
+                hashes["weights"].update(_hash_tensors(observed.parameters(owner)))
+                hashes["buffers"].update(_hash_tensors(observed.buffers()))
+                hashes["optimizer"].update(observed.state(owner))
+            active.step(number, hashes)
         self.batches.clear()
         self.batch_count = 0
 
-    def within_another(self) -> bool:
+    def is_nested(self) -> bool:
         """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
 
         Seen on the stack. A count of hooks would be wrong from the first step on that raises.
         """
-        frame: Optional[Any] = sys._getframe(1)
+        frame: Optional[FrameType] = sys._getframe(1)
         depth = 0
-        while frame is not None:
+        while frame is not None:  # in each step: traceback.walk_stack takes three times as long
             depth += frame.f_code.co_name == "wrapper" and frame.f_code.co_filename == self.file
             frame = frame.f_back
         return depth > 1
 
-    def counts(self, optimizer: Any) -> bool:
-        """Whether the weights change: not where GradScaler has a fused step skipped, nor while a graph is captured."""
+    def changes_weights(self, optimizer: Any) -> bool:
+        """Not where GradScaler has a fused step skipped, nor while a graph is captured."""
         cuda = self.torch.cuda
         if cuda.is_initialized() and cuda.is_current_stream_capturing():
-            recorder.note("a CUDA graph replays steps without Python: they are not observed")
+            recorder.note(GRAPH)
             return False
         infinite = getattr(optimizer, "found_inf", None)
         return infinite is None or not bool(infinite)
 
-    def to_hash(self, optimizer: Any) -> list[tuple[Watched, Any]]:
+    def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:
         """All optimizers, since the weights of one matter to another; of very many the one that took the step."""
-        alive = [(watched, watched.reference()) for watched in self.optimizers.values()]
-        alive = [(watched, found) for watched, found in alive if found is not None]
-        return alive if len(alive) <= MANY else [pair for pair in alive if pair[1] is optimizer]
-
-    def gradients(self, parameters: list[tuple[str, Any]]) -> dict[str, str]:
-        return {name: of_tensor(tensor.grad) for name, tensor in parameters if tensor.grad is not None}
-
-    def state(self, watched: Watched, optimizer: Any, parameters: list[tuple[str, Any]]) -> dict[str, str]:
-        """The slots of each parameter, and the options of each group, such as the learning rate."""
-        found: dict[str, str] = {}
-        for name, tensor in parameters:
-            if tensor in optimizer.state:
-                found.update(hashing.of_tree(optimizer.state[tensor], name, unknown))
-        for place, group in enumerate(optimizer.param_groups):
-            options = {key: value for key, value in group.items() if key not in ("params", "param_names")}
-            found.update(hashing.of_tree(options, f"{watched.place}.group {place}", unknown))
-        return found
+        pairs = [(observed, observed.reference()) for observed in self.optimizers.values()]
+        alive = [(observed, owner) for observed, owner in pairs if owner is not None]
+        return alive if len(alive) <= MAX_OPTIMIZERS else [pair for pair in alive if pair[1] is optimizer]
 
     def generators(self) -> dict[str, str]:
-        found = hashing.states(generators.states())
-        found["torch"] = of_tensor(self.torch.default_generator.get_state())
+        hashes = {"torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
         cuda = self.torch.cuda
-        for place, generator in enumerate(cuda.default_generators if cuda.is_initialized() else ()):
-            found[f"cuda:{place}"] = of_tensor(generator.get_state())
-        return found
+        for index, generator in enumerate(cuda.default_generators if cuda.is_initialized() else ()):
+            hashes[f"cuda:{index}"] = hashing.hash_tensor(generator.get_state())
+        return hashes
 
     def batch(self, data: Any) -> None:
         """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
-        to = recorder.active
-        if to is None or not self.torch.is_grad_enabled():
+        active = recorder.active
+        if active is None or not self.torch.is_grad_enabled():
             return
-        if to.is_due(to.steps + 1):
-            self.batches.update(hashing.of_tree(data, str(self.batch_count), unknown))
+        if active.is_due(active.steps + 1):
+            self.batches.update(hashing.hash_tree(data, str(self.batch_count)))
         self.batch_count += 1
-        self.loads = True
+        self.has_loader = True
 
 
-def unknown(text: str) -> None:
-    recorder.note(text)
+def _hash_tensors(tensors: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    return {name: hashing.hash_tensor(tensor) for name, tensor in tensors}
 
 
-observer: Optional[Observer] = None
-handles: list[Any] = []
-entries: dict[str, Any] = {}
+def _hash_gradients(parameters: Parameters) -> dict[str, str]:
+    return _hash_tensors((name, tensor.grad) for name, tensor in parameters if tensor.grad is not None)
+
+
+observer: Optional[StepObserver] = None
+entries: dict[str, Any] = {}  # the observer's functions that the program comes to call
+wraps: list[Any] = []  # what each entry is wrapped in
+handles: list[Any] = []  # of the hooks that are registered
 
 
 def after_torch(torch: Any) -> None:
     """Registers the hooks, once all of PyTorch has loaded."""
     global observer
-    assert recorder.active is not None
-    recorder.active.frameworks["torch"] = torch
+    recorder.add_framework(torch)
     if not hasattr(sys.modules[OPTIMIZER], "register_optimizer_step_post_hook"):
         recorder.note(f"PyTorch {torch.__version__} has no hooks for all optimizers: 2.1 or later is needed")
         return
-    observer = Observer(torch)
-    os.register_at_fork(after_in_child=observer.begin)
-    entries.update(before=_before, after=_after, batch=_batch)
-    step = os.environ.get("REPRO_OBSERVE_NARROW", "")
-    if step.isdigit():
-        from . import operations
-
-        operations.start(torch, int(step))
+    observer = StepObserver(torch)
+    generators.framework_hashes.append(observer.generators)
+    os.register_at_fork(after_in_child=observer.reset)
+    without_gradients = torch.no_grad()
+    add_entry("before", recorder.never_raise(without_gradients(observer.before)))
+    add_entry("after", recorder.never_raise(without_gradients(observer.after)))
+    add_entry("batch", recorder.never_raise(observer.batch))
     _register()
     _watch_loader(sys.modules["torch.utils.data.dataloader"])
-    _watch_modules(torch)
+    modules.watch(torch)
 
 
 def after_torch__dynamo(dynamo: Any) -> None:
     """Keeps torch.compile from tracing what watches. Only now: importing the compiler for it would take seconds."""
-    for name, entry in entries.items():
-        entries[name] = dynamo.disable(entry)
+    if observer is not None:
+        wrap_entries(dynamo.disable)
+
+
+def add_entry(name: str, entry: Any) -> None:
+    """Adds a function of the observer, wrapped as those before it."""
+    for wrap in wraps:
+        entry = wrap(entry)
+    entries[name] = entry
+
+
+def wrap_entries(wrap: Any) -> None:
+    """Wraps all functions of the observer, and has PyTorch call these instead."""
+    wraps.append(wrap)
+    entries.update({name: wrap(entry) for name, entry in entries.items()})
     for handle in handles:
         handle.remove()
     handles.clear()
@@ -294,42 +270,3 @@ def _watch_loader(loader: Any) -> None:
         return data
 
     kind.__next__ = __next__
-
-
-def _watch_modules(torch: Any) -> None:
-    """Remembers, weakly, each module that is asked for its parameters, as every script does to make an optimizer."""
-    kind = torch.nn.Module
-    named_parameters = kind.named_parameters
-    compiling = getattr(torch.compiler, "is_compiling", bool)
-
-    @functools.wraps(named_parameters)
-    def watched(self: Any, *arguments: Any, **named: Any) -> Any:
-        if not compiling() and id(self) not in modules:
-            modules[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
-        return named_parameters(self, *arguments, **named)
-
-    kind.named_parameters = watched
-
-
-def _forget(key: int, _reference: Any) -> None:
-    modules.pop(key, None)
-
-
-@recorder.quietly
-def _before(optimizer: Any, arguments: Any, named: Any) -> None:
-    assert observer is not None
-    with observer.torch.no_grad():
-        observer.before(optimizer, arguments, named)
-
-
-@recorder.quietly
-def _after(optimizer: Any, arguments: Any, named: Any) -> None:
-    assert observer is not None
-    with observer.torch.no_grad():
-        observer.after(optimizer, arguments, named)
-
-
-@recorder.quietly
-def _batch(data: Any) -> None:
-    assert observer is not None
-    observer.batch(data)

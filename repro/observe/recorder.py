@@ -1,7 +1,7 @@
-"""Writes what was seen: a file per process in DIR/steps, a line per event. It never stops the program.
+"""File of one process, a line per event.
 
-The file is opened for each line and closed again. A program may close descriptors that are not its own, and what it
-opens next would get the observer's lines.
+It lies in FOLDER/steps, and is opened for each line and closed again: a program may close descriptors that are not its
+own, and what it opens next would get the observer's lines. Nothing here stops the program.
 """
 
 import atexit
@@ -12,28 +12,28 @@ import threading
 import time
 from typing import Any, Optional
 
-from . import generators, hashing
+Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
+Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
-Hashes = dict[str, dict[str, str]]
+INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
 
 
 class Recorder:
     """The lines of one process."""
 
-    def __init__(self, folder: str, every: int, keep: bool):
+    def __init__(self, folder: str, every: int):
         self.folder, self.every = folder, every
-        hashing.keep_in = os.path.join(folder, "kept") if keep else None
-        self.frameworks: dict[str, Any] = {}  # module of each that was imported
-        self.broken = False
-        self.begin()
+        self.frameworks: dict[str, Any] = {}  # imported modules by name
+        self.broken = False  # whether a line could not be written
+        self.reset()
 
-    def begin(self) -> None:
-        """Nothing is written yet. Called again in a child that was forked: it has its own file and its own count."""
+    def reset(self) -> None:
+        """Nothing is written yet. Called again in a forked child, which has its own file and its own count."""
         self.lock = threading.RLock()
-        self.seconds = 0.0  # that the program waited for the observer, in all threads
+        self.seconds = 0.0  # time that the program waited for the observer, in all threads
         self.local = threading.local()
         self.steps = 0
-        self.watched = False  # by repro.watch
+        self.watched = False  # whether repro.watch was called
         self.path: Optional[str] = None
         self.notes: list[str] = []
 
@@ -48,7 +48,9 @@ class Recorder:
             return self.steps
 
     def step(self, number: int, hashes: Hashes) -> None:
-        """Writes the line of a step. A channel in which nothing was seen is left out."""
+        """Writes the line of a step without its empty channels; the weights before step 1 are those of step 0."""
+        if number == 1 and INITIAL in hashes:
+            self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
         self.write({"kind": "step", "step": number, "hashes": {name: seen for name, seen in hashes.items() if seen}})
 
     def note(self, text: str) -> None:
@@ -63,23 +65,22 @@ class Recorder:
         with self.lock:
             try:
                 if self.path is None:
-                    self.path = self.create()
-                    self.append(self.process())
+                    self.path = self.create_file()
+                    self.append(self.process_line())
                 self.append(line)
             except OSError as error:
                 self.broken = True
-                say(
-                    f"{error.filename or self.folder}: {error.strerror}; the program goes on, and is no longer observed"
-                )
+                file = error.filename or self.folder
+                warn(f"{file}: {error.strerror}; the program goes on, and is no longer observed")
 
-    def create(self) -> str:
+    def create_file(self) -> str:
         """An empty file for this process. Two containers count processes alike: the second one's name gets a number."""
-        rank = rank_of()
+        rank = rank_from_environment()
         name = str(os.getpid()) if rank is None else f"rank-{rank}.{os.getpid()}"
         folder = os.path.join(self.folder, "steps")
         os.makedirs(folder, exist_ok=True)
-        for again in range(1, 1000):
-            path = os.path.join(folder, f"{name}.jsonl" if again == 1 else f"{name}-{again}.jsonl")
+        for n in range(1, 1000):
+            path = os.path.join(folder, f"{name}.jsonl" if n == 1 else f"{name}-{n}.jsonl")
             try:
                 with open(path, "x"):
                     return path
@@ -91,27 +92,25 @@ class Recorder:
         with open(str(self.path), "ab", buffering=0) as file:
             text = json.dumps(line, sort_keys=True).encode() + b"\n"
             written = file.write(text)
-            if written != len(text):  # a disk that is full takes a part
+            if written != len(text):  # a full disk takes a part
                 raise OSError(28, "No space left on device", self.path)
 
-    def process(self) -> dict[str, Any]:
-        """The line that says which process this is."""
-        versions = {name: str(getattr(module, "__version__", "?")) for name, module in self.frameworks.items()}
-        torch = sys.modules.get("torch")
-        threads = torch.get_num_threads() if hasattr(torch, "get_num_threads") else os.cpu_count()  # type: ignore
+    def process_line(self) -> dict[str, Any]:
+        """The first line, which says which process this is."""
+        threads = getattr(sys.modules.get("torch"), "get_num_threads", os.cpu_count)()
         return {
             "kind": "process",
             "pid": os.getpid(),
             "parent": os.getppid(),
-            "rank": rank_of(),
+            "rank": rank_from_environment(),
             "argv": [str(word) for word in getattr(sys, "argv", [])],
             "python": ".".join(map(str, sys.version_info[:3])),
-            "frameworks": versions,
+            "frameworks": {name: str(getattr(module, "__version__", "?")) for name, module in self.frameworks.items()},
             "threads": threads,
         }
 
     def end(self) -> None:
-        """What observing took. A process that imported a framework and took no step says so."""
+        """Writes what observing took, or that a framework was imported and no step was seen."""
         if self.steps or self.watched:
             self.write({"kind": "end", "seconds": round(self.seconds, 6)})
         elif self.frameworks and not self.broken:
@@ -119,7 +118,7 @@ class Recorder:
             self.note(f"{names}: imported, but no step of an optimizer was seen")
 
 
-def rank_of() -> Optional[int]:
+def rank_from_environment() -> Optional[int]:
     """The rank that torchrun or srun gave this process."""
     for name in ("RANK", "SLURM_PROCID"):
         value = os.environ.get(name, "")
@@ -128,22 +127,21 @@ def rank_of() -> Optional[int]:
     return None
 
 
-def say(text: str) -> None:
-    """One line for the user, where there is somewhere to write it."""
+def warn(text: str) -> None:
+    """Writes one line for the user, where there is somewhere to write it."""
     try:
         sys.stderr.write(f"repro: {text}\n")
     except Exception:
         pass
 
 
-active: Optional[Recorder] = None
+active: Optional[Recorder] = None  # the one of this process
 
 
-def start(folder: str, every: int, keep: bool) -> None:
+def start(folder: str, every: int) -> None:
     global active
-    active = Recorder(folder, every, keep)
-    generators.start()
-    os.register_at_fork(after_in_child=active.begin)
+    active = Recorder(folder, every)
+    os.register_at_fork(after_in_child=active.reset)
     atexit.register(active.end)
 
 
@@ -152,23 +150,29 @@ def note(text: str) -> None:
         active.note(text)
 
 
-def quietly(watch: Any) -> Any:
-    """The function, except that what goes wrong in it is a note, and the program goes on. Its seconds are counted."""
+def add_framework(module: Any) -> None:
+    if active is not None:
+        active.frameworks[module.__name__] = module
 
-    def watched(*arguments: Any, **named: Any) -> Any:
-        to, began = active, time.perf_counter()
-        outermost = to is not None and not getattr(to.local, "busy", False)
-        if to is not None:
-            to.local.busy = True
+
+def never_raise(function: Any) -> Any:
+    """The function, except that an exception in it is a note, and the program goes on. Its seconds are counted."""
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        recorder, began = active, time.perf_counter()
+        outermost = recorder is not None and not getattr(recorder.local, "busy", False)
+        if recorder is not None:
+            recorder.local.busy = True
         try:
-            return watch(*arguments, **named)
+            return function(*args, **kwargs)
         except Exception as error:
-            note(f"{watch.__module__.split('.')[-1]}.{watch.__name__} failed: {type(error).__name__}: {error}")
+            name = f"{function.__module__.split('.')[-1]}.{function.__name__}"
+            note(f"{name} failed: {type(error).__name__}: {error}")
             return None
         finally:
-            if to is not None and outermost:
-                to.local.busy = False
-                with to.lock:
-                    to.seconds += time.perf_counter() - began
+            if recorder is not None and outermost:
+                recorder.local.busy = False
+                with recorder.lock:
+                    recorder.seconds += time.perf_counter() - began
 
-    return watched
+    return guarded

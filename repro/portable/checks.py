@@ -217,10 +217,20 @@ def settle(
         try:
             check(name, run())
             taken[X.engine] = WEIGHTS[X.engine] * _seconds(multiply) if wanted == "auto" else 0.0
-        except ReproError as error:
-            log.warning("%s; so the engine of products is not %s", str(error).split("; ")[0], X.engine)
+        except Exception as error:  # a library may lack the product altogether: on some GPUs, for some sizes
+            own = isinstance(error, ReproError)
+            said = (
+                str(error).split("; ")[0]
+                if own
+                else f"portable: {name} has no such products on this device ({_first_line(error)})"
+            )
+            log.warning("%s; so the engine of products is not %s", said, X.engine)
     X.engine = min(taken, key=taken.__getitem__)
     log.info("portable: the engine of products is %s", X.engine)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:160]
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-RUN = "{run}"
-"""In a command, and in the names of its outputs, a folder of the run's own."""
+from repro.text import RUN
+
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
 MANY = 50_000  # files; more are not looked through
 

@@ -20,10 +20,10 @@ def facts(variables: Mapping[str, str], processes: Sequence[Process]) -> dict[st
     """
     versions: dict[str, str] = {}
     for process in processes:
-        told = process.about.get("frameworks", {})
-        versions |= {"python": str(process.about["python"])} | told if "python" in process.about else told
+        python = {"python": process.about.python} if process.about.python else {}
+        versions |= python | process.about.frameworks
     trained_first = sorted(processes, key=lambda process: not process.steps)
-    threads = [process.about.get("threads") for process in trained_first if process.about.get("threads")]
+    threads = [process.about.threads for process in trained_first if process.about.threads]
     return {
         "versions": versions,
         **experiment.machine(),

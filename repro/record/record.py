@@ -3,40 +3,88 @@
 It may come from anybody: nothing in it is run, no path in it is followed, and what is shown of it is made printable.
 """
 
+import contextlib
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from repro import sealed
 from repro.errors import ReproError, UsageError
 from repro.record import arrays
-from repro.report.findings import printable
-from repro.sealed import INTEGER, NONE, NUMBER, SHA256, UTC
+from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
+from repro.text import printable
 
 SCHEMA = 1
 FILE, STEPS, KEPT = "record.json", "steps", "kept"
 CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "weights", "buffers")
 """What is hashed of a step, in the order of cause."""
-OUTPUTS = "outputs"
+STARTS, OUTPUTS = "initial weights", "outputs"
 
-HEX = re.compile("[0-9a-f]{64}")
-RECORD = {
-    "command": [str], "folder": str, "started": UTC, "seconds": (int, float), "exit_code": int, "every": int,
-    "facts": dict, "processes": [{"name": str, "rank": INTEGER, "steps": int, "frameworks": {...: str}}],
-    "outputs": {...: HEX}, "notes": [str], "fingerprint": (NONE, SHA256),
-}  # fmt: skip
-STEP = {"step": int, "hashes": {...: {...: HEX}}}
 AGAIN = "copy it anew from where it was made, or record the command again"
 
 Hashes = dict[str, dict[str, str]]
 """By channel, then by name: a SHA-256."""
+
+
+class TrainedProcess(Struct):
+    """A process that took steps, in record.json."""
+
+    name: str
+    rank: int | None
+    steps: int
+    frameworks: dict[str, str]
+
+
+class Content(Struct):
+    """record.json."""
+
+    schema: int
+    command: list[str]
+    folder: str
+    """The one that the command was started in."""
+    started: Time
+    seconds: Number
+    exit_code: int
+    every: int
+    """Every how many steps the weights were hashed."""
+    facts: dict[str, Any]
+    """Facts that can decide the bits, see provenance.py."""
+    processes: list[TrainedProcess]
+    outputs: dict[str, Hash]
+    """SHA-256 of each output file."""
+    notes: list[str]
+    fingerprint: Fingerprint | None
+
+
+class Step(Struct):
+    """A line of the kind `step`."""
+
+    step: int
+    hashes: dict[str, dict[str, Hash]]
+
+
+class About(Struct):
+    """A line of the kind `process`: the process in its own words, as far as it says anything."""
+
+    pid: int | None = None
+    parent: int | None = None
+    argv: list[str] | None = None
+    python: str | None = None
+    frameworks: dict[str, str] = msgspec.field(default_factory=dict)
+    threads: int | None = None
+
+
+class End(Struct):
+    """A line of the kind `end`."""
+
+    seconds: Number
+    """Time that the observer took."""
 
 
 @dataclass
@@ -45,8 +93,7 @@ class Process:
 
     name: str
     """As its file is called: `12`, or `rank-0.12`."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """Its line of the kind `process`."""
+    about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""
     notes: list[str] = field(default_factory=list)
@@ -96,8 +143,7 @@ class Record:
     """A command that was run once, and what was seen of it."""
 
     path: Path
-    content: dict[str, Any]
-    """As in record.json."""
+    content: Content
     processes: list[Process]
     """Those that took steps, in an order that is the same in each run."""
 
@@ -107,12 +153,12 @@ class Record:
 
     @property
     def outputs(self) -> dict[str, str]:
-        return self.content["outputs"]
+        return self.content.outputs
 
     @property
     def facts(self) -> dict[str, Any]:
         """What is known of where it was made, and with what."""
-        return self.content["facts"]
+        return self.content.facts
 
     def arrays(self, of: Process, step: int, channel: str) -> dict[str, np.ndarray]:
         """The arrays of a channel at a step of a process, as far as they were kept."""
@@ -146,10 +192,11 @@ def read(path: Path) -> Record:
             f"record: {path} has schema {schema}, this version reads {SCHEMA}; record the command again, or read it "
             "with the version that wrote it"
         )
-    flaw = sealed.flaw(content, RECORD)
-    if flaw:
-        raise ReproError(f"record: {path / FILE}: {printable(flaw)}; {AGAIN}")
-    found = Record(path, printable(content), [process for process in processes(path) if process.steps])
+    try:
+        checked = converted(content, Content)
+    except Flaw as flaw:
+        raise ReproError(f"record: {path / FILE}: {flaw}; {AGAIN}") from None
+    found = Record(path, checked, [process for process in processes(path) if process.steps])
     _check_whole(found)
     return found
 
@@ -157,13 +204,13 @@ def read(path: Path) -> Record:
 def _check_whole(record: Record) -> None:
     """ReproError where record.json and the steps beside it do not belong together."""
     there = {process.name: process.last for process in record.processes}
-    for told in record.content["processes"]:
-        if there.get(told["name"], 0) != told["steps"]:
+    for trained in record.content.processes:
+        found = there.get(trained.name, 0)
+        if found != trained.steps:
             raise ReproError(
-                f"record: {record.path / STEPS} was cut off: {there.get(told['name'], 0)} of {told['steps']} steps of "
-                f"process {told['name']} are there; {AGAIN}"
+                f"record: {record.path / STEPS} was cut off: {found} of {trained.steps} steps of process {trained.name} are there; {AGAIN}"
             )
-    if record.content["fingerprint"] != fingerprint(record.processes, record.outputs):
+    if record.content.fingerprint != fingerprint(record.processes, record.outputs):
         raise ReproError(f"record: {record.path} was changed: its fingerprint is not that of what it holds; {AGAIN}")
 
 
@@ -171,36 +218,35 @@ def processes(path: Path) -> list[Process]:
     """All that the observer left in a record's folder, whether it is finished or not."""
     files = sorted(file for file in (path / STEPS).glob("*.jsonl") if file.is_file())
     found = [_process(file) for file in files]
-    return sorted(found, key=lambda one: (one.label, json.dumps(one.about.get("argv")), len(one.name), one.name))
+    return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
 def _process(file: Path) -> Process:
     found = Process(printable(file.stem))
     for number, line in enumerate(_lines(file), 1):
-        flaw = None if isinstance(line, dict) else "it is no JSON object"
-        kind = line.get("kind") if isinstance(line, dict) else None
-        if kind == "step":
-            flaw = sealed.flaw(line, STEP)
-            if not flaw:
-                hashes = {channel: line["hashes"][channel] for channel in CHANNELS if channel in line["hashes"]}
-                found.steps[line["step"]] = {name: printable(value) for name, value in hashes.items()}
-        elif kind == "process":
-            found.about = _about(line)
-        elif kind == "end" and sealed.flaw(line, {"seconds": NUMBER}) is None:
-            found.observing = line["seconds"]
-        elif kind == "note":
-            found.notes.append(printable(str(line.get("text"))))
-        if flaw:
-            raise ReproError(f"record: {file}, line {number}: {printable(flaw)}; {AGAIN}")
+        try:
+            _take(found, line)
+        except Flaw as flaw:
+            raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
     return found
 
 
-def _about(line: dict[str, Any]) -> dict[str, Any]:
-    """What a process says of itself, as far as it is of the shape that the observer writes."""
-    said = printable(line) if sealed.flaw(line, {}) is None else {}
-    versions = said.get("frameworks")
-    said["frameworks"] = {k: str(v) for k, v in versions.items()} if isinstance(versions, dict) else {}
-    return said
+def _take(process: Process, line: Any) -> None:
+    """Adds a line of a process' file. Flaw where it cannot be believed."""
+    kind = line.get("kind") if isinstance(line, dict) else None
+    if kind == "step":
+        step = converted(line, Step)
+        process.steps[step.step] = {channel: step.hashes[channel] for channel in CHANNELS if channel in step.hashes}
+    elif kind == "process":
+        with contextlib.suppress(Flaw):
+            process.about = converted(line, About)
+    elif kind == "end":
+        with contextlib.suppress(Flaw):
+            process.observing = converted(line, End).seconds
+    elif kind == "note":
+        process.notes.append(printable(str(line.get("text"))))
+    elif not isinstance(line, dict):
+        raise Flaw("it is no JSON object")
 
 
 def _lines(file: Path) -> Iterator[Any]:

@@ -1,31 +1,27 @@
 """Records a command: starts it with the observer before its own Python path, and writes down what came of it."""
 
-import contextlib
 import json
 import os
-import signal
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
+
+import msgspec
 
 from repro.containers import command_line
 from repro.containers.runtimes import Engine
 from repro.errors import UsageError
 from repro.files import write_atomically
 from repro.record import outputs, provenance, record
-from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Record
+from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
 PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
 NARROW = "REPRO_OBSERVE_NARROW"
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
 
 
 @dataclass
@@ -104,28 +100,29 @@ class Recording:
         files = outputs.matched(self.patterns, self.run)
         new = outputs.written(self.before, outputs.states(files))
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
-        launchers = {one.about.get("parent") for one in trained}  # as torchrun, which trains nothing itself
-        telling = [one for one in processes if one.steps or one.about.get("pid") not in launchers]
+        launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
+        telling = [one for one in processes if one.steps or one.about.pid not in launchers]
         notes = [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
-        content: dict[str, Any] = {
-            "schema": SCHEMA,
-            "command": list(self.command),
-            "folder": str(Path.cwd()),
-            "started": self.started.isoformat(timespec="seconds"),
-            "seconds": seconds,
-            "exit_code": code,
-            "every": self.every,
-            "facts": provenance.facts(self.variables, processes) | self._facts,
-            "processes": [
-                {"name": one.name, "rank": one.rank, "steps": one.last, "frameworks": one.about.get("frameworks", {})}
+        content = Content(
+            schema=SCHEMA,
+            command=list(self.command),
+            folder=str(Path.cwd()),
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=seconds,
+            exit_code=code,
+            every=self.every,
+            facts=provenance.facts(self.variables, processes) | self._facts,
+            processes=[
+                TrainedProcess(name=one.name, rank=one.rank, steps=one.last, frameworks=one.about.frameworks)
                 for one in trained
             ],
-            "outputs": hashes,
-            "notes": list(dict.fromkeys(notes)),
-            "fingerprint": record.fingerprint(trained, hashes),
-        }
-        write_atomically(self.folder / FILE, json.dumps(content, indent=2).encode() + b"\n")
+            outputs=hashes,
+            notes=list(dict.fromkeys(notes)),
+            fingerprint=record.fingerprint(trained, hashes),
+        )
+        plain = json.dumps(msgspec.to_builtins(content), indent=2)
+        write_atomically(self.folder / FILE, plain.encode() + b"\n")
         return Record(self.folder, content, trained)
 
 
@@ -139,61 +136,3 @@ def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
     folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(OBSERVER)]
     kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
     return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
-
-
-def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """Starts a command. UsageError where there is no such program, or it is none."""
-    try:
-        return subprocess.Popen(command, **how)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(
-            f"the command {command[0]!r} cannot be started: {why}; see that it runs without repro"
-        ) from None
-
-
-def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a command as if it had been called itself: its input and output are ours, and so are signals to us.
-
-    The exit code as a shell tells it: 128 and the signal's number where it was killed.
-    """
-    with _forwarding() as receivers:
-        process = start(command, env=environment)
-        receivers.append(process)
-        code = process.wait()
-    return code if code >= 0 else 128 - code
-
-
-@contextlib.contextmanager
-def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Meanwhile signals go to the processes in the list."""
-    receivers: list[subprocess.Popen[bytes]] = []
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        if number in FROM_TERMINAL and _in_foreground():
-            return
-        for process in receivers:
-            process.send_signal(number)
-
-    kept = {number: signal.getsignal(number) for number in FORWARDED}
-    try:
-        for number, handler in kept.items():
-            if handler != signal.SIG_IGN:  # as under nohup; the command ignores it, too
-                signal.signal(number, forward)
-        yield receivers
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
-def _in_foreground() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)

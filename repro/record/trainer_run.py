@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from repro.compare.difference import STARTS
 from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
-from repro.record.record import Hashes, Process, Record
+from repro.record.record import STARTS, Content, Hashes, Process, Record
 from repro.run import checkpoint, layout, trace
 from repro.run.config import TRAIN_SAMPLES
 from repro.run.trace import Recorded
@@ -79,9 +78,22 @@ def read(path: Path) -> Run:
                 "one of them was changed"
             )
     untraced = {step: state for step, state in states.items() if step not in recorded.tensors}
-    process = Process("", {"frameworks": {}}, _steps(recorded.tensors | _kept(untraced), fingerprints), sampled=True)
+    process = Process("", steps=_steps(recorded.tensors | _kept(untraced), fingerprints), sampled=True)
     last = fingerprints[max(fingerprints)] if fingerprints else None
-    content = {"facts": experiment, "outputs": {}, "fingerprint": last, "exit_code": 0}
+    content = Content(
+        schema=0,
+        command=[],
+        folder=str(path),
+        started="",
+        seconds=0.0,
+        exit_code=0,
+        every=1,
+        facts=experiment,
+        processes=[],
+        outputs={},
+        notes=[],
+        fingerprint=last,
+    )
     return Run(path, content, [process], metrics, recorded, states)
 
 

@@ -6,8 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, Verdict
-from repro.report.findings import printable
 from repro.report.speed_tables import measured
+from repro.text import printable
 
 DRIFT = (
     "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"

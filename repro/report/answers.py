@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.report.findings import printable, ranks, short
+from repro.text import printable, ranks, short
 
 
 def show(content: dict[str, Any], notes: list[str], folder: Path, command: str, console: Console) -> None:

@@ -2,9 +2,8 @@
 
 from repro.compare.comparison import Comparison
 from repro.compare.difference import pairs, without_effect
-from repro.compare.reasons import listed
 from repro.record.record import Record
-from repro.report.findings import printable, ranks, short
+from repro.text import listed, printable, ranks, short
 
 MOST = 8  # facts
 LONGEST = 60  # characters of a fact
@@ -45,9 +44,9 @@ def _held(a: Record, b: Record) -> str:
 
 
 def _described(record: Record) -> str:
-    fingerprint = record.content["fingerprint"]
+    fingerprint = record.content.fingerprint
     end = f"{record.steps} steps, {short(fingerprint)}" if fingerprint else "nothing observed"
-    code = record.content["exit_code"]
+    code = record.content.exit_code
     return printable(f"{record.path}: {end}" + (f", ended with code {code}" if code else ""))
 
 

@@ -5,12 +5,12 @@ report.json is that structure; the page, the Markdown and the terminal's table s
 
 from typing import Any
 
+from repro.text import brief, printable, ranks, short
 from repro.verify import machines, results
 from repro.verify.questions import UNANSWERED
 
 FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX", results.COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
-MOST = 8  # ranks that are named
 MANY = 1_000_000  # units in the last place: from there on, nobody counts
 BASES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
 EVIDENCE = {"fingerprint": "fingerprint", "evaluation": "evaluation", "record": "fingerprint"}  # what is shown of a run
@@ -34,17 +34,6 @@ def build(contents: list[Json]) -> Json:
         "sections": sections,
         "machines": [{"name": m.name, "summary": _summary(m), "facts": _facts(m)} for m in known],
     }
-
-
-def printable(value: Any) -> Any:
-    """The same with a space for whatever is no visible character: a file may hold what a terminal would obey."""
-    if isinstance(value, dict):
-        return {printable(key): printable(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [printable(inner) for inner in value]
-    if isinstance(value, str):
-        return "".join(character if character.isprintable() else " " for character in value)
-    return value
 
 
 def _section(content: Json, machine: machines.Machine) -> Json:
@@ -131,24 +120,8 @@ def _where(found: Json) -> str:
         said += f", {found['relative']:.2g} relative"
     if found["causes"]:
         cause = found["causes"][0]
-        said += f"; {cause['fact']}: {_brief(cause['a'])} and {_brief(cause['b'])}"
+        said += f"; {cause['fact']}: {brief(cause['a'])} and {brief(cause['b'])}"
     return said
-
-
-def ranks(numbers: list[int]) -> str:
-    """Which ranks: `rank 1`, `ranks 0, 1 and 6 more`."""
-    more = f" and {len(numbers) - MOST} more" if len(numbers) > MOST else ""
-    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:MOST]))}{more}"
-
-
-def _brief(value: Any) -> str:
-    text = short(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 20 else f"{text[:19]}…"
-
-
-def short(fingerprint: str) -> str:
-    """The first eight hex digits: enough for the eye, not for a proof."""
-    return fingerprint[7:15] if fingerprint.startswith("sha256:") else fingerprint
 
 
 def promised(cell: Json) -> str:

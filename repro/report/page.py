@@ -7,8 +7,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from repro import __version__
 from repro.report import charts, speed_page
-from repro.report.findings import FRAMEWORKS, TOGETHER, Json, promised, ranks, short, verdict
+from repro.report.findings import FRAMEWORKS, TOGETHER, Json, promised, verdict
 from repro.sealed import LARGEST
+from repro.text import ranks, short
 from repro.verify.questions import UNANSWERED
 
 PROMISES = {

@@ -10,6 +10,7 @@ from repro.errors import UsageError
 from repro.files import write_atomically
 from repro.report import findings, page, speed_tables, tables
 from repro.report.findings import Json
+from repro.text import printable
 from repro.verify import results
 
 PATTERNS = ("verify/*/results.json", "verify-*/results.json", "benchmark/*/benchmark.json")
@@ -31,7 +32,7 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) 
     contents = {content["seal"]: content for content in (sealed.read(path, results.KIND, speed.KIND) for path in paths)}
     measured = [content for content in contents.values() if speed.KIND.mark in content]
     report = findings.build([content for content in contents.values() if content not in measured])
-    report["benchmarks"] = sorted(map(findings.printable, measured), key=lambda one: one["created"], reverse=True)
+    report["benchmarks"] = sorted(map(printable, measured), key=lambda one: one["created"], reverse=True)
     folder = to or workspace / "report"
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "report.json", json.dumps(report, indent=2).encode() + b"\n")

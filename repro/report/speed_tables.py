@@ -11,7 +11,8 @@ from rich.text import Text
 
 from repro.benchmark.speed import TITLES
 from repro.report import markdown as md
-from repro.report.findings import FRAMEWORKS, printable, short
+from repro.report.findings import FRAMEWORKS
+from repro.text import printable, short
 
 Json = dict[str, Any]
 

@@ -5,9 +5,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.report.findings import TOGETHER, Json, promised, short, verdict
+from repro.report.findings import TOGETHER, Json, promised, verdict
 from repro.report.markdown import escaped, table
 from repro.report.page import framework
+from repro.text import short
 from repro.verify.questions import UNANSWERED
 
 STYLES = {True: "green", False: "bold red", None: "default"}  # of whether a promise was kept

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.errors import UsageError
+from repro.frameworks import FRAMEWORKS
 from repro.run import float32, layout
 
 # Hydra is imported where train.yaml is read: `repro record` and the like know the dataclasses alone.
@@ -30,13 +31,11 @@ CHOICES = {
     "data.dataset": ("mnist", "fashion_mnist"),
 }
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
-
 # Of lists, each element must be one of these.
 MEMBERS = {
-    "verify.frameworks": FRAMEWORKS,
+    "verify.frameworks": tuple(FRAMEWORKS),
     "verify.numerics": CHOICES["params.numerics"],
-    "benchmark.frameworks": FRAMEWORKS,
+    "benchmark.frameworks": tuple(FRAMEWORKS),
     "benchmark.numerics": CHOICES["params.numerics"],
     "benchmark.devices": ("all", "cpu", "gpu"),
 }
@@ -240,7 +239,7 @@ def check(composed: "DictConfig") -> Config:
             raise UsageError(f"configuration: {key}={_value(config, key)}: must be one of {', '.join(choices)}")
     for key, members in MEMBERS.items():
         check_members(key, _value(config, key), members)
-    for name in config.verify.others.keys() - FRAMEWORKS:
+    for name in config.verify.others.keys() - FRAMEWORKS.keys():
         raise UsageError(f"configuration: verify.others.{name}: must be one of {', '.join(FRAMEWORKS)}")
     for key, (low, high) in RANGES.items():
         value = _value(config, key)

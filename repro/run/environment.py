@@ -9,8 +9,8 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
+from repro.frameworks import FRAMEWORKS
 from repro.run.config import Config, Params
-from repro.seeds import CUBLAS_WORKSPACE, XLA_FLAGS
 
 SHUT_OUT = "REPRO_SHUT_OUT_"
 
@@ -57,9 +57,12 @@ def _native_precision(params: Params) -> dict[str, str]:
     return dict.fromkeys(names, "0") if params.numerics != "fast" else {}
 
 
+def _strict(task: str, params: Params) -> dict[str, str]:
+    return FRAMEWORKS[task].deterministic if params.numerics != "fast" else {}
+
+
 def _pytorch(params: Params) -> dict[str, str]:
-    deterministic = {"CUBLAS_WORKSPACE_CONFIG": CUBLAS_WORKSPACE} if params.numerics != "fast" else {}
-    return _threads(params) | _native_precision(params) | deterministic
+    return _threads(params) | _native_precision(params) | _strict("pytorch", params)
 
 
 def _tensorflow(params: Params) -> dict[str, str]:
@@ -80,8 +83,9 @@ def _jax(params: Params) -> dict[str, str]:
     flags["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # as in TensorFlow; JAX would take three quarters of all
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
-    if params.numerics != "fast":
-        flags["XLA_FLAGS"] = f"{XLA_FLAGS} {KEEP_ROUNDINGS}" if params.numerics == "portable" else XLA_FLAGS
+    flags |= _strict("jax", params)
+    if params.numerics == "portable":
+        flags["XLA_FLAGS"] += f" {KEEP_ROUNDINGS}"
     return flags
 
 

@@ -16,6 +16,7 @@ import psutil
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from repro.files import write_atomically
+from repro.frameworks import FRAMEWORKS
 from repro.run import environment, gpu, randomness
 from repro.run.config import Config
 from repro.run.data import Dataset
@@ -24,9 +25,19 @@ ROOT = Path(__file__).parents[2]
 COMMIT = ROOT / "COMMIT"  # only images have this file
 
 # Packages whose version can change bits, where they are installed.
-PACKAGES = ("numpy", "torch", "torchvision", "tensorflow", "keras", "jax", "jaxlib", "flax", "optax", "grain", "triton",
-            "nvidia-cublas", "nvidia-cublas-cu12", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cuda-runtime",
-            "nvidia-cuda-runtime-cu12", "nvidia-nccl-cu13", "nvidia-nccl-cu12")  # fmt: skip
+PACKAGES = (
+    "numpy",
+    *(package for framework in FRAMEWORKS.values() for package in framework.packages),
+    "triton",
+    "nvidia-cublas",
+    "nvidia-cublas-cu12",
+    "nvidia-cudnn-cu13",
+    "nvidia-cudnn-cu12",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-runtime-cu12",
+    "nvidia-nccl-cu13",
+    "nvidia-nccl-cu12",
+)
 
 # From the widest to the narrowest: the vector instructions that a library picks its kernels by
 # (and NumPy's names of them).

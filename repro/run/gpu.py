@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from repro.errors import ReproError, UsageError
+from repro.frameworks import FRAMEWORKS
 
 log = logging.getLogger(__name__)
 
@@ -79,23 +80,23 @@ def _in_use(nvml: Any) -> Any:
     return nvml.nvmlDeviceGetHandleByIndex(int(first)) if first.isdecimal() else nvml.nvmlDeviceGetHandleByUUID(first)
 
 
-def choose(wanted: str, there: bool, framework: str, cuda: str | None) -> bool:
-    """Whether a run is to use a GPU: `wanted` is params.device, `there` whether its framework finds one.
+def choose(wanted: str, there: bool, task: str, cuda: str | None) -> bool:
+    """Whether a run is to use a GPU: `wanted` is params.device, `there` whether the task's framework finds one.
 
     `cuda` is the version of CUDA that the framework is built for, None for a build without. UsageError for a GPU that
     is wanted and not found. Where the driver shows one, the line says why; with `auto`, the log has the same line.
     """
     if there or wanted == "cpu":
         return there and wanted != "cpu"
-    why = _unseen(framework, cuda)
+    why, title = _unseen(task, cuda), FRAMEWORKS[task].title
     if wanted == "gpu":
-        raise UsageError(f"params.device=gpu: {framework} finds no GPU{why or ' on this machine'}; use auto or cpu")
+        raise UsageError(f"params.device=gpu: {title} finds no GPU{why or ' on this machine'}; use auto or cpu")
     if why:
-        log.warning("%s finds no GPU%s; it trains on the CPU", framework, why)
+        log.warning("%s finds no GPU%s; it trains on the CPU", title, why)
     return False
 
 
-def _unseen(framework: str, cuda: str | None) -> str | None:
+def _unseen(task: str, cuda: str | None) -> str | None:
     """Why a framework finds no GPU, though the driver shows one, as the end of a sentence; None where it shows none."""
     shown = described()
     if not shown:
@@ -105,7 +106,7 @@ def _unseen(framework: str, cuda: str | None) -> str | None:
     if visible is not None:
         return f"{there}: {VISIBLE}={visible!r} hides it, or names none"
     if cuda is None or not find_spec("nvidia"):  # the package of CUDA's libraries
-        return f"{there}: this environment has no CUDA (requirements/install.sh --accelerator=cuda {framework.lower()})"
+        return f"{there}: this environment has no CUDA (requirements/install.sh --accelerator=cuda {task})"
     with _nvml() as nvml:
         newest = nvml.nvmlSystemGetCudaDriverVersion()
     if newest // 1000 < int(cuda.split(".")[0]):

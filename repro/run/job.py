@@ -14,37 +14,37 @@ from repro.run import config, data, environment, gpu, launch, ranks
 from repro.run.config import Config
 from repro.run.data import Dataset
 from repro.run.launch import RESUME
-from repro.run.ranks import Place
+from repro.run.ranks import RankInfo
 from repro.run.times import Times
 
 
-def run(task: str, workspace: Path, overrides: list[str]) -> int:
-    """Trains, and prints the fingerprint last; the exit code."""
+def run(task: str, workspace: Path, overrides: list[str], starter: launch.Starter) -> int:
+    """Trains, and prints the fingerprint last; the exit code. `starter` starts several ranks."""
     checked, composed = config.compose_job(task, workspace, overrides)
-    place, own = ranks.place(), [task, f"--workspace={workspace}", *overrides]
-    if place is not None and not launch.started():
-        return launch.watch(place, own)
+    rank_info, own = ranks.rank_from_environment(), [task, f"--workspace={workspace}", *overrides]
+    if rank_info is not None and not launch.started():
+        return launch.watch(rank_info, own)
     dataset = data.load(checked.data, Path(checked.output.data_path))
-    if place is None and checked.params.ranks > 1:
-        return launch.start(task, checked.params.ranks, own)
-    if place is not None:
+    if rank_info is None and checked.params.ranks > 1:
+        return launch.start(checked.params.ranks, own, starter)
+    if rank_info is not None:
         launch.join_launcher()
-        overrides = [*overrides, f"params.ranks={ranks.size(place, checked.params.ranks)}"]
+        overrides = [*overrides, f"params.ranks={ranks.size(rank_info, checked.params.ranks)}"]
         checked, composed = config.compose_job(task, workspace, overrides)
-        ranks.check_port(place)
+        ranks.check_port(rank_info)
         if checked.params.device != "cpu":
-            os.environ.update(ranks.own_gpu(place, gpu.count()))
+            os.environ.update(ranks.own_gpu(rank_info, gpu.count()))
     environment.apply(task, checked)
-    if place is not None and place.rank > 0:  # only one rank writes
+    if rank_info is not None and rank_info.rank > 0:  # only one rank writes
         logging.disable()
-        _train(task, checked, place, dataset, Path(os.devnull))
+        _train(task, checked, rank_info, dataset, Path(os.devnull))
     else:
-        result = in_hydra(composed, partial(_train, task, checked, place, dataset))
+        result = in_hydra(composed, partial(_train, task, checked, rank_info, dataset))
         print(f"fingerprint {result}", flush=True)
     return 0
 
 
-def _train(task: str, checked: Config, place: Place | None, dataset: Dataset, folder: Path) -> str:
+def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Dataset, folder: Path) -> str:
     gc.disable()  # what an import makes stays: to look for garbage among it takes time for nothing
     from repro.console import libraries_write_to
     from repro.run.training import Run
@@ -57,11 +57,11 @@ def _train(task: str, checked: Config, place: Place | None, dataset: Dataset, fo
         gc.enable()
         times.reached("imported")
         with gpu.errors_explained(RESUME):
-            trainer = framework.Trainer(checked.params, dataset, place)
+            trainer = framework.Trainer(checked.params, dataset, rank_info)
         times.reached("built")
     with gpu.errors_explained(RESUME):
         result = Run(task, checked, trainer, dataset, folder, times).train()
-    trainer.ranks.leave()
+    trainer.ranks.close()
     return result
 
 

@@ -1,7 +1,6 @@
-"""Starts the ranks of a run on this machine, or watches over one of them, and says in one line why they failed."""
+"""Processes of ranks on this machine: start, watch, errors."""
 
 import ctypes
-import importlib
 import os
 import re
 import signal
@@ -10,54 +9,53 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from repro.errors import ReproError
-from repro.run.ranks import LOOPBACK, Place
+from repro.run.ranks import LOOPBACK, RankInfo
 
 ERRORS = "REPRO_RANK_ERRORS"
-"""The folder in which rank R leaves its error, R.error, and has its engine write to stderr, R.engine."""
+"""The variable with the folder of the ranks' errors, R.error, and of what frameworks write to stderr, R.engine."""
 ERROR, ENGINE = ".error", ".engine"
 LOST = "lost another rank"
-ABORTED = re.compile("another task died|gloo::EnforceNotMet")  # JAX' words as it aborts a rank because of another
+ABORTED = re.compile("another task died|gloo::EnforceNotMet")  # by JAX, where another rank is gone
 RESUME = "params.resume=auto goes on from the last checkpoint"
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
-def start(task: str, size: int, arguments: list[str]) -> int:
-    """Runs `python -m repro ARGUMENTS` in so many processes; 0, or the exit code of the rank that failed.
+Starter = Callable[[int, list[str], str | None], dict[int, int]]
+"""Runs a command in n ranks that meet at a port; the exit codes of those that failed, below 0 for signals."""
 
-    ReproError where a rank was killed, which ends the others. PyTorch's are started by torchrun.
+
+def start(size: int, arguments: list[str], starter: Starter) -> int:
+    """Runs `python -m repro ARGUMENTS` in n ranks on this machine; 0, or the exit code of the rank that failed.
+
+    ReproError where a rank was killed, which ends the others.
     """
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
-        port = os.environ.get("MASTER_PORT")
-        if task == "pytorch":
-            program = importlib.import_module("repro.native.pytorch.ranks")
-            return _told(program.torchrun(size, command(folder, arguments), port), folder)
-        first = int(port) if port else free_port(size)
-        places = [Place(rank, size, (LOOPBACK,), first, rank) for rank in range(size)]
-        return _told(_processes(places, command(folder, arguments)), folder)
+        return _told(starter(size, command(folder, arguments), os.environ.get("MASTER_PORT")), folder)
 
 
-def watch(place: Place, arguments: list[str]) -> int:
-    """Runs one rank, which Slurm or another launcher wants in this process, in a child; its exit code.
+def watch(rank_info: RankInfo, arguments: list[str]) -> int:
+    """Runs one rank in a child of the process that Slurm or another launcher started; its exit code.
 
-    So there is somebody to say how it ended. ReproError where it was killed.
+    The parent then reports how it ended. ReproError where it was killed.
     """
     with tempfile.TemporaryDirectory(prefix="repro-rank-") as folder:
-        return _told(_processes([place], command(folder, arguments)), folder)
+        return _told(_processes([rank_info], command(folder, arguments)), folder)
 
 
 def command(folder: str, arguments: list[str]) -> list[str]:
-    """A rank's, as run.sh has it, with where to leave its errors."""
+    """A rank's command, as in run.sh, with the folder for its errors."""
     return ["env", f"{ERRORS}={folder}", sys.executable, "-P", "-s", "-m", "repro", *arguments]
 
 
 def _told(failed: dict[int, int], folder: str) -> int:
-    """Prints one error for all ranks, that of the first cause, given the exit codes of those that failed; its code.
+    """Prints the error of the rank that failed first, for all ranks; its exit code, of those that failed.
 
-    What an engine wrote is shown where it alone tells the cause. ReproError where that is a signal, or unknown.
+    What a framework wrote is shown where nothing else has the cause. ReproError where that is a signal, or unknown.
     """
     if not failed:
         return 0
@@ -80,12 +78,12 @@ def _told(failed: dict[int, int], folder: str) -> int:
 
 
 def _left(folder: str, suffix: str) -> dict[int, str]:
-    """What ranks have left in such files."""
+    """The content of the ranks' files with this suffix."""
     return {int(path.stem): path.read_text(errors="replace") for path in sorted(Path(folder).glob(f"*{suffix}"))}
 
 
 def free_port(count: int) -> int:
-    """The first of so many neighbouring ports of 127.0.0.1 that nobody listens on."""
+    """The first of `count` neighboring free ports of 127.0.0.1."""
     while True:
         with socket.socket() as probe:
             probe.bind((LOOPBACK, 0))
@@ -99,9 +97,15 @@ def _is_free(port: int) -> bool:
         return port < 2**16 and probe.connect_ex((LOOPBACK, port)) != 0
 
 
-def _processes(places: list[Place], command: list[str]) -> dict[int, int]:
+def processes(size: int, command: list[str], port: str | None) -> dict[int, int]:
+    """The starter for frameworks that have none of their own."""
+    first = int(port) if port else free_port(size)
+    return _processes([RankInfo(rank, size, (LOOPBACK,), first, rank) for rank in range(size)], command)
+
+
+def _processes(ranks: list[RankInfo], command: list[str]) -> dict[int, int]:
     """One process for each rank, until all have ended or one has failed; the exit codes of those that failed."""
-    running = {place.rank: subprocess.Popen(command, env=os.environ | place.variables()) for place in places}
+    running = {each.rank: subprocess.Popen(command, env=os.environ | each.variables()) for each in ranks}
     try:
         while None in (codes := [process.poll() for process in running.values()]):
             if any(codes):
@@ -117,14 +121,14 @@ def _processes(places: list[Place], command: list[str]) -> dict[int, int]:
 
 
 def started() -> bool:
-    """Whether this process is a rank of start()'s or watch()'s."""
+    """Whether start() or watch() started this process."""
     return ERRORS in os.environ
 
 
 def join_launcher() -> None:
-    """What such a rank does first: it ends with its parent, even by SIGKILL, and keeps its engine quiet.
+    """Ties a rank to its parent: it ends with it, even by SIGKILL, and its framework's messages go to a file.
 
-    Python goes on writing to stderr. What native code writes there, such as the trace of an abort, goes to a file.
+    Python goes on writing to stderr. Native code's output there, such as the trace of an abort, is moved.
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
@@ -133,7 +137,7 @@ def join_launcher() -> None:
 
 
 def leave_error(text: str) -> None:
-    """Says why this process fails: to its parent, where it is a rank, or else on stderr."""
+    """Reports why this process fails: to its parent, where it is a rank, or else on stderr."""
     if started():
         _own(ERROR).write_text(text)
     else:

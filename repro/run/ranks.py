@@ -1,4 +1,7 @@
-"""The ranks of a data-parallel run: which of them a process is, which part of a batch is whose, and that all agree."""
+"""Ranks of a data-parallel run.
+
+Which of them a process is, which part of a batch is whose, and that all agree.
+"""
 
 import json
 import os
@@ -13,51 +16,63 @@ from repro.errors import ReproError, UsageError
 
 LOOPBACK = "127.0.0.1"
 FIRST_PORT, PORTS = 61440, 4096
-"""Where a Slurm job without MASTER_PORT meets: a port of its own, by its number."""
+"""Ports for Slurm jobs without MASTER_PORT: each job's own, by its number."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """What the launcher says of a process."""
+class RankInfo:
+    """A process' rank, as its launcher says."""
 
     rank: int
     size: int
+    """The number of ranks."""
     hosts: tuple[str, ...]
-    """Of all ranks: equally many, in their order, on each."""
+    """The hosts of all ranks: equally many on each, in their order."""
     port: int
-    """Of rank 0; TensorFlow's rank i listens on port + i."""
+    """The port of rank 0; TensorFlow's rank i listens on port + i."""
     local_rank: int = 0
-    """Among the ranks on this machine."""
+    """The rank's number on its machine."""
 
     def host(self, rank: int) -> str:
+        """The host of a rank."""
         return self.hosts[rank * len(self.hosts) // self.size]
 
     def variables(self) -> dict[str, str]:
-        """What torchrun sets, for engines that read it, and for place()."""
+        """The variables that torchrun sets, for frameworks and for rank_from_environment()."""
         return {
-            "RANK": str(self.rank), "WORLD_SIZE": str(self.size), "LOCAL_RANK": str(self.local_rank),
-            "MASTER_ADDR": self.hosts[0], "MASTER_PORT": str(self.port), "REPRO_HOSTS": ",".join(self.hosts),
-        }  # fmt: skip
+            "RANK": str(self.rank),
+            "WORLD_SIZE": str(self.size),
+            "LOCAL_RANK": str(self.local_rank),
+            "MASTER_ADDR": self.hosts[0],
+            "MASTER_PORT": str(self.port),
+            "REPRO_HOSTS": ",".join(self.hosts),
+        }
 
 
-def place() -> Place | None:
-    """Of this process, as torchrun's variables or those of Slurm's `srun` have it; None where no launcher started it.
+def rank_from_environment() -> RankInfo | None:
+    """This process' rank by the variables of torchrun or Slurm's `srun`; None where no launcher started it.
 
     UsageError where a variable is missing or no number.
     """
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         hosts = os.environ.get("REPRO_HOSTS") or _variable("MASTER_ADDR")
-        found = Place(
-            _number("RANK"), _number("WORLD_SIZE"), tuple(hosts.split(",")), _number("MASTER_PORT"),
-            _number("LOCAL_RANK", "0"),
-        )  # fmt: skip
+        found = RankInfo(
+            rank=_number("RANK"),
+            size=_number("WORLD_SIZE"),
+            hosts=tuple(hosts.split(",")),
+            port=_number("MASTER_PORT"),
+            local_rank=_number("LOCAL_RANK", "0"),
+        )
     elif _number("SLURM_STEP_NUM_TASKS", "1") > 1:
         nodes = tuple(expand(_variable("SLURM_STEP_NODELIST")))
         job = _number("SLURM_JOB_ID") + 64 * _number("SLURM_STEP_ID", "0")
-        found = Place(
-            _number("SLURM_PROCID"), _number("SLURM_STEP_NUM_TASKS"), nodes if len(nodes) > 1 else (LOOPBACK,),
-            _number("MASTER_PORT", str(FIRST_PORT + job % PORTS)), _number("SLURM_LOCALID", "0"),
-        )  # fmt: skip
+        found = RankInfo(
+            rank=_number("SLURM_PROCID"),
+            size=_number("SLURM_STEP_NUM_TASKS"),
+            hosts=nodes if len(nodes) > 1 else (LOOPBACK,),
+            port=_number("MASTER_PORT", str(FIRST_PORT + job % PORTS)),
+            local_rank=_number("SLURM_LOCALID", "0"),
+        )
     else:
         return None
     if not 0 <= found.rank < found.size or found.size % len(found.hosts):
@@ -93,35 +108,35 @@ def expand(nodes: str) -> list[str]:
     return found
 
 
-def size(place: Place, configured: int) -> int:
+def size(rank_info: RankInfo, configured: int) -> int:
     """The number of ranks that the launcher started. UsageError where the configuration asks for another number."""
-    if configured not in (1, place.size):
-        raise UsageError(f"params.ranks={configured}: the launcher started {place.size} ranks; leave params.ranks out")
-    return place.size
+    if configured not in (1, rank_info.size):
+        there = rank_info.size
+        raise UsageError(f"params.ranks={configured}: the launcher started {there} ranks; leave params.ranks out")
+    return rank_info.size
 
 
-def own_gpu(place: Place, there: int) -> dict[str, str]:
+def own_gpu(rank_info: RankInfo, there: int) -> dict[str, str]:
     """Variables by which a rank sees one GPU of those on its machine, its own, where there are enough."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",") if visible else [str(index) for index in range(there)]
-    return {"CUDA_VISIBLE_DEVICES": names[place.local_rank]} if place.local_rank < len(names) else {}
+    return {"CUDA_VISIBLE_DEVICES": names[rank_info.local_rank]} if rank_info.local_rank < len(names) else {}
 
 
-def check_port(place: Place) -> None:
-    """ReproError on rank 0 where another program has its port; the engines would wait, or say it in many lines."""
-    if place.rank == 0 and not os.environ.get("TORCHELASTIC_USE_AGENT_STORE"):  # then torchrun has the port
+def check_port(rank_info: RankInfo) -> None:
+    """ReproError on rank 0 where another program has its port; frameworks would wait, or say it in many lines."""
+    if rank_info.rank == 0 and not os.environ.get("TORCHELASTIC_USE_AGENT_STORE"):  # then torchrun has the port
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                listener.bind(("", place.port))
+                listener.bind(("", rank_info.port))
             except OSError as error:
-                raise ReproError(
-                    f"ranks: port {place.port} cannot be listened on ({error.strerror}); set MASTER_PORT to a free one"
-                ) from None
+                reason = f"port {rank_info.port} cannot be listened on ({error.strerror})"
+                raise ReproError(f"ranks: {reason}; set MASTER_PORT to a free one") from None
 
 
 AXIS = "ranks"
-"""What jax.shard_map calls the axis of the devices that share a batch."""
+"""The name of the axis of jax.shard_map, over devices that share a batch."""
 
 
 def packed(facts: dict[str, object]) -> np.ndarray:
@@ -129,8 +144,8 @@ def packed(facts: dict[str, object]) -> np.ndarray:
     return np.frombuffer(json.dumps(facts, sort_keys=True, default=str).encode(), np.uint8)
 
 
-class Alone:
-    """One process has the whole batch: sums and maxima over the ranks are what they are."""
+class SingleProcess:
+    """One process with the whole batch: sums and maxima over the ranks are its own."""
 
     rank, size = 0, 1
 
@@ -147,17 +162,17 @@ class Alone:
         return loss, gradients
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """What each rank gave, uint8 [N] -> [size, N]."""
+        """The rows of all ranks, uint8 [N] -> [size, N]."""
         return row[None]
 
-    def share(self, batch: int) -> "tuple[slice, Alone]":
-        """This rank's contiguous part of a batch of so many samples, and with whom it is shared.
+    def share(self, batch: int) -> "tuple[slice, SingleProcess]":
+        """This rank's contiguous part of a batch of n samples, and the processes that share the batch.
 
-        A smaller last batch that the ranks do not divide evenly is trained on by every rank as a whole, as one alone
-        would: the same bits everywhere, and nothing to exchange.
+        A smaller last batch that the ranks do not divide evenly is trained on by every rank as a whole, as a single
+        process would: the same bits everywhere, and nothing to exchange.
         """
         if batch % self.size:
-            return slice(None), ALONE
+            return slice(None), SINGLE_PROCESS
         part = batch // self.size
         return slice(self.rank * part, (self.rank + 1) * part), self
 
@@ -175,19 +190,19 @@ class Alone:
                         "all ranks must run the same program on the same data with the same configuration"
                     )
 
-    def leave(self) -> None:
-        """Says goodbye to the other ranks, when all is done."""
+    def close(self) -> None:
+        """Ends the exchange with the other ranks."""
 
 
-ALONE = Alone()
+SINGLE_PROCESS = SingleProcess()
 
 
-class Ranks(Alone):
-    """Several processes share each batch. mnist_<framework>_ranks.py has one on the framework's own engine."""
+class ProcessGroup(SingleProcess):
+    """Several processes that share each batch; repro/native/FRAMEWORK/ranks.py says how."""
 
     joined = False
     """Whether this process has met others."""
 
-    def __init__(self, place: Place) -> None:
-        self.rank, self.size = place.rank, place.size
-        Ranks.joined = True
+    def __init__(self, rank_info: RankInfo) -> None:
+        self.rank, self.size = rank_info.rank, rank_info.size
+        ProcessGroup.joined = True

@@ -14,6 +14,7 @@ from hydra.errors import OverrideParseException
 from omegaconf import DictConfig
 
 from repro.errors import ReproError, UsageError
+from repro.frameworks import FRAMEWORKS
 from repro.run import config
 from repro.run.experiment import ROOT
 
@@ -28,10 +29,10 @@ def sweep(workspace: Path, arguments: list[str]) -> Path:
     """Runs all combinations, and returns the sweep's folder. UsageError before the first where one of them is wrong."""
     words = dict(argument.split("=", 1) for argument in arguments if argument.startswith(("frameworks=", "sif=")))
     overrides = [argument for argument in arguments if not argument.startswith(("frameworks=", "sif="))]
-    frameworks = words.get("frameworks", ",".join(config.FRAMEWORKS)).strip("[]").split(",")
+    frameworks = words.get("frameworks", ",".join(FRAMEWORKS)).strip("[]").split(",")
     for name in frameworks:
-        if name not in config.FRAMEWORKS:
-            raise UsageError(f"frameworks={name}: must be one or several of {', '.join(config.FRAMEWORKS)}")
+        if name not in FRAMEWORKS:
+            raise UsageError(f"frameworks={name}: must be one or several of {', '.join(FRAMEWORKS)}")
     sif = Path(words.get("sif", "")).absolute() if "sif" in words else None
     if sif and not sif.exists():
         raise UsageError(f"sif={sif}: there is no such image; make sif")

@@ -24,7 +24,7 @@ from repro.run.checkpoint import Checkpoint, Record
 from repro.run.config import Config, Params
 from repro.run.data import Dataset
 from repro.run.launch import LOST, RESUME
-from repro.run.ranks import Alone, Place
+from repro.run.ranks import RankInfo, SingleProcess
 from repro.run.times import Times
 from repro.run.trace import Trace
 
@@ -37,10 +37,10 @@ GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNOR
 class Trainer(Protocol):
     """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
 
-    ranks: Alone
+    ranks: SingleProcess
     """Who shares each batch: steps() is given the whole of it, and each rank takes its part."""
 
-    def __init__(self, params: Params, data: Dataset, place: Place | None = None) -> None: ...
+    def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None: ...
 
     def steps(self, batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         """Trains on each batch in turn: indices int32 [S, B], bits uint8 [S, B, units] -> losses float32 [S]."""

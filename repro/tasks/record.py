@@ -30,7 +30,8 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     own_command.check(options)
-    from repro.record.recording import Recording, pass_through
+    from repro.record.process import pass_through
+    from repro.record.recording import Recording
 
     command = own_command.words(options)
     to = options.to or own_command.fresh()
@@ -44,20 +45,20 @@ def _summary(record: "Record") -> str:
     """What was observed, in one line."""
     content = record.content
     parts = [_steps(record) if record.steps else NOTHING_OBSERVED]
-    if content["outputs"]:
-        parts.append(f"outputs hashed: {len(content['outputs'])}")
-    parts += content["notes"][:2]
-    parts.append(f"{content['seconds']:.1f} s{_overhead(record)}")
-    if content["fingerprint"]:
-        parts.append(content["fingerprint"])
+    if content.outputs:
+        parts.append(f"outputs hashed: {len(content.outputs)}")
+    parts += content.notes[:2]
+    parts.append(f"{content.seconds:.1f} s{_overhead(record)}")
+    if content.fingerprint:
+        parts.append(content.fingerprint)
     return "; ".join([*parts, f"record in {record.path}"])
 
 
 def _steps(record: "Record") -> str:
-    every = record.content["every"]
+    every = record.content.every
     hashed = "every step" if every == 1 else f"one step in {every}"
     ranks = f" of {len(record.processes)} processes" if len(record.processes) > 1 else ""
-    frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about["frameworks"].items())
+    frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about.frameworks.items())
     named = f" ({', '.join(frameworks)})" if frameworks else ""
     return f"{record.steps} steps{ranks} observed{named}, {hashed} hashed"
 
@@ -67,4 +68,4 @@ def _overhead(record: "Record") -> str:
     seconds = [process.observing for process in record.processes if process.observing is not None]
     if not seconds:
         return " with observing (`repro verify --ask observed` tells what that takes)" if record.steps else ""
-    return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content['seconds']:.1%})"
+    return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content.seconds:.1%})"

@@ -1,11 +1,14 @@
 """The commands `pytorch`, `tensorflow` and `jax`: a training."""
 
 import argparse
+from typing import TYPE_CHECKING
 
+from repro.frameworks import FRAMEWORKS
 from repro.tasks import workspace
 from repro.tasks.parser import Parser
 
-NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+if TYPE_CHECKING:
+    from repro.run.launch import Starter
 
 
 def parsers() -> list[Parser]:
@@ -17,7 +20,7 @@ def parsers() -> list[Parser]:
             "params.n_epochs=1 params.seed=7",
             description=f"Trains in {name}, and prints the fingerprint of the trained weights, a SHA-256.",
         )
-        for framework, name in NAMES.items()
+        for framework, (name, *_) in FRAMEWORKS.items()
     ]
 
 
@@ -26,4 +29,15 @@ def run(options: argparse.Namespace) -> int:
     folder, overrides = workspace.read(options)
     from repro.run import job
 
-    return job.run(options.task, folder, overrides)
+    return job.run(options.task, folder, overrides, _starter(options.task))
+
+
+def _starter(task: str) -> "Starter":
+    """torchrun for PyTorch, plain processes for the other frameworks."""
+    if task == "pytorch":
+        from repro.native.pytorch.ranks import torchrun
+
+        return torchrun
+    from repro.run.launch import processes
+
+    return processes

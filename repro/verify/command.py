@@ -12,10 +12,10 @@ from repro.compare import reasons
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
-from repro.record.outputs import RUN
 from repro.record.record import OUTPUTS
+from repro.text import MOST_NAMES, RUN, listed, slug
 from repro.verify.answers import Answer, Json
-from repro.verify.command_runs import Command, Trial, Trials, slug
+from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import COURSES, Grounds, record_of
 from repro.verify.questions import AGAIN, CANNOT_TELL, DIFFERS, PLAIN, SAME, WHOLE, Change, Question, of_a_command
 from repro.verify.results import COMMAND
@@ -90,7 +90,7 @@ class OwnCommand:
         elif change == AGAIN and self.plain:
             self.again = trial
             self._check_places(self.plain, trial)
-            self.notes += [*self.places, *record_of(self.plain).content["notes"]]
+            self.notes += [*self.places, *record_of(self.plain).content.notes]
             self._compare_plain(first_difference(record_of(self.plain), record_of(trial), False))
         elif self.volatile:
             trial.leave_out(self.volatile.names)
@@ -105,7 +105,7 @@ class OwnCommand:
         for trial in (self.plain, self.again):
             trial.leave_out(found.names)
         self.notes.append(
-            f"{reasons.listed(found.names)} differs from run to run; all other answers do without it, and rest on steps"
+            f"{listed(found.names)} differs from run to run; all other answers do without it, and rest on steps"
         )
 
     def _check_plain(self, trial: Trial) -> None:
@@ -119,14 +119,14 @@ class OwnCommand:
             raise ReproError(
                 "verify: nothing of the command was observed: no step of an optimizer, and no output"
                 f"{absent}; name what it writes with --output GLOB, or call repro.watch in a loop of its own"
-                f"{''.join('; ' + note for note in record.content['notes'][:2])}"
+                f"{''.join('; ' + note for note in record.content.notes[:2])}"
             )
 
     def _check_places(self, plain: Trial, again: Trial) -> None:
         """Notes where two runs wrote to one place: the second may have read what the first had left."""
         shared = sorted(plain.wrote & again.wrote)
         if shared:
-            names = [os.path.relpath(name) for name in shared[: reasons.SHOWN]]
+            names = [os.path.relpath(name) for name in shared[:MOST_NAMES]]
             more = f" and {len(shared) - len(names)} more" if len(shared) > len(names) else ""
             self.places.append(
                 f"both runs wrote to one place: {', '.join(names)}{more}; the second may have read what the first "

@@ -1,36 +1,29 @@
 """Carries out one run of a question: a fresh process of the command with a change, its record, and what it printed."""
 
 import contextlib
-import json
 import os
-import re
 import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from repro.containers import command_line
 from repro.containers.image import Place, engine, moved
-from repro.containers.runtimes import Engine
 from repro.record import outputs
+from repro.record.process import describe_exit, error_line, limited_to_cores, seen_steps, start, terminate
 from repro.record.record import STEPS, Record, fingerprint
-from repro.record.recording import PATH, Recording, joined, start, unobserved
-from repro.report.findings import printable
+from repro.record.recording import PATH, Recording, joined, unobserved
 from repro.run import environment, gpu
+from repro.text import slug
 from repro.verify.questions import WHOLE, Change
 from repro.verify.results import COMMAND
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
-GRACE = 30.0  # seconds to end after SIGTERM
-TAIL = 20_000  # bytes at the end of what a process wrote
-RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
 STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
@@ -84,8 +77,7 @@ class Trial:
 
     @property
     def fingerprint(self) -> str | None:
-        found: str | None = self.record.content["fingerprint"] if self.record else None
-        return found
+        return self.record.content.fingerprint if self.record else None
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -94,7 +86,7 @@ class Trial:
         if self.record:
             for name in names:
                 self.record.outputs.pop(name, None)
-            self.record.content["fingerprint"] = fingerprint(self.record.processes, self.record.outputs)
+            self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
 
     def as_run(self) -> dict[str, Any]:
         """As results.json has it."""
@@ -171,13 +163,13 @@ class Trials:
         try:
             code = process.wait()
         except BaseException:
-            end(process, signal.SIGKILL, recording.engine)
+            terminate(process, signal.SIGKILL, recording.engine)
             raise
         finally:
             if recording.engine:
                 recording.engine.remove()
         if code:
-            trial.error = f"it {ended(code)}: {said(errors, said_before)}".removesuffix(": ")
+            trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
             return
         record = recording.finish(code)
         trial.hashes = record.outputs
@@ -200,13 +192,13 @@ class Trials:
                     written_at = step if written_at is None else written_at
             else:
                 trial.error = (
-                    f"before it could be stopped, it {ended(process.wait())}: no step was seen after step {target} and "
+                    f"before it could be stopped, it {describe_exit(process.wait())}: no step was seen after step {target} and "
                     "after a file that it could resume from; let it write checkpoints more often, or take more steps"
                 )
                 return None
-            end(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
+            terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
         except BaseException:
-            end(process, signal.SIGKILL, recording.engine)
+            terminate(process, signal.SIGKILL, recording.engine)
             raise
         finally:
             if recording.engine:
@@ -255,7 +247,7 @@ class Trials:
         with (
             open(trial.folder / "stdout", "ab") as out,
             open(trial.folder / "stderr", "ab") as errors,
-            on_cores(trial.change.cores),
+            limited_to_cores(trial.change.cores),
         ):
             return start(
                 recording.words, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
@@ -270,86 +262,7 @@ def places(words: Sequence[str]) -> list[Path]:
     return [Path.cwd(), *(path for path in mounted if path.is_dir())]
 
 
-@contextlib.contextmanager
-def on_cores(count: int | None) -> Iterator[None]:
-    """Meanwhile what this thread starts gets so many cores."""
-    usable = os.sched_getaffinity(0)
-    try:
-        if count is not None:
-            os.sched_setaffinity(0, sorted(usable)[:count])
-        yield
-    finally:
-        os.sched_setaffinity(0, usable)
-
-
-def end(process: subprocess.Popen[bytes], number: signal.Signals, engine: Engine | None = None) -> None:
-    """Sends a signal to a process and all that it started, and sees to it that they end.
-
-    A launcher such as torchrun may put its workers into sessions of their own, and an engine runs a container itself.
-    """
-    if engine:
-        engine.end(number, GRACE)
-    family: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid).children(recursive=True)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
-    try:
-        process.wait(timeout=GRACE)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # what ignores the signal, or outlives its parent
-            os.killpg(process.pid, signal.SIGKILL)
-        for one in family:
-            with contextlib.suppress(psutil.Error):
-                one.kill()
-        process.wait()
-
-
 def _deciding() -> dict[str, str]:
     """The variables of this process that can change bits, without those that name folders of the host."""
     found = environment.deciding(unobserved(os.environ))
     return {name: value for name, value in found.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"}
-
-
-def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
-    """The highest step that any process has written down, each time that it grows, until the command ends."""
-    places: dict[Path, int] = {}
-    highest = 0
-    while process.poll() is None:
-        grown = highest
-        for file in folder.glob("*.jsonl"):
-            with open(file, "rb") as lines:
-                lines.seek(places.get(file, 0))
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break
-                    places[file] = places.get(file, 0) + len(line)
-                    with contextlib.suppress(ValueError, TypeError, AttributeError):
-                        grown = max(grown, json.loads(line).get("step", 0))
-        if grown > highest:
-            highest = grown
-            yield highest
-        else:
-            time.sleep(0.002)
-
-
-def slug(label: str) -> str:
-    """A label as a name of a folder."""
-    return re.sub(r"[^a-z0-9]+", "-", label.lower())
-
-
-def ended(code: int) -> str:
-    """How a process ended, in words."""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-
-
-def said(path: Path, since: int = 0) -> str:
-    """The last line of what a process wrote, or the first error of a rank, as far as it can be shown.
-
-    torchrun ends with a table, and other ranks fail because the first one did.
-    """
-    lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
-    ranks = [line for line in lines if RANK_ERROR.match(line)]
-    return printable((ranks[:1] or lines[-1:] or [""])[0].strip())[:200]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from repro.compare import reasons
-from repro.compare.difference import STARTS, Difference, first_difference, offset, pairs, without_effect
-from repro.record.record import OUTPUTS, Record
+from repro.compare.difference import Difference, first_difference, offset, pairs, without_effect
+from repro.record.record import OUTPUTS, STARTS, Record
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from repro.run import config, gpu, trace
+from repro.run.call import callers_environment, error_line, quoted
 from repro.run.config import Config
 from repro.run.experiment import ROOT
 from repro.verify.questions import ENTROPY, Change
 
-SECONDS_TO_RUN = 3600
-SET_BY_RUN_SH = ("PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "KERAS_HOME", "WORKSPACE_PATH")
 DONE, FAILED, REFUSED = "done", "failed", "refused"
 STATUS = {0: DONE, 2: REFUSED}  # refused: this machine cannot run it
 # How a build says that it needs instructions which the CPU lacks: jaxlib tells, TensorFlow dies.
+SECONDS_TO_RUN = 3600
 NEEDS_MORE = re.compile(r"built using \w+ instructions, which your CPU")
 DIED_OF_IT = (-signal.SIGILL, 128 + signal.SIGILL)
 
@@ -196,39 +196,6 @@ class _Call:
                 f"output.data_path={quoted(str(data))}"]  # fmt: skip
 
 
-def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
-    """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end, in an environment as a user's."""
-    command = [str(ROOT / "run.sh"), task, f"--workspace={workspace}", *overrides]
-    own = callers_environment(workspace / "cache")
-    return subprocess.run(command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-
-
-def said_of(failed: subprocess.CompletedProcess[str]) -> str:
-    """Why a process failed, in the words of its last line of error."""
-    return _said(failed.stderr, failed.returncode)
-
-
-def _said(stderr: str, code: int) -> str:
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", stderr).strip().splitlines()  # engines print colours, always
-    said = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    died = [f"killed by {signal.Signals(-code).name}"] if code < 0 else []
-    return (said or died or lines or [f"it ended with {code}"])[-1][:300]
-
-
-def callers_environment(cache: Path) -> dict[str, str]:
-    """This process's environment, without what run.sh has set in it, and with a cache of its own.
-
-    An empty one holds no program that another run compiled.
-    """
-    kept = {name: value for name, value in os.environ.items() if name not in SET_BY_RUN_SH}
-    return kept | {"XDG_CACHE_HOME": str(cache)}
-
-
-def quoted(value: str) -> str:
-    """A value as Hydra reads it, whatever characters it holds: a backslash counts only before a quote."""
-    return '"' + re.sub(r'(\\*)("|$)', lambda found: found[1] * 2 + ("\\" + '"' if found[2] else ""), value) + '"'
-
-
 def _relay(call: _Call, tasks: list[str], steps: int) -> None:
     """Each framework takes its share of the steps, from the checkpoint that the one before left."""
     resume = "never"
@@ -245,7 +212,7 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         call.runner.config.verify.steps, seconds,
     )  # fmt: skip
     if found.status != DONE:
-        found.error = call.anywhere(_said(call.stderr, call.code))
+        found.error = call.anywhere(error_line(call.stderr, call.code))
         return found
     printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
     found.fingerprint = printed[-1]

@@ -7,8 +7,8 @@ from repro.compare import comparison
 from repro.compare.comparison import Comparison
 from repro.record import trainer_run
 from repro.run.config import Verify
+from repro.text import slug
 from repro.verify.answers import Answer
-from repro.verify.command_runs import slug
 from repro.verify.questions import BASE, CANNOT_TELL, DIFFERS, OF_THE_SUITE, SAME, Change, Question
 from repro.verify.trainer_runs import DONE, Outcome, Runner
 from repro.verify.verification import Needed, Subject

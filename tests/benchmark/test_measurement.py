@@ -16,6 +16,8 @@ from repro.run import config, times
 from support.measurements import benchmark
 from support.runs import ROOT, Run, run_sh, some
 
+pytestmark = pytest.mark.spread
+
 # A sample of a hundredth of the data: seconds, most of them to start.
 SHORT = ("frameworks=jax", "devices=cpu", "batch_sizes=100", "train_samples=600", "tutorial=false", "target=null")
 

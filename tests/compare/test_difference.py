@@ -253,7 +253,7 @@ def test_tensorflow_without_a_seed(other: dict[str, Any], tmp_path: Path) -> Non
     a = record.read(write(tmp_path / "a", straight()))
     b = record.read(write(tmp_path / "b", straight(weights={1: 1}, **other)))
     for one in (a, b):
-        one.processes[0].about["frameworks"] = {"tensorflow": "2"}
+        one.processes[0].about.frameworks = {"tensorflow": "2"}
     found = first_difference(a, b)
     assert found and "TensorFlow has no seed" in str(reason(found))
     b.processes[0].steps[0]["generator"]["tensorflow"] = sha("seeded")

@@ -81,7 +81,7 @@ def test_a_sum_that_is_split_among_threads(here: Path, capfd: pytest.CaptureFixt
     command = (interpreter("pytorch"), str(SCRIPTS / "split_among_threads.py"))
     for name, threads in (("a", "1"), ("b", "4")):
         recorded(name, *command, threads=threads, every=4)
-    if record.read(here / "a").content["fingerprint"] == record.read(here / "b").content["fingerprint"]:
+    if record.read(here / "a").content.fingerprint == record.read(here / "b").content.fingerprint:
         pytest.skip("on this machine the product is the same with 1 and 4 threads")
     capfd.readouterr()
     assert repro("compare", "a", "b", "--narrow") == 3

@@ -141,8 +141,8 @@ def test_anybody_inside_may_write_and_nobody_else(stand_in: Callable[[str, str],
     assert not (tmp_path / "t" / "other").exists()  # it is the user's
     content = recording.finish(0).content
     assert modes(tmp_path / "t") == [0o750] and not [mode for mode in modes(*shared[:3], record) if mode & 0o022]
-    assert content["facts"]["container"]["image"] == "sha256:1"
-    assert content["facts"]["environment"] == {"PYTHONPATH": "/i"}
+    assert content.facts["container"]["image"] == "sha256:1"
+    assert content.facts["environment"] == {"PYTHONPATH": "/i"}
 
 
 def test_a_record_of_apptainer_stays_as_it_is(stand_in: Callable[[str, str], None], tmp_path: Path) -> None:

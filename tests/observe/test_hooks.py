@@ -1,4 +1,7 @@
-"""When the observer acts: once, as soon as a module is loaded, and not while it is only looked for."""
+"""Import hooks install once, after the import.
+
+Not while a module is only looked for.
+"""
 
 import importlib
 import importlib.util
@@ -15,41 +18,41 @@ NAME = "repro_tests_hooked"
 
 
 @pytest.fixture
-def acted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ModuleType]]:
-    """The modules at whose end the observer acted, where it waits for one of this folder's."""
-    found: list[ModuleType] = []
-    finder = Finder(lambda _, module: found.append(module))
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ModuleType]]:
+    """The modules whose watcher was installed, where the finder waits for one of this folder's."""
+    modules: list[ModuleType] = []
+    finder = Finder(lambda _, module: modules.append(module))
     finder.waiting = {NAME}
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     (tmp_path / f"{NAME}.py").write_text("VALUE = 1")
-    yield found
+    yield modules
     sys.modules.pop(NAME, None)
 
 
-def test_a_module_that_is_looked_for_before_it_is_loaded(acted: list[ModuleType]) -> None:
+def test_a_module_that_is_looked_for_before_it_is_loaded(installed: list[ModuleType]) -> None:
     assert importlib.util.find_spec(NAME) is not None
     assert importlib.util.find_spec(NAME) is not None
-    assert acted == []
+    assert installed == []
     module = importlib.import_module(NAME)
-    assert acted == [module] and module.VALUE == 1
+    assert installed == [module] and module.VALUE == 1
     importlib.reload(module)
-    assert acted == [module]
+    assert installed == [module]
 
 
-def test_a_module_that_cannot_be_loaded_at_first(acted: list[ModuleType], tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_loaded_at_first(installed: list[ModuleType], tmp_path: Path) -> None:
     (tmp_path / f"{NAME}.py").write_text("raise ValueError")
     with pytest.raises(ValueError, match=r"^$"):
         importlib.import_module(NAME)
-    assert acted == []
+    assert installed == []
     (tmp_path / f"{NAME}.py").write_text("VALUE = 20")
-    assert acted == [] and importlib.import_module(NAME).VALUE == 20 and len(acted) == 1
+    assert installed == [] and importlib.import_module(NAME).VALUE == 20 and len(installed) == 1
 
 
-def test_a_module_that_is_not_there(acted: list[ModuleType], tmp_path: Path) -> None:
+def test_a_module_that_is_not_there(installed: list[ModuleType], tmp_path: Path) -> None:
     (tmp_path / f"{NAME}.py").unlink()
     importlib.invalidate_caches()
     assert importlib.util.find_spec(NAME) is None
     with pytest.raises(ImportError):
         importlib.import_module(NAME)
-    assert acted == []
+    assert installed == []

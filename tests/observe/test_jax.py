@@ -1,4 +1,4 @@
-"""What is seen of training in JAX, with Optax, Flax and Equinox, and that seeing it changes nothing."""
+"""Steps of Optax, Flax and Equinox, seen without a change."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ def batches() -> Any:
 
 
 def check_compiled(seen: list[Any]) -> None:
-    """A compiled step tells its batch, and nothing that XLA would not write to memory by itself."""
+    """A compiled step reports its batch, and nothing that XLA would not write to memory by itself."""
     assert [[*line["batch"].values()] for line in seen] == [[sha(batch)] for batch in batches()]
     assert not any("gradients" in line or any(".update." in name for name in line["optimizer"]) for line in seen)
 

@@ -1,4 +1,4 @@
-"""What is seen of training in Keras 3, on each of its backends, and that seeing it changes nothing."""
+"""Steps of Keras 3 on each backend, seen without a change."""
 
 import json
 from itertools import pairwise
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from repro.observe import keras
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 from support.runs import ROOT
 
@@ -114,3 +115,13 @@ def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     ended(start([python, LOOPS, "fit, as it comes"], tmp_path / "again", **env))
     (again,) = lines(tmp_path / "again").values()
     assert steps(again) == seen  # no hash is of an address in memory
+
+
+def test_an_optimizer_that_ends_gives_its_number_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second and the third have the address in memory that the first had."""
+
+    class Optimizer:
+        pass
+
+    monkeypatch.setattr(keras, "optimizers", [])
+    assert [keras.observed_optimizer(Optimizer()).index for _ in range(3)] == [0, 1, 2]

@@ -1,4 +1,7 @@
-"""A step of PyTorch that is looked into: all that makes the gradients and weights is seen, and no bit changes."""
+"""Operations of one step in PyTorch.
+
+All that makes the gradients and weights is seen, and no bit changes.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ LOOPS = str(SCRIPTS / "pytorch_loops.py")
 Line = dict[str, Any]
 
 
-def looked_into(folder: Path, step: int, *scenarios: str) -> tuple[list[Line], list[Line]]:
+def traced(folder: Path, step: int, *scenarios: str) -> tuple[list[Line], list[Line]]:
     """The operations of a step, and all lines; the script prints what it prints alone."""
     _, written = observed(interpreter("pytorch"), folder, LOOPS, *scenarios, REPRO_OBSERVE_NARROW=str(step))
     return [line for line in written if line["kind"] == "operation"], written
@@ -20,7 +23,7 @@ def looked_into(folder: Path, step: int, *scenarios: str) -> tuple[list[Line], l
 
 @pytest.fixture(scope="module")
 def second(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Line], list[Line]]:
-    return looked_into(tmp_path_factory.mktemp("second"), 2, "adamw")
+    return traced(tmp_path_factory.mktemp("second"), 2, "adamw")
 
 
 def test_all_that_makes_the_weights_of_one_step(second: tuple[list[Line], list[Line]]) -> None:
@@ -59,7 +62,7 @@ def test_what_has_no_values_yet_is_not_hashed(second: tuple[list[Line], list[Lin
 
 @pytest.mark.parametrize("scenario", ["workers", "fused"])
 def test_the_first_step_begins_with_the_optimizer(scenario: str, tmp_path: Path) -> None:
-    operations, written = looked_into(tmp_path, 1, scenario)
+    operations, written = traced(tmp_path, 1, scenario)
     made = {code for line in operations for code in line["outputs"]}
     assert {*steps(written)[1]["weights"].values()} <= made and not notes(written)
 
@@ -73,7 +76,7 @@ def test_the_first_step_begins_with_the_optimizer(scenario: str, tmp_path: Path)
         pytest.param(3, "inductor, optimizer", True, marks=pytest.mark.slow),
     ],
 )
-def test_what_is_compiled_stays_compiled_and_is_told(step: int, scenario: str, seen: bool, tmp_path: Path) -> None:
-    operations, written = looked_into(tmp_path, step, scenario)
+def test_what_is_compiled_stays_compiled_and_is_noted(step: int, scenario: str, seen: bool, tmp_path: Path) -> None:
+    operations, written = traced(tmp_path, step, scenario)
     assert any(line["name"] == "aten.addmm.default" for line in operations) == seen
     assert any("the operations in them are not seen" in note for note in notes(written))

@@ -1,4 +1,4 @@
-"""What is seen of training in PyTorch, and that seeing it changes nothing."""
+"""Steps of PyTorch's optimizers, seen without a change."""
 
 import json
 from itertools import pairwise
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from repro.observe import pytorch
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
@@ -52,9 +53,8 @@ def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
 
 def test_the_channels_of_a_step(eager: Any) -> None:
     seen, weights = eager[0]["adamw"]
-    assert {channel for line in seen.values() for channel in line} == {
-        "batch", "generator", "gradients", "optimizer", "weights", "buffers",
-    }  # fmt: skip
+    channels = {channel for line in seen.values() for channel in line}
+    assert channels == {"batch", "generator", "gradients", "optimizer", "weights", "buffers"}
     assert all(set(line["batch"]) == {"0.0", "0.1"} for line in seen.values())
     assert len({json.dumps(line["batch"]) for line in seen.values()}) == len(seen)
     assert len({line["generator"]["torch"] for line in seen.values()}) == len(seen)  # dropout draws
@@ -79,8 +79,7 @@ def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Pa
     check(seen, weights)
     assert [len(line.get("batch", {})) for line in seen.values()] == [4, 2, 2, 2, 2, 0]
     assert [note for note in notes(written) if "DataLoader" in note] == [
-        "before some steps no DataLoader handed out a batch: where batches are asked for ahead, a step's batch is "
-        "recorded with the step before"
+        "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
     ]
 
 
@@ -122,30 +121,10 @@ def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
         check(*found[scenario])
 
 
-RANKS = """
-import os, sys, torch
-from torch.nn.parallel import DistributedDataParallel
-torch.distributed.init_process_group("gloo")
-rank = torch.distributed.get_rank()
-torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(4, 2))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-torch.manual_seed(rank)
-for _ in range(3):
-    optimizer.zero_grad()
-    model(torch.randn(8, 4)).square().mean().backward()
-    optimizer.step()
-torch.distributed.barrier()
-os._exit(0)  # PyTorch 2.15 itself aborts now and then, observed or not, where the group ends
-"""
-
-
 @pytest.mark.xdist_group("ports")
 def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(RANKS)
-    module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
-    ended(start([interpreter("pytorch"), *module], tmp_path))
+    module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    ended(start([interpreter("pytorch"), *module, str(SCRIPTS / "pytorch_ranks.py")], tmp_path))
     found = {name.split(".")[0]: written for name, written in lines(tmp_path).items()}
     first, second = steps(found["rank-0"]), steps(found["rank-1"])
     assert list(first) == list(second) == [0, 1, 2, 3]
@@ -157,23 +136,18 @@ def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     assert all(not steps(written) and written[-1]["kind"] != "end" for written in launcher)
 
 
-FORKS = """
-import os, torch
-model = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-def step():
-    model(torch.ones(1, 2)).sum().backward()
-    optimizer.step()
-step(), step()
-if os.fork():
-    step(), os.wait()
-else:
-    step()
-    os._exit(0)
-"""
-
-
 def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
-    ended(start([interpreter("pytorch"), "-c", FORKS], tmp_path))
+    ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
     found = [steps(written) for written in lines(tmp_path).values()]
     assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]
+
+
+def test_what_is_hooked_later_is_wrapped_as_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras may come after torch._dynamo, which must not trace the hooks of either."""
+    monkeypatch.setattr(pytorch, "entries", {"before": "a", "after": "b"})
+    monkeypatch.setattr(pytorch, "wraps", [])
+    monkeypatch.setattr(pytorch, "_register", lambda: None)
+    pytorch.wrap_entries(lambda entry: f"({entry})")
+    pytorch.wrap_entries(lambda entry: f"[{entry}]")
+    pytorch.add_entry("later", "c")
+    assert pytorch.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}

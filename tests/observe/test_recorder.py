@@ -1,5 +1,6 @@
-"""What the observer writes of itself."""
+"""Lines that the observer writes of itself."""
 
+import time
 from itertools import count
 from pathlib import Path
 
@@ -13,18 +14,18 @@ from support.observed import lines
 def active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recorder.Recorder:
     """A recorder that writes here, and a clock that goes on by a second whenever it is asked."""
     clock = count()
-    monkeypatch.setattr(recorder.time, "perf_counter", lambda: float(next(clock)))
-    monkeypatch.setattr(recorder, "active", recorder.Recorder(str(tmp_path), 1, False))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(recorder, "active", recorder.Recorder(str(tmp_path), 1))
     assert recorder.active is not None
     return recorder.active
 
 
-@recorder.quietly
+@recorder.never_raise
 def inner() -> None:
     pass
 
 
-@recorder.quietly
+@recorder.never_raise
 def outer() -> None:
     inner()
     raise ValueError("planted")

@@ -1,4 +1,7 @@
-"""How the observer gets into a process, and what it leaves as the program would have found it."""
+"""Start of the observer in somebody else's process.
+
+What it touches, it leaves as the program would have found it.
+"""
 
 import subprocess
 import sys
@@ -7,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import repro
-from support.observed import HERE, SITE, ended, lines, notes, observed, start, steps
+from support.observed import HERE, SCRIPTS, SITE, ended, lines, notes, observed, start, steps
 from support.runs import ROOT
 
 WATCH = "import repro; repro.watch(1, {'w': 1})\n"
@@ -72,21 +75,13 @@ def test_a_program_that_becomes_another_has_two_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_children_of_multiprocessing_have_their_own_files(method: str, tmp_path: Path) -> None:
-    text = (
-        "import multiprocessing, repro\n"
-        "def child(): repro.watch(1, {'w': 2})\n"
-        "if __name__ == '__main__':\n"
-        "    repro.watch(1, {'w': 1})\n"
-        f"    process = multiprocessing.get_context('{method}').Process(target=child)\n"
-        "    process.start(); process.join(); print(process.exitcode)\n"
-    )
-    assert ended(start([HERE, written(tmp_path, "a.py", text)], tmp_path / "seen")) == "0\n"
+    assert ended(start([HERE, str(SCRIPTS / "children.py"), method], tmp_path / "seen")) == "0\n"
     hashes = {steps(one)[1]["weights"]["watch.w"] for one in lines(tmp_path / "seen").values()}
     assert len(lines(tmp_path / "seen")) == len(hashes) == 2
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
-def test_a_python_that_ignores_the_observer_is_told(option: str, tmp_path: Path) -> None:
+def test_a_python_that_ignores_the_observer_is_reported(option: str, tmp_path: Path) -> None:
     done = repro("record", "--to", "a", "--", HERE, option, "-c", "print('done')", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "NOTHING WAS OBSERVED" in done.stderr and "python -I, -E and -S ignore the observer" in done.stderr
@@ -105,9 +100,9 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     finally:
         subprocess.run(["umount", str(tmp_path / "small")], check=True)
     assert (done.returncode, done.stdout) == (1, "done\n")
-    told = done.stderr.splitlines()
-    assert len(told) == 2 and "No space left on device; the program goes on, and is no longer observed" in told[0]
-    assert told[1].startswith("error: ") and "No space left on device; make it writable, or free space" in told[1]
+    said = done.stderr.splitlines()
+    assert len(said) == 2 and "No space left on device; the program goes on, and is no longer observed" in said[0]
+    assert said[1].startswith("error: ") and "No space left on device; make it writable, or free space" in said[1]
 
 
 def test_what_goes_wrong_in_the_observer_is_a_note(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""repro.watch: what a script shows of its own loop."""
+"""Steps that a script reports with repro.watch."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_the_generators_before_each_step(tmp_path: Path) -> None:
     text = (
         "import random, repro\nrandom.seed(0)\nfor step in (1, 2, 3):\n    repro.watch(step, {})\n    random.random()\n"
     )
-    states = [one["generator"]["python"] for one in seen(HERE, tmp_path, text).values()]
+    states = [hashes["generator"]["python"] for hashes in seen(HERE, tmp_path, text).values()]
     assert len(set(states)) == 3
 
 

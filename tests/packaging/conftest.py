@@ -25,6 +25,16 @@ PLAIN_USER = "hpc"
 SECONDS_TO_BUILD = 1500
 
 
+@pytest.hookimpl(tryfirst=True)  # the marks decide which tests run, and where
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that ask for a container engine are marked so; one process of pytest runs those of each engine."""
+    for item in items:
+        engines = [engine for engine in ("apptainer", "docker") if engine in getattr(item, "fixturenames", ())]
+        if engines:
+            item.add_marker(pytest.mark.containers)
+            item.add_marker(pytest.mark.xdist_group(engines[0]))
+
+
 @pytest.fixture(scope="session")
 def caller() -> Caller:
     """A plain user: whoever runs the tests, or, for root, the user that a test machine has for this."""

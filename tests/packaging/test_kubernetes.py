@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from repro.run import config, ranks
-from repro.run.ranks import Place
+from repro.run.ranks import RankInfo
 from support.runs import ROOT
 
 SERVICE, JOB = yaml.safe_load_all((ROOT / "kubernetes" / "ranks.yaml").read_text())
@@ -33,7 +33,7 @@ def test_the_ranks_find_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable["name"], variable.get("value", "3"))
     size = JOB["spec"]["completions"]
     hosts = tuple(f"{JOB['metadata']['name']}-{rank}.{POD['subdomain']}" for rank in range(size))
-    assert ranks.place() == Place(3, size, hosts, 29500)
+    assert ranks.rank_from_environment() == RankInfo(3, size, hosts, 29500)
     assert (JOB["spec"]["completionMode"], JOB["spec"]["parallelism"]) == ("Indexed", size)
     assert SERVICE["metadata"]["name"] == POD["subdomain"]
     assert SERVICE["spec"]["selector"] == {"job-name": JOB["metadata"]["name"]}

@@ -118,11 +118,11 @@ class TestDocker:
             word for word in in_docker(image, PYTORCH, folder, "training.py", options=confined) if "{run}" not in word
         ]
         found = me.record(folder, "--keep", "--", *command)
-        assert found.content["fingerprint"] == on_bare_host.content["fingerprint"] and found.steps == 12
+        assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
         inspected = subprocess.check_output(
             ["docker", "image", "inspect", "--format={{.Id}}", image], text=True
         ).strip()
-        facts = found.content["facts"]
+        facts = found.content.facts
         assert (facts["container"]["engine"], facts["container"]["image"]) == ("docker", inspected)
         assert facts["environment"] == {"PYTHONPATH": "/of-the-user"}
         assert facts["scripts"].keys() == {f"{folder}/scripts/training.py"}
@@ -213,8 +213,8 @@ class TestApptainer:
     ) -> None:
         command = in_apptainer(sif, PYTORCH, folder, "training.py")
         found = plain.record(folder, "--", *[word.replace("{run}", str(folder / "data")) for word in command])
-        assert found.content["fingerprint"] == on_bare_host.content["fingerprint"] and found.steps == 12
-        container = found.content["facts"]["container"]
+        assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
+        container = found.content.facts["container"]
         assert container["engine"] == "apptainer" and container["image"].startswith("sif:")
         assert probes.owners(found.path) == {(plain.caller.uid, plain.caller.gid)}
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from repro.portable import checks
 from support.runs import python
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
@@ -155,7 +156,7 @@ import numpy as np
 from repro.run import environment, randomness
 from repro.run.config import Config, Params
 from repro.run.data import Dataset
-from repro.run.ranks import ALONE
+from repro.run.ranks import SINGLE_PROCESS
 params = Params(numerics="portable", device="cpu", threads=1)
 environment.apply("FRAMEWORK", Config(params=params))
 from mnist_FRAMEWORK import Trainer
@@ -166,7 +167,8 @@ batches, keep = np.zeros((2, 32), np.int32), np.zeros((2, 32, 70), np.uint8)
 """
 JAX_TEXT = """
 lowered = Trainer._run.lower(
-    trainer, ALONE, trainer.weights, trainer.slots, trainer.train_images, trainer.train_labels, 2, batches, keep
+    trainer, SINGLE_PROCESS, trainer.weights, trainer.slots, trainer.train_images, trainer.train_labels, 2,
+    batches, keep
 )
 for text in (lowered.as_text("hlo"), lowered.compile().as_text()):
     print(len(re.findall(r" reduce-precision\\(.*exponent_bits=8, mantissa_bits=23", text)))
@@ -174,7 +176,7 @@ for text in (lowered.as_text("hlo"), lowered.compile().as_text()):
 TENSORFLOW_TEXT = """
 import tensorflow as tf
 step = trainer._compiled_step.experimental_get_compiler_ir(
-    ALONE, trainer.train_images[:32], trainer.train_labels[:32], tf.constant(keep[0])
+    SINGLE_PROCESS, trainer.train_images[:32], trainer.train_labels[:32], tf.constant(keep[0])
 )
 for text in (step(stage="hlo"), step(stage="optimized_hlo")):
     print(len(re.findall(r"s64\\[[0-9,]*\\]\\S* and\\(", text)))
@@ -187,3 +189,20 @@ def test_a_compiled_step_holds_every_rounding(framework: str, shown: str) -> Non
     written, compiled = map(int, python(framework, COMPILED.replace("FRAMEWORK", framework) + shown).split())
     assert compiled >= ROUNDINGS
     assert written >= ROUNDINGS
+
+
+@pytest.mark.parametrize("wanted", ["auto", "int8"])
+def test_a_library_that_lacks_the_products_of_an_engine_takes_float64(
+    wanted: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Backend:
+        engine = "float64"
+
+    def run() -> dict[str, tuple]:
+        if Backend.engine == "int8":
+            raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED\nwhen calling cublasLtMatmul")
+        return checks.expected()
+
+    checks.settle("PyTorch", Backend, wanted, run, lambda: None)
+    assert Backend.engine == "float64"
+    assert "PyTorch has no such products on this device (RuntimeError: CUBLAS_STATUS_NOT_SUPPORTED)" in caplog.text

@@ -1,41 +1,62 @@
 """Loops of portable numerics in PyTorch, on a CPU; test_definitions.py compares what they compute with the judge."""
 
+import itertools
 import json
 import subprocess
 from typing import Any
 
 import pytest
 
-from support.runs import ROOT, needs
+from support.runs import ROOT, needs, some
+from support.vectors import WIDTHS, needs_width
 
 
 def python(*command: str) -> str:
     needs("pytorch")
     done = subprocess.run(
         [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", *command],
-        cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        cwd=ROOT, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=["float64", "int8", "int16"])
+QUICK = ("float64", 512), ("float64", 128), ("int16", 512), ("int16", 256), ("int8", 256)
+
+
+@pytest.fixture(
+    scope="module",
+    params=some(itertools.product(["float64", "int8", "int16"], WIDTHS), *QUICK),
+    ids="{0[0]}-{0[1]}".format,
+)
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return json.loads(python("tests/programs/pytorch_compiler.py", request.param))
+    engine, bits = request.param
+    needs_width(bits)
+    return json.loads(python("tests/programs/pytorch_compiler.py", engine, str(bits)))
 
 
 def test_loops_change_no_bit_with_any_number_of_threads(found: dict[str, Any]) -> None:
-    assert found["threads"] == [True] * 12
+    assert found["threads"] == [True] * 15
 
 
 def test_products_of_int16_are_exact(found: dict[str, Any]) -> None:
     if found["products_of_int16"] == [None]:
-        pytest.skip("this CPU has no instruction that multiplies and adds pairs of int16")
+        pytest.skip("such vectors have no instruction that multiplies and adds pairs of int16")
     assert found["products_of_int16"] == [True] * 100
 
 
+def test_products_that_do_not_fit_are_refused(found: dict[str, Any]) -> None:
+    if found["refused"] == [None]:
+        pytest.skip("such vectors have no instruction that multiplies and adds pairs of int16")
+    assert found["refused"] == [True] * 5
+
+
 def test_a_dense_layer_is_the_same_by_any_engine(found: dict[str, Any]) -> None:
-    assert found["dense"] == [True] * 4
+    assert found["dense"] == [True] * 20
+
+
+def test_loops_over_nothing(found: dict[str, Any]) -> None:
+    assert found["empty"] == [True] * 12
 
 
 def test_torch_compile_traces_convolutions(found: dict[str, Any]) -> None:
@@ -47,7 +68,7 @@ def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
 
 
 def test_loops_that_give_other_bits_are_not_used(found: dict[str, Any]) -> None:
-    assert found["unsound"]["same"] == [True] * 4 and found["unsound"]["sound"] == [False] * 2
+    assert found["unsound"]["same"] == [True] * 5 and found["unsound"]["sound"] == [False] * 2
     assert all("has other bits in loops compiled here; it runs without" in each for each in found["unsound"]["said"])
     assert any(each.startswith("portable: _affine_forward ") for each in found["unsound"]["said"])
 

@@ -85,13 +85,13 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_num_cpu_devices", 2)
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from repro.native.jax.ranks import AXIS, Threads
+from repro.native.jax.ranks import AXIS, ThreadGroup
 from repro.portable.jax import functional
 from repro.portable.jax.backend import Backend
 drop = lambda x: functional.dropout(x, 0.5, 7, 3)
 x = np.ones((8, 5, 6), np.float32)
 alone = drop(x)
-Backend.ranks = Threads(2)
+Backend.ranks = ThreadGroup(2)
 halves = PartitionSpec(AXIS)
 shared = jax.shard_map(drop, mesh=Mesh(np.array(jax.devices()), (AXIS,)), in_specs=halves, out_specs=halves)(x)
 print(np.array_equal(alone, shared), np.array_equal(shared[:4], shared[4:]))

@@ -1,12 +1,20 @@
-"""What test_fusion.py asks of the loops of portable numerics in PyTorch; prints JSON."""
+"""What test_compiler.py asks of the loops of portable numerics in PyTorch; prints JSON.
 
+python pytorch_compiler.py ENGINE BITS
+"""
+
+import contextlib
 import json
 import logging
+import math
 import sys
+from collections.abc import Callable, Iterator
 from unittest import mock
 
+import numpy as np
 import torch
 
+from programs.guards import SIDES, guarded
 from repro.portable.kernels import machine, pairs, products
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, compiler, functional, optim
@@ -26,15 +34,34 @@ def numbers(*shape: int) -> torch.Tensor:
 
 
 def both(function, *tensors: torch.Tensor) -> list[bytes]:
-    """Results and gradients without loops, and then three times with them."""
+    """Results and gradients without loops, and then four times with them, between guards."""
     found = []
-    for available in (False, True, True, True):
+    for available, side in ((False, ""), *((True, side) for side in (*SIDES, *SIDES))):
         compiler.available = available
-        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
-        y = function(*leaves)
-        y.backward(y.detach() * 0.5)
+        with guards(side) if available else contextlib.nullcontext():
+            leaves = [torch.empty_strided(x.shape, x.stride()).copy_(x).requires_grad_() for x in tensors]
+            y = function(*leaves)
+            y.backward(y.detach() * 0.5)
         found.append(b"".join(each.detach().numpy().tobytes() for each in (y, *(leaf.grad for leaf in leaves))))
     return found
+
+
+@contextlib.contextmanager
+def guards(side: str) -> Iterator[None]:
+    """All that is allocated for loops, and for what they are given here, lies beside a guard."""
+
+    def empty_strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype=torch.float32) -> torch.Tensor:
+        last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        size = (last + 1) * (0 not in shape)
+        memory = torch.from_numpy(guarded((size * dtype.itemsize,), np.uint8, side)).view(dtype)
+        return memory.as_strided(shape, strides)
+
+    def empty(*shape, dtype=torch.float32, device: torch.device | None = None) -> torch.Tensor:
+        shape = shape[0] if isinstance(shape[0], tuple) else shape
+        return empty_strided(shape, tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape))), dtype)
+
+    with mock.patch.multiple(torch, empty=empty, empty_strided=empty_strided):
+        yield
 
 
 def block(x: torch.Tensor, kernel: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -55,7 +82,8 @@ def threads() -> list[bool]:
     return [each == found[0] for each in found]
 
 
-SIZES = (36, 32, 32), (4, 608, 64), (132, 64, 96), (256, 2048, 96), (4, products.LONGEST, 16)
+SIZES = (36, 32, 1), (4, 608, 2), (132, 64, 3), (256, 2048, 3), (4, products.LONGEST, 1)
+"""Rows, terms, and columns, in tiles."""
 
 
 def products_of_int16() -> list[bool | None]:
@@ -63,7 +91,9 @@ def products_of_int16() -> list[bool | None]:
     if not pairs.possible():
         return [None]
     found = []
-    for rows, terms, columns in SIZES:
+    for rows, terms, tiles in SIZES:
+        columns = tiles * products.width()
+        assert products.fit((rows, terms), columns, "")
         a, b = (torch.randint(-8192, 8193, shape, generator=GENERATOR) for shape in ((rows, terms), (terms, columns)))
         a[:2], b[:, :4], b[:, 4:8] = 8192, 8192, -8192
         a[2], b[:, 8], b[:: 2 * pairs.PAIRS, 8] = 1, 0, -1  # the lower bits of each part are as large as they can be
@@ -83,10 +113,36 @@ def products_of_int16() -> list[bool | None]:
     return found
 
 
+def refused() -> list[bool | None]:
+    """Whether products are refused that are no tiles, or too long; None without the instruction."""
+    if not pairs.possible():
+        return [None]
+    width = products.width()
+    shapes = (32, width // 2), (33, width), (products.LONGEST + 2, width)
+    found = [
+        raised(sums.multiply, torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16))
+        for terms, columns in shapes
+    ]
+    given = products.Product(4, 16, width // 2, True, 0), products.Product(6, 16, width, False, 0)
+    found += [raised(products.product, each) for each in given]
+    return ["panels" in each for each in found]
+
+
+def raised(function: Callable, *arguments) -> str:
+    """The message of the ValueError, if there is one."""
+    try:
+        function(*arguments)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def dense() -> list[bool]:
-    """A layer that the engine of int16 makes, where there is one, and its gradients."""
-    given = numbers(6, 11, 32), numbers(64, 32), numbers(64)
-    found = both(functional.linear, *given)
+    """A layer that the engine of int16 makes, where there is one, and its gradients; inputs lie by columns, too."""
+    found = []
+    for x in (numbers(6, 11, 32), *(numbers(32, rows).t() for rows in (2, 6, 36))):
+        results = both(functional.linear, x, numbers(64, 32), numbers(64))
+        found += [each == results[0] for each in results]
     if pairs.possible():
         a, b = torch.empty(66, 32), torch.empty(64, 32)
         assert (Backend.kind(a, b, 0, 1, "") == torch.int16) == (Backend.engine == "int16")
@@ -94,7 +150,24 @@ def dense() -> list[bool]:
         assert products.fit((longest, 32), 64, "") and not products.fit((longest + 2, 32), 64, "")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
             assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
-    return [each == found[0] for each in found]
+    return found
+
+
+def total(backend, x):
+    return backend.sum(backend.integer(x), (-1,))
+
+
+def empty() -> list[bool]:
+    """Loops over spaces without an element, along different axes."""
+    compiler.available, found = True, []
+    for side in SIDES:
+        for shape in ((0, 3), (3, 0), (4, 0, 3)):
+            with guards(side):
+                x = torch.empty_strided(shape, tuple(range(len(shape), 0, -1)))
+                for _ in range(3):
+                    (y, *_), z = plan.run(pointwise.relu.forward, x), plan.run(total, x)
+            found += [y.shape == x.shape, torch.equal(z, torch.zeros(*shape[:-1], 1, dtype=torch.float64))]
+    return found
 
 
 def traced() -> list[bool]:
@@ -160,6 +233,7 @@ def tried() -> list[bool]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     Backend.engine = sys.argv[1]
+    machine.limit(int(sys.argv[2]))
     backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
-    answers = [threads, products_of_int16, dense, traced, shapes, unsound, rates, tried]
+    answers = [threads, products_of_int16, refused, dense, empty, traced, shapes, unsound, rates, tried]
     print(json.dumps({each.__name__: each() for each in answers}))

@@ -15,7 +15,7 @@ def test_a_whole_one(tmp_path: Path) -> None:
     found = record.read(write(tmp_path / "a", straight(3), outputs={"model.pt": sha("model")}))
     assert (found.steps, found.outputs) == (3, {"model.pt": sha("model")})
     assert found.processes[0].weights == {"w": sha(("weights", 3))}
-    assert found.processes[0].about["frameworks"] == {"torch": "2"}
+    assert found.processes[0].about.frameworks == {"torch": "2"}
 
 
 def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
 
 
 def test_the_threads_are_not_those_of_a_launcher() -> None:
-    launcher = record.Process("9", {"threads": 4})
-    ranks = [record.Process(f"rank-{rank}.1{rank}", {"threads": 1}, {1: {}}) for rank in range(2)]
+    launcher = record.Process("9", record.About(threads=4))
+    ranks = [record.Process(f"rank-{rank}.1{rank}", record.About(threads=1), {1: {}}) for rank in range(2)]
     assert provenance.facts({}, [launcher, *ranks])["threads"] == 1
     assert provenance.facts({}, [launcher])["threads"] == 4
 
@@ -59,9 +59,9 @@ def changed(path: Path, **content: object) -> Path:
     [
         ({"schema": 2}, "has schema 2, this version reads 1; record the command again"),
         ({"schema": "\x1b[31m"}, "has schema '"),
-        ({"exit_code": "0"}, "exit_code is '0'"),
-        ({"command": ["ok", 1]}, "command[1] is 1"),
-        ({"outputs": {"a": "../../etc"}}, "outputs.a is '../../etc'"),
+        ({"exit_code": "0"}, "Expected `int`, got `str` - at `$.exit_code`"),
+        ({"command": ["ok", 1]}, "Expected `str`, got `int` - at `$.command[1]`"),
+        ({"outputs": {"a": "../../etc"}}, "at `$.outputs[...]`"),
         ({"outputs": {"a": sha("a")}}, "was changed: its fingerprint is not that of what it holds"),
         ({"processes": [{"name": "10", "rank": None, "steps": 9, "frameworks": {}}]}, "was cut off: 3 of 9 steps"),
         ({"processes": [{"name": "../../x", "rank": None, "steps": 1, "frameworks": {}}]}, "was cut off: 0 of 1 steps"),
@@ -114,4 +114,4 @@ def test_what_a_stranger_writes_is_made_printable(tmp_path: Path) -> None:
     steps[1]["weights"] = {"w\x1b]0;x\x07": sha(1)}
     path = write(tmp_path / "a", steps, command=["\x1b[2Jpython"])
     found = record.read(path)
-    assert all(name.isprintable() for name in [*found.processes[0].weights, *found.content["command"]])
+    assert all(name.isprintable() for name in [*found.processes[0].weights, *found.content.command])

@@ -81,11 +81,11 @@ def test_energy_is_that_of_the_gpu_in_use(
 
 
 def test_a_gpu_is_used_where_it_is_wanted_and_there(driver: Driver) -> None:
-    assert gpu.choose("auto", True, "JAX", "13") and gpu.choose("gpu", True, "JAX", "13")
+    assert gpu.choose("auto", True, "jax", "13") and gpu.choose("gpu", True, "jax", "13")
 
 
 def test_a_run_on_the_cpu_says_nothing_of_gpus(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
-    assert not gpu.choose("cpu", True, "JAX", "13") and not gpu.choose("cpu", False, "JAX", "13")
+    assert not gpu.choose("cpu", True, "jax", "13") and not gpu.choose("cpu", False, "jax", "13")
     assert not caplog.records
 
 
@@ -108,19 +108,19 @@ def test_why_a_framework_finds_none(
     if not packages:
         monkeypatch.setattr(gpu, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"params.device=gpu: JAX finds no GPU, but there is an NVIDIA H100") as caught:
-        gpu.choose("gpu", False, "JAX", cuda)
+        gpu.choose("gpu", False, "jax", cuda)
     assert f"{said}; use auto or cpu" in str(caught.value)
     with caplog.at_level(logging.WARNING):
-        assert not gpu.choose("auto", False, "JAX", cuda)
+        assert not gpu.choose("auto", False, "jax", cuda)
     assert f"{said}; it trains on the CPU" in caplog.text
 
 
 def test_a_machine_without_gpus_says_nothing_of_them(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
     driver.missing = True
-    assert not gpu.choose("auto", False, "JAX", "13")
+    assert not gpu.choose("auto", False, "jax", "13")
     assert not caplog.records
     with pytest.raises(UsageError, match=r"^params.device=gpu: JAX finds no GPU on this machine; use auto or cpu$"):
-        gpu.choose("gpu", False, "JAX", "13")
+        gpu.choose("gpu", False, "jax", "13")
 
 
 # As the frameworks say it.

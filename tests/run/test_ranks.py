@@ -15,7 +15,9 @@ import pytest
 from repro import files
 from repro.errors import ReproError, UsageError
 from repro.run import launch, ranks
-from repro.run.ranks import ALONE, Place
+from repro.run.ranks import SINGLE_PROCESS, RankInfo
+
+pytestmark = pytest.mark.xdist_group("ports")
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "4000"}
 SLURM = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NODELIST": "n[1-2]", "SLURM_LOCALID": "1",
@@ -35,36 +37,36 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
     return say
 
 
-class TestPlace:
+class TestRankInfo:
     def test_without_a_launcher_there_is_none(self, says) -> None:
         says({})
-        assert ranks.place() is None
+        assert ranks.rank_from_environment() is None
 
     def test_of_torchrun(self, says) -> None:
         says(TORCHRUN)
-        assert ranks.place() == Place(3, 4, ("node1",), 4000, 1)
+        assert ranks.rank_from_environment() == RankInfo(3, 4, ("node1",), 4000, 1)
 
     def test_of_srun_on_two_nodes(self, says) -> None:
         says(SLURM)
-        found = ranks.place()
-        assert found == Place(1, 4, ("n1", "n2"), 61440 + 5000 % 4096, 1)
+        found = ranks.rank_from_environment()
+        assert found == RankInfo(1, 4, ("n1", "n2"), 61440 + 5000 % 4096, 1)
         assert [found.host(rank) for rank in range(4)] == ["n1", "n1", "n2", "n2"]
 
     def test_of_srun_on_one_node_meets_on_loopback(self, says) -> None:
         says(SLURM | {"SLURM_STEP_NODELIST": "login", "MASTER_PORT": "7"})
-        assert ranks.place() == Place(1, 4, ("127.0.0.1",), 7, 1)
+        assert ranks.rank_from_environment() == RankInfo(1, 4, ("127.0.0.1",), 7, 1)
 
     def test_one_task_of_srun_is_alone(self, says) -> None:
         says(SLURM | {"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"})
-        assert ranks.place() is None
+        assert ranks.rank_from_environment() is None
 
     def test_a_batch_script_is_no_task(self, says) -> None:
         says({"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "5"})
-        assert ranks.place() is None
+        assert ranks.rank_from_environment() is None
 
     def test_hosts_in_order(self, says) -> None:
         says(TORCHRUN | {"REPRO_HOSTS": "a,b"})
-        found = ranks.place()
+        found = ranks.rank_from_environment()
         assert found and [found.host(rank) for rank in range(4)] == ["a", "a", "b", "b"]
 
     @pytest.mark.parametrize(
@@ -79,19 +81,19 @@ class TestPlace:
     def test_what_a_launcher_may_not_say(self, says, changed: dict[str, str], parts: tuple[str, ...]) -> None:
         says(TORCHRUN | changed)
         with pytest.raises(UsageError) as refused:
-            ranks.place()
+            ranks.rank_from_environment()
         assert all(part in str(refused.value) for part in parts)
 
     def test_the_launcher_decides_the_number(self) -> None:
-        place = Place(0, 4, ("a",), 1)
-        assert ranks.size(place, 1) == ranks.size(place, 4) == 4
+        rank_info = RankInfo(0, 4, ("a",), 1)
+        assert ranks.size(rank_info, 1) == ranks.size(rank_info, 4) == 4
         with pytest.raises(UsageError, match=r"params.ranks=2: the launcher started 4"):
-            ranks.size(place, 2)
+            ranks.size(rank_info, 2)
 
     def test_variables_come_back(self, says) -> None:
-        place = Place(3, 4, ("node1", "node2"), 4000, 1)
-        says(place.variables())
-        assert ranks.place() == place
+        rank_info = RankInfo(3, 4, ("node1", "node2"), 4000, 1)
+        says(rank_info.variables())
+        assert ranks.rank_from_environment() == rank_info
 
 
 @pytest.mark.parametrize(
@@ -118,14 +120,14 @@ class TestOwnGpu:
     ) -> None:
         says({"CUDA_VISIBLE_DEVICES": visible} if visible else {})
         expected = {"CUDA_VISIBLE_DEVICES": own} if own else {}
-        assert ranks.own_gpu(Place(local_rank, 8, ("a",), 1, local_rank), there) == expected
+        assert ranks.own_gpu(RankInfo(local_rank, 8, ("a",), 1, local_rank), there) == expected
 
 
-class Several(ranks.Ranks):
+class Several(ranks.ProcessGroup):
     """Ranks that are told what the others gave."""
 
     def __init__(self, rank: int, size: int, others: list[dict] | None = None) -> None:
-        super().__init__(Place(rank, size, ("127.0.0.1",), 1))
+        super().__init__(RankInfo(rank, size, ("127.0.0.1",), 1))
         self.others = others or []
 
     def gather(self, row: np.ndarray) -> np.ndarray:
@@ -144,7 +146,7 @@ class TestShare:
         assert {len(part) for part in found} == {32 // size}
 
     def test_a_last_batch_that_does_not_divide_is_everybodys(self) -> None:
-        assert Several(1, 4).share(6) == (slice(None), ALONE)
+        assert Several(1, 4).share(6) == (slice(None), SINGLE_PROCESS)
 
 
 FACTS: dict[str, object] = {"params.seed": 0, "SHA-256 of data": "aa"}
@@ -153,7 +155,7 @@ FACTS: dict[str, object] = {"params.seed": 0, "SHA-256 of data": "aa"}
 class TestAgree:
     def test_the_same(self) -> None:
         Several(0, 3, [FACTS, FACTS]).agree(FACTS)
-        ALONE.agree(FACTS)
+        SINGLE_PROCESS.agree(FACTS)
 
     @pytest.mark.parametrize(
         ("other", "said"),
@@ -176,16 +178,16 @@ class TestPort:
             other.listen()
             port = other.getsockname()[1]
             with pytest.raises(ReproError, match=rf"port {port} .*MASTER_PORT"):
-                ranks.check_port(Place(0, 2, ("127.0.0.1",), port))
-            ranks.check_port(Place(1, 2, ("127.0.0.1",), port))  # it is rank 0 that listens
+                ranks.check_port(RankInfo(0, 2, ("127.0.0.1",), port))
+            ranks.check_port(RankInfo(1, 2, ("127.0.0.1",), port))  # it is rank 0 that listens
             says({"TORCHELASTIC_USE_AGENT_STORE": "True"})
-            ranks.check_port(Place(0, 2, ("127.0.0.1",), port))  # torchrun does
+            ranks.check_port(RankInfo(0, 2, ("127.0.0.1",), port))  # torchrun does
 
     def test_free_ones(self, says) -> None:
         says({})
         port = launch.free_port(3)
         for offset in range(3):
-            ranks.check_port(Place(0, 2, ("127.0.0.1",), port + offset))
+            ranks.check_port(RankInfo(0, 2, ("127.0.0.1",), port + offset))
 
 
 class TestLock:
@@ -230,18 +232,18 @@ class TestLaunch:
 
     @pytest.fixture
     def launched(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-        """A function that launches a program in three ranks, or in the one whose place is given."""
+        """A function that launches a program in three ranks, or in the one whose rank is given."""
         monkeypatch.setenv("PYTHONPATH", str(Path(launch.__file__).parents[2]))
         begin = (
             "import os, time; from repro.run import launch; rank = int(os.environ['RANK']); launch.join_launcher()\n"
         )
 
-        def launched(program: str, place: Place | None = None) -> int:
+        def launched(program: str, rank_info: RankInfo | None = None) -> int:
             run = [sys.executable, "-c", begin + program]
             monkeypatch.setattr(launch, "command", lambda folder, _: ["env", f"{launch.ERRORS}={folder}", *run])
             before = dict(os.environ)
             try:
-                return launch.watch(place, []) if place else launch.start("jax", 3, [])
+                return launch.watch(rank_info, []) if rank_info else launch.start(3, [], launch.processes)
             finally:
                 assert dict(os.environ) == before  # what a rank is told is for the ranks alone
 
@@ -275,15 +277,15 @@ class TestLaunch:
         assert capfd.readouterr().err == "trace\n"
 
     def test_python_goes_on_speaking(self, launched, capfd) -> None:
-        assert launched("import sys; print(rank, file=sys.stderr)", Place(2, 4, ("a",), 1)) == 0
+        assert launched("import sys; print(rank, file=sys.stderr)", RankInfo(2, 4, ("a",), 1)) == 0
         assert capfd.readouterr().err == "2\n"
 
     @pytest.mark.parametrize("trace", ["indicates that another task died; see", "instance of 'gloo::EnforceNotMet'"])
     def test_a_rank_that_jax_aborts_has_lost_another(self, launched, trace: str, capfd) -> None:
-        assert launched(f"os.write(2, {trace.encode()!r}); os.abort()", Place(2, 4, ("a",), 1)) == 1
+        assert launched(f"os.write(2, {trace.encode()!r}); os.abort()", RankInfo(2, 4, ("a",), 1)) == 1
         said = capfd.readouterr().err
         assert "rank 2 lost another rank" in said and "params.resume=auto" in said and said.count("\n") == 1
 
     def test_a_watched_rank_that_is_killed(self, launched) -> None:
         with pytest.raises(ReproError, match=r"rank 2 was killed by SIGKILL"):
-            launched("os.kill(os.getpid(), 9)", Place(2, 4, ("a",), 1))
+            launched("os.kill(os.getpid(), 9)", RankInfo(2, 4, ("a",), 1))

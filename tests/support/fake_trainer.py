@@ -9,7 +9,7 @@ import pytest
 
 from repro.run import config, experiment, layout, training
 from repro.run.data import Dataset
-from repro.run.ranks import ALONE
+from repro.run.ranks import SINGLE_PROCESS
 
 SAMPLES, BATCH, EPOCHS = 70, 16, 3
 STEPS = 5  # an epoch: four whole batches, and one of six samples
@@ -24,7 +24,7 @@ class FakeTrainer:
     """No learning, but the same shape: each step mixes its batch, labels and dropout bits into every weight."""
 
     device = "cpu"
-    ranks = ALONE
+    ranks = SINGLE_PROCESS
 
     def __init__(
         self, dataset: Dataset, units: int, dies_before: int | None = None, loss: dict[int, float] | None = None

@@ -1,4 +1,7 @@
-"""Runs a script twice, alone and with the observer in it: both must print the same, and the lines say what was seen."""
+"""Scripts that run alone and observed.
+
+Both must print the same, and the observer's lines say what was seen.
+"""
 
 import json
 import os
@@ -14,6 +17,7 @@ from support.runs import PROGRAMS, ROOT, SECONDS
 
 SITE = ROOT / "repro" / "observe" / "site"
 SCRIPTS = PROGRAMS / "observed"
+HERE = sys.executable
 
 
 def interpreter(framework: str) -> str:
@@ -50,9 +54,9 @@ def lines(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 def steps(written: list[dict[str, Any]]) -> dict[int, dict[str, dict[str, str]]]:
     """The hashes of each step by its number, which none has twice."""
-    found = [(line["step"], line["hashes"]) for line in written if line["kind"] == "step"]
-    assert len(dict(found)) == len(found)
-    return dict(found)
+    pairs = [(line["step"], line["hashes"]) for line in written if line["kind"] == "step"]
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
 
 
 def notes(written: list[dict[str, Any]]) -> list[str]:
@@ -67,6 +71,3 @@ def observed(python: str, folder: Path, *arguments: str, **env: str) -> tuple[st
     assert ended(watched) == printed
     (written,) = lines(folder).values()
     return printed, written
-
-
-HERE = sys.executable

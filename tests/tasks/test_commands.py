@@ -8,8 +8,8 @@ import pytest
 
 from repro import __main__, __version__
 from repro.containers import mlcube
-from repro.run.config import FRAMEWORKS
-from repro.tasks import commands, own_command, train, verify
+from repro.frameworks import FRAMEWORKS
+from repro.tasks import commands, own_command, verify
 from repro.verify.questions import OF_A_COMMAND
 from support.runs import ROOT
 
@@ -35,7 +35,6 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_names_that_other_files_have_too() -> None:
     assert tuple(verify.QUESTIONS) == OF_A_COMMAND
-    assert tuple(train.NAMES) == FRAMEWORKS
     assert own_command.PLATFORMS == mlcube.PLATFORMS
 
 

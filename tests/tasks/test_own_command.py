@@ -62,8 +62,8 @@ def test_a_container_is_recorded(here: Path) -> None:
     assert call("record", "--to", "a", "--output", "out/*.json", "--", *command) == 0
     found = record.read(here / "a")
     assert (found.steps, [*found.outputs]) == (12, ["out/checkpoint.json", "out/model.json"])
-    assert found.content["command"] == command
-    assert found.content["facts"]["container"] == {
+    assert found.content.command == command
+    assert found.content.facts["container"] == {
         "engine": "docker", "name": "an-image", "image": "sha256:1", "digest": None
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_a_task_of_an_mlcube_is_recorded_where_the_cube_puts_it(here: Path) -> N
     assert record.read(here / "a").steps == 12
     assert (here / "cube" / "workspace" / "other" / "model.json").exists()
     assert call("record", "--to", "b", "--mlcube=cube/mlcube.yaml", "--task", "trainer", "--workspace=w") == 0
-    assert record.read(here / "b").content["fingerprint"] == record.read(here / "a").content["fingerprint"]
+    assert record.read(here / "b").content.fingerprint == record.read(here / "a").content.fingerprint
     assert (here / "w" / "out" / "model.json").exists()
 
 

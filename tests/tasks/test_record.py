@@ -35,7 +35,7 @@ def test_input_output_and_exit_code_are_the_commands_own(here: Path) -> None:
     done = repro("record", "--to", "a", "--", "sh", "-c", "cat; echo said >&2; exit 7", cwd=here, stdin="read")
     assert (done.returncode, done.stdout) == (7, "read")
     assert done.stderr.startswith("said\nrepro: NOTHING WAS OBSERVED")
-    assert record.read(here / "a").content["exit_code"] == 7
+    assert record.read(here / "a").content.exit_code == 7
 
 
 def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -47,13 +47,13 @@ def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> N
     )
     found = record.read(here / "a")
     assert [*found.processes[0].steps] == [0, 1, 5, 10]
-    assert found.content["folder"] == str(here) and found.content["command"] == script("trainer")
+    assert found.content.folder == str(here) and found.content.command == script("trainer")
     assert [*found.outputs] == ["out/checkpoint.json", "out/model.json"]
-    facts = found.content["facts"]
+    facts = found.content.facts
     assert facts["versions"] == {"python": "3.11.0", "plain": "1.0"} and facts["threads"] == 1
     assert [*facts["scripts"]] == [str(SCRIPTS / "trainer.py")]
     assert {"cpu", "gpu", "environment", "container", "source"} <= facts.keys()
-    assert found.content["fingerprint"] in told[0]
+    assert found.content.fingerprint and found.content.fingerprint in told[0]
 
 
 def test_what_observing_took(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +150,7 @@ def test_wrong_usage_is_one_line_and_2(
 
 def test_a_command_that_kills_itself(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert recorded("--to", "a", "--", "sh", "-c", "kill -KILL $$") == 128 + signal.SIGKILL
-    assert record.read(here / "a").content["exit_code"] == 137
+    assert record.read(here / "a").content.exit_code == 137
     assert "NOTHING WAS OBSERVED" in capfd.readouterr().err
 
 

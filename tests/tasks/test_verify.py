@@ -13,6 +13,8 @@ import pytest
 from repro.verify import questions, results
 from support.runs import ROOT, Run, needs, run_sh
 
+pytestmark = pytest.mark.spread
+
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEP, STEPS = 13, 16
 

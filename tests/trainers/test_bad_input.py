@@ -13,6 +13,8 @@ from safetensors.numpy import save_file
 from repro.run import checkpoint
 from support.runs import Run
 
+pytestmark = pytest.mark.spread
+
 SHORT = ("params.device=cpu", "params.max_steps=2", "params.batch_size_test=10000")
 
 

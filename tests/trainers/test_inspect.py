@@ -8,6 +8,8 @@ import pytest
 from repro.run import checkpoint, trace
 from support.runs import CUT, Run, fingerprint, needs, some
 
+pytestmark = pytest.mark.spread
+
 
 @pytest.mark.parametrize("keys", some([(), (CUT,)], ()))
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from repro.run import golden
 from support.runs import Run
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 OTHERWISE = ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")
 
 

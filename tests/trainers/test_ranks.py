@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from repro.fingerprint import fingerprint
+from repro.frameworks import FRAMEWORKS
 from repro.run import checkpoint, golden, launch
 from repro.run.layout import weights_of
 from support.runs import ROOT, SECONDS, Run, needs, run_sh, some
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
+pytestmark = pytest.mark.xdist_group("ports")
 DETERMINISTIC = ("params.threads=1", "params.device=cpu")
 PORTABLE = ("params.numerics=portable", *DETERMINISTIC)
 END = 30  # seconds in which a rank that dies ends the others
@@ -102,7 +103,7 @@ SMALLER_LAST = (*PORTABLE, "data.train_samples=67", "params.n_epochs=1")  # 67 =
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> str:
     """The fingerprint of one process, in any framework."""
-    there = next((name for name in FRAMEWORKS if (ROOT / ".venv" / name / "installed").exists()), FRAMEWORKS[0])
+    there = next((name for name in FRAMEWORKS if (ROOT / ".venv" / name / "installed").exists()), "pytorch")
     needs(there)
     workspace = tmp_path_factory.mktemp("alone")
     (workspace / "data").symlink_to(data_dir)

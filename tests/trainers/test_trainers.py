@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from repro.run import checkpoint
 from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, run_sh
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
+pytestmark = pytest.mark.spread
 STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
@@ -256,18 +257,3 @@ def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) ->
     assert fingerprint(found) == fingerprint(anew) == fingerprint(compiled)
     damaged = [set(re.findall("cache entry for '(.*?)'.*truncated", done.stderr)) for done in (compiled, found, anew)]
     assert damaged[:2] == [set(), set()] and {"jit__run", "jit__evaluate"} <= damaged[2] <= names
-
-
-@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
-def test_pytorch_starts_without_its_compiler(workspace: Path, numerics: str) -> None:
-    """torch.optim's classes and torch.use_deterministic_algorithms import it, which takes as long as PyTorch itself.
-    Once PyTorch is there, Python looks for garbage again."""
-    needs("pytorch")
-    code = (
-        "import gc, sys; from repro.__main__ import main; assert main(sys.argv[1:]) == 0; "
-        "print(*sorted({'torch', 'torch._dynamo'} & set(sys.modules)), gc.isenabled())"
-    )
-    keys = (f"--workspace={workspace}", f"params.numerics={numerics}", "params.max_steps=1")
-    command = [str(ROOT / ".venv/pytorch/bin/python"), "-c", code, "pytorch", *keys]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "torch True"

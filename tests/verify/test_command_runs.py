@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from repro.record import outputs
-from repro.verify.command_runs import LISTINGS, LOG, Command, end, on_cores, said
+from repro.record.process import error_line, limited_to_cores, terminate
+from repro.verify.command_runs import LISTINGS, LOG, Command
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_listings_come_in_the_reverse_order_and_are_told(tmp_path: Path) -> None
 
 def test_fewer_cores_for_what_is_started_only() -> None:
     before = os.sched_getaffinity(0)
-    with on_cores(1):
+    with limited_to_cores(1):
         code = "import os; print(len(os.sched_getaffinity(0)))"
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"1\n"
     assert os.sched_getaffinity(0) == before
@@ -71,11 +72,11 @@ def test_fewer_cores_for_what_is_started_only() -> None:
 def test_what_ignores_a_signal_is_killed_with_all_that_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repro.verify.command_runs.GRACE", 0.2)
+    monkeypatch.setattr("repro.record.process.GRACE", 0.2)
     code = "trap '' TERM; sleep 60 & echo $! > child; echo; wait; sleep 60"
     with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
-        end(process, signal.SIGTERM)
+        terminate(process, signal.SIGTERM)
     assert process.returncode == -signal.SIGKILL
     state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     while state.exists() and state.read_text().split()[2] not in "ZX":  # it ends within the test's time, or never
@@ -86,7 +87,7 @@ def test_what_went_into_a_session_of_its_own_is_ended_too(tmp_path: Path) -> Non
     code = "setsid sh -c 'echo $$ > child; sleep 60' & while ! test -s child; do sleep 0.01; done; echo; wait"
     with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
-        end(process, signal.SIGKILL)
+        terminate(process, signal.SIGKILL)
     state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     while state.exists() and state.read_text().split()[2] not in "ZX":
         time.sleep(0.01)
@@ -119,6 +120,6 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
         "[rank0]: KeyError: of the run before\n[rank1]: Traceback (most recent call last):\n[rank1]:   File\n"
         "[rank1]: ValueError: why\n[rank0]: RuntimeError: closed by peer\nFAILED: train.py\n=====\n"
     )
-    assert said(tmp_path / "stderr", since=37) == "[rank1]: ValueError: why"
+    assert error_line(tmp_path / "stderr", since=37) == "[rank1]: ValueError: why"
     (tmp_path / "stderr").write_text("one\ntwo\n")
-    assert said(tmp_path / "stderr") == "two"
+    assert error_line(tmp_path / "stderr") == "two"

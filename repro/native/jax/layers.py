@@ -1,17 +1,16 @@
-"""The layers of mnist_jax.py, fast in a loop on the CPU, rounding and choosing as the twins do.
+"""Layers of mnist_jax.py, fast on a CPU.
 
-The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors.
+The batch is the last axis of images, [C, H, W, B]: XLA's loops on the CPU then run over whole vectors. Its counterparts
+are repro/native/pytorch/layers.py and repro/native/tensorflow/layers.py.
 """
 
-from types import ModuleType
-
 import jax
+import numpy as np
 from flax import linen as nn
 from jax import Array, lax
+from jax import numpy as jnp
 
-from repro.native.filtering import fits
-from repro.native.jax import filtering
-from repro.portable.jax import convolution as definition
+from repro.native.jax.convolution import correlate, correlate_with, spread
 
 
 class Layer(nn.Module):
@@ -38,23 +37,45 @@ def convolve(x: Array, kernel: Array) -> Array:
 
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
-    """The same as matrix products: inside a loop, XLA's own convolution is many times slower on the CPU."""
-    return _way(x, kernel).correlate(x, kernel)
+    """The same as a matrix product: inside a loop, XLA's own convolution is many times slower on the CPU."""
+    return correlate(x, kernel)
 
 
-def _forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
+def _convolve_forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
     return convolve_as_product(x, kernel), (x, kernel)
 
 
-def _backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
+def _convolve_backward(operands: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
     x, kernel = operands
-    way = _way(x, kernel)
-    return way.spread(gradient, kernel), way.correlate_with(x, gradient)
+    return spread(gradient, kernel), correlate_with(x, gradient)
 
 
-def _way(x: Array, kernel: Array) -> ModuleType:
-    width = kernel.shape[1]
-    return filtering if fits(len(x), width, x.shape[2] - width + 1) else definition
+convolve_as_product.defvjp(_convolve_forward, _convolve_backward)
+
+WINDOW = A, B, C, D = np.arange(4, dtype=np.uint8)  # the elements of a 2 x 2 window, row by row
 
 
-convolve_as_product.defvjp(_forward, _backward)
+@jax.custom_vjp
+def max_pool(x: Array) -> Array:
+    """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
+    return _pool_forward(x)[0]
+
+
+def _pool_forward(x: Array) -> tuple[Array, Array]:
+    channels, height, width, batch = x.shape
+    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
+    a, b, c, d = (x[:, :, i, :, j] for i in range(2) for j in range(2))
+    upper, lower = jnp.where(a >= b, a, b), jnp.where(c >= d, c, d)
+    first = jnp.where(upper >= lower, jnp.where(a >= b, A, B), jnp.where(c >= d, C, D))
+    return jnp.where(upper >= lower, upper, lower), first
+
+
+def _pool_backward(first: Array, gradient: Array) -> tuple[Array]:
+    # Joined, not added up: XLA writes each of the four straight to its place.
+    a, b, c, d = (jnp.where(first == element, gradient, 0) for element in WINDOW)
+    x = jnp.stack([jnp.stack([a, b], 3), jnp.stack([c, d], 3)], 2)
+    channels, height, _, width, _, batch = x.shape
+    return (x.reshape(channels, 2 * height, 2 * width, batch),)
+
+
+max_pool.defvjp(_pool_forward, _pool_backward)

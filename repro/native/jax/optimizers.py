@@ -1,4 +1,7 @@
-"""The optimizers of mnist_jax.py: Optax', and where in their states the slots of repro.run.layout are."""
+"""Optimizers of mnist_jax.py: Optax', and their slots.
+
+Its counterparts are repro/native/pytorch/optimizers.py and repro/native/tensorflow/optimizers.py.
+"""
 
 import jax
 import numpy as np
@@ -8,7 +11,7 @@ from optax.tree_utils import tree_get, tree_set
 from repro.run import layout
 from repro.run.config import Params
 
-# Optax' names of layout.SLOTS; portable numerics keep theirs in the same classes of states.
+# Optax' names of layout.SLOTS; portable numerics have theirs in the same classes of states.
 KEYS = {"sgd": ("trace",), "adam": ("mu", "nu"), "adadelta": ("e_g", "e_x")}
 
 
@@ -29,16 +32,21 @@ class Optax:
         return optax.apply_updates(weights, updates), slots
 
 
+def optimizer(params: Params) -> Optax:
+    """The optimizer that `params.optimizer` names."""
+    return Optax(params)
+
+
 def named(optimizer: str, slots: optax.OptState) -> dict[str, np.ndarray]:
     """The slots by their names in the layout, float32."""
-    found = {
+    slots_by_name = {
         layout.slot(slot, name): array
         for slot, key in zip(layout.SLOTS[optimizer], KEYS[optimizer], strict=True)
         for name, array in tree_get(slots, key).items()
     }
     if optimizer == "adam":
-        found[layout.ADAM_COUNT] = tree_get(slots, "count")
-    return {name: np.array(array, np.float32) for name, array in found.items()}
+        slots_by_name[layout.ADAM_COUNT] = tree_get(slots, "count")
+    return {name: np.array(array, np.float32) for name, array in slots_by_name.items()}
 
 
 def placed(optimizer: str, init, state: dict[str, np.ndarray]) -> optax.OptState:

@@ -1,6 +1,7 @@
-"""A batch in parts, for mnist_jax.py: one after another, so that the patches of a part fit a CPU's caches.
+"""Parts of a batch for mnist_jax.py, one after another.
 
-Functions are of weights, images [B, 28, 28], labels [B] and keep [B, units], where B is that of a batch or of a part.
+The patches of a small part fit a CPU's caches. Functions are of weights, images [B, 28, 28], labels [B] and keep
+[B, units], where B is that of a batch or of a part. Its counterpart is repro/native/tensorflow/parts.py.
 """
 
 from collections.abc import Callable
@@ -13,39 +14,40 @@ from optax.microbatching import AccumulationType
 MEAN, CONCAT = AccumulationType.MEAN, AccumulationType.CONCAT
 
 
-def mean(function: Callable, part: int | None) -> Callable:
+def mean_over_parts(function: Callable, part: int | None) -> Callable:
     """function's mean over parts of this size; None: of the whole batch."""
     return _in_parts(function, part, MEAN)
 
 
-def joined(look: Callable, part: int | None) -> Callable:
-    """The same for what `look` finds: results by name, the loss's gradients with respect to them and to the weights.
+def joined_parts(function: Callable, part: int | None) -> Callable:
+    """The same for results by name, and the loss's gradients with respect to them and to the weights.
 
     Results of a part have its images along their first axis, and are joined along it; of losses it is the mean.
     """
 
-    def look_at_all(weights, images, *others):
-        def look_at_part(*operands):
-            seen, backward, gradients = look(*operands)
+    def of_batch(weights, images, *others):
+        def of_part(*operands):
+            forward, backward, gradients = function(*operands)
             share = (part or len(images)) / len(images)  # of the part's own mean loss in that of the batch
-            return seen, {name: array * share if array.ndim else array for name, array in backward.items()}, gradients
+            backward = {name: array * share if array.ndim else array for name, array in backward.items()}
+            return forward, backward, gradients
 
-        seen, _, _ = jax.eval_shape(look, weights, images, *others)
-        kinds = {name: CONCAT if array.ndim else MEAN for name, array in seen.items()}
-        return _in_parts(look_at_part, part, (kinds, kinds, MEAN))(weights, images, *others)
+        forward, _, _ = jax.eval_shape(function, weights, images, *others)
+        kinds = {name: CONCAT if array.ndim else MEAN for name, array in forward.items()}
+        return _in_parts(of_part, part, (kinds, kinds, MEAN))(weights, images, *others)
 
-    return look_at_all
+    return of_batch
 
 
-def shared(look: Callable, count: int) -> Callable:
+def joined_shares(function: Callable, count: int) -> Callable:
     """The same for `count` shares of a batch, each of neighboring images, as threads have them, one after another."""
 
-    def look_at_all(weights, *arrays):
+    def of_batch(weights, *arrays):
         share = len(arrays[0]) // count
-        *found, gradients = joined(look, share)(weights, *(_across(array, count) for array in arrays))
-        return *jax.tree.map(lambda array: _across(array, share) if array.ndim else array, found), gradients
+        *results, gradients = joined_parts(function, share)(weights, *(_across(array, count) for array in arrays))
+        return *jax.tree.map(lambda array: _across(array, share) if array.ndim else array, results), gradients
 
-    return look_at_all
+    return of_batch
 
 
 def _across(array: Array, count: int) -> Array:

@@ -1,6 +1,7 @@
-"""The ranks of mnist_jax.py, on jax.distributed: gloo on the CPU, NCCL on GPUs; and the threads of one process.
+"""Ranks of mnist_jax.py, and threads that share a batch.
 
-The twins are repro/native/pytorch/ranks.py and repro/native/tensorflow/ranks.py.
+Ranks meet by jax.distributed: gloo on the CPU, NCCL on GPUs. Its counterparts are repro/native/pytorch/ranks.py and
+repro/native/tensorflow/ranks.py.
 """
 
 from collections.abc import Callable
@@ -17,32 +18,36 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from repro.run import layout
 from repro.run.config import Params
-from repro.run.ranks import ALONE, AXIS, LOOPBACK, Alone, Place
-from repro.run.ranks import Ranks as Base
+from repro.run.ranks import AXIS, LOOPBACK, SINGLE_PROCESS, RankInfo, SingleProcess
+from repro.run.ranks import ProcessGroup as Base
 
 WHOLE, DIVIDED = PartitionSpec(), PartitionSpec(None, AXIS)
 SECONDS = 20  # without a sign of life from a rank, until the others give up
 
 
-def join(place: Place | None, params: Params) -> Alone:
+def join(rank_info: RankInfo | None, params: Params) -> SingleProcess:
     """Meets the other ranks, or makes each thread a device. To be called before JAX looks for devices."""
-    if place is None:
+    if rank_info is None:
         if jax.config.jax_num_cpu_devices != params.threads:  # JAX refuses any change once it has looked
             jax.config.update("jax_num_cpu_devices", params.threads)
-        return OneProcess()
+        return ThreadedProcess()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    if place.hosts == (LOOPBACK,):  # JAX would look up the machine's name, unknown in a container without a network
+    if rank_info.hosts == (LOOPBACK,):  # JAX would look up the machine's name, unknown in a container without a network
         _jax.make_gloo_tcp_collectives = partial(_jax.make_gloo_tcp_collectives, hostname=LOOPBACK)
     jax.config.update("jax_enable_preemption_service", False)  # a run that is ended resumes from its checkpoint
     jax.distributed.initialize(
-        f"{place.host(0)}:{place.port}", place.size, place.rank, local_device_ids=[0], heartbeat_timeout_seconds=SECONDS
+        f"{rank_info.host(0)}:{rank_info.port}",
+        rank_info.size,
+        rank_info.rank,
+        local_device_ids=[0],
+        heartbeat_timeout_seconds=SECONDS,
     )
-    ranks = Ranks(place, params)
+    ranks = ProcessGroup(rank_info, params)
     ranks.gather(np.zeros(1, np.uint8))  # the first exchange connects them
     return ranks
 
 
-class Sharing(Alone):
+class DeviceGroup(SingleProcess):
     """Devices that share a batch and reduce by XLA's collectives, in the functions that run() calls."""
 
     mesh: Mesh
@@ -67,7 +72,7 @@ class Sharing(Alone):
 
 
 @dataclass(frozen=True)
-class Threads(Sharing):
+class ThreadGroup(DeviceGroup):
     """Threads of one process, each a device of JAX' own on the CPU.
 
     They wait for one another once a step. Threads that share an operation wait for one another in each.
@@ -80,40 +85,40 @@ class Threads(Sharing):
         return Mesh(np.array(jax.local_devices(backend="cpu")[: self.size]), (AXIS,))
 
 
-class OneProcess(Alone):
+class ThreadedProcess(SingleProcess):
     """One process, whose threads share each batch on a CPU."""
 
-    def share(self, batch: int) -> tuple[slice, Alone]:
+    def share(self, batch: int) -> tuple[slice, SingleProcess]:
         """The whole batch, and the threads that share it: as many as cut it into equal parts, none too small."""
-        there = len(jax.devices()) if jax.default_backend() == "cpu" else 1
-        count = layout.shares_of(batch, there)
-        return slice(None), Threads(count) if count > 1 else ALONE
+        devices = len(jax.devices()) if jax.default_backend() == "cpu" else 1
+        count = layout.shares_of(batch, devices)
+        return slice(None), ThreadGroup(count) if count > 1 else SINGLE_PROCESS
 
 
-class Ranks(Sharing, Base):
+class ProcessGroup(DeviceGroup, Base):
     """Processes with a device each."""
 
-    def __init__(self, place: Place, params: Params) -> None:
-        super().__init__(place)
+    def __init__(self, rank_info: RankInfo, params: Params) -> None:
+        super().__init__(rank_info)
         devices = jax.devices("cpu") if params.device == "cpu" else jax.devices()
         self.mesh = Mesh(np.array(devices), (AXIS,))
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """What each rank gave, uint8 [N] -> [size, N]."""
+        """The rows of all ranks, uint8 [N] -> [size, N]."""
         return np.asarray(multihost_utils.process_allgather(row)).reshape(self.size, -1)
 
-    def leave(self) -> None:
-        """Says goodbye to the other ranks, when all is done."""
+    def close(self) -> None:
+        """Ends the exchange with the other ranks."""
         jax.distributed.shutdown()
 
 
-def run(ranks: Alone, function: Callable, whole: tuple, divided: tuple):
+def run(ranks: SingleProcess, function: Callable, whole: tuple, divided: tuple):
     """Calls function(ranks, *whole, *divided) on all devices that share; what it returns must be equal on all.
 
     `whole` is equal on all; of `divided`, [S, B, ...], each has its part, and each process gives those of its devices.
     Arrays lie on this process's first device, before and after.
     """
-    if not isinstance(ranks, Sharing):
+    if not isinstance(ranks, DeviceGroup):
         return function(ranks, *whole, *divided)
     everywhere = jax.tree.map(partial(_global, ranks.mesh, WHOLE), whole)
     parts = jax.tree.map(partial(_global, ranks.mesh, DIVIDED), divided)
@@ -122,7 +127,7 @@ def run(ranks: Alone, function: Callable, whole: tuple, divided: tuple):
 
 
 @cache
-def _compiled(ranks: Sharing, function: Callable, whole: int, divided: int) -> Callable:
+def _compiled(ranks: DeviceGroup, function: Callable, whole: int, divided: int) -> Callable:
     specs = (WHOLE,) * whole + (DIVIDED,) * divided
     spread = jax.shard_map(partial(function, ranks), mesh=ranks.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
     return jax.jit(spread)

@@ -1,4 +1,8 @@
-"""The convolution of mnist_pytorch.py: PyTorch's own, made quick on CPUs that have AVX2, but no AVX-512."""
+"""Layers of mnist_pytorch.py, fast on a CPU.
+
+Images are [B, C, H, W] and kernels [O, I, h, w]. The convolution is PyTorch's own, made quick on CPUs with AVX2 but no
+AVX-512. Its counterparts are repro/native/tensorflow/layers.py and repro/native/jax/layers.py.
+"""
 
 import torch
 from torch import Tensor
@@ -21,11 +25,20 @@ class ConvWithOwnBias(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         x, kernel = ctx.saved_tensors
-        of_x, of_kernel, _ = torch.ops.aten.convolution_backward.default(
-            gradient, x, kernel, bias_sizes=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), transposed=False,
-            output_padding=(0, 0), groups=1, output_mask=(ctx.needs_input_grad[0], True, False),
-        )  # fmt: skip
-        return of_x, of_kernel, gradient.sum((0, 2, 3))
+        grad_x, grad_kernel, _ = torch.ops.aten.convolution_backward.default(
+            gradient,
+            x,
+            kernel,
+            bias_sizes=None,
+            stride=(1, 1),
+            padding=(0, 0),
+            dilation=(1, 1),
+            transposed=False,
+            output_padding=(0, 0),
+            groups=1,
+            output_mask=(ctx.needs_input_grad[0], True, False),
+        )
+        return grad_x, grad_kernel, gradient.sum((0, 2, 3))
 
 
 # With AVX-512, oneDNN's own way is the quick one.

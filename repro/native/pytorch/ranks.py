@@ -1,6 +1,7 @@
-"""The ranks of mnist_pytorch.py, on torch.distributed: gloo on the CPU, NCCL on GPUs.
+"""Ranks of mnist_pytorch.py, and torchrun.
 
-The twins are repro/native/tensorflow/ranks.py and repro/native/jax/ranks.py.
+Ranks meet by torch.distributed: gloo on the CPU, NCCL on GPUs. Its counterparts are repro/native/tensorflow/ranks.py
+and repro/native/jax/ranks.py.
 """
 
 import logging
@@ -11,24 +12,25 @@ import torch
 from torch import Tensor, distributed
 
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Alone, Place
-from repro.run.ranks import Ranks as Base
+from repro.run.ranks import SINGLE_PROCESS, RankInfo, SingleProcess
+from repro.run.ranks import ProcessGroup as Base
 
 
-def join(place: Place | None, params: Params) -> Alone:
+def join(rank_info: RankInfo | None, params: Params) -> SingleProcess:
     """Meets the other ranks, where there are any."""
-    if place is None:
-        return ALONE
-    return Ranks(place, torch.device("cuda" if params.device != "cpu" and torch.cuda.is_available() else "cpu"))
+    if rank_info is None:
+        return SINGLE_PROCESS
+    gpu = params.device != "cpu" and torch.cuda.is_available()
+    return ProcessGroup(rank_info, torch.device("cuda" if gpu else "cpu"))
 
 
-class Ranks(Base):
+class ProcessGroup(Base):
     """Ranks that reduce by torch.distributed."""
 
-    def __init__(self, place: Place, device: torch.device) -> None:
-        super().__init__(place)
+    def __init__(self, rank_info: RankInfo, device: torch.device) -> None:
+        super().__init__(rank_info)
         self.device = device
-        os.environ.update(place.variables())
+        os.environ.update(rank_info.variables())
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", init_method="env://")
 
     def maximum(self, *parts: Tensor) -> list[Tensor]:
@@ -47,14 +49,14 @@ class Ranks(Base):
         return loss * (1 / self.size), gradients
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """What each rank gave, uint8 [N] -> [size, N]."""
+        """The rows of all ranks, uint8 [N] -> [size, N]."""
         mine = torch.from_numpy(row.copy()).to(self.device)
         rows = [torch.empty_like(mine) for _ in range(self.size)]
         distributed.all_gather(rows, mine)
         return torch.stack(rows).cpu().numpy()
 
-    def leave(self) -> None:
-        """Says goodbye to the other ranks, when all is done."""
+    def close(self) -> None:
+        """Ends the exchange with the other ranks."""
         distributed.destroy_process_group()
 
     def _reduce(self, parts: tuple[Tensor, ...], operation) -> list[Tensor]:
@@ -65,14 +67,14 @@ class Ranks(Base):
 
 
 def torchrun(size: int, command: list[str], port: str | None) -> dict[int, int]:
-    """Runs a command in so many ranks on this machine; the exit codes of those that failed, below 0 for signals."""
+    """The starter of PyTorch's ranks, as in repro.run.launch."""
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     meet = ["--standalone"] if port is None else [f"--master-port={port}", "--master-addr=127.0.0.1"]
     own = ["--local-addr=127.0.0.1", f"--nproc-per-node={size}", "--monitor-interval=0.1", "--no-python"]
     os.environ["OMP_NUM_THREADS"] = "1"  # or torchrun says that it sets it; a rank's environment.apply() sets it anew
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it would tell a failure in a page
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it would report a failure in a page
     try:
         run.run(run.parse_args([*meet, *own, *command]))
     except ChildFailedError as error:

@@ -1,6 +1,7 @@
-"""The optimizers of mnist_tensorflow.py, as its twins' libraries define them.
+"""Optimizers of mnist_tensorflow.py, as PyTorch and Optax define them.
 
-Keras' differ: its momentum holds the learning rate, its Adam moves epsilon.
+Keras' differ: its momentum holds the learning rate, its Adam moves epsilon. Counterparts of this file are
+repro/native/pytorch/optimizers.py and repro/native/jax/optimizers.py.
 """
 
 import tensorflow as tf
@@ -19,10 +20,16 @@ class Optimizer:
             for slot in layout.SLOTS[params.optimizer]
             for name, w in weights.items()
         }
+        if params.optimizer == "adam":
+            self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
 
     def of(self, name: str) -> list[tf.Variable]:
         """The slots of one weight, in the order of layout.SLOTS."""
         return [self.slots[layout.slot(slot, name)] for slot in layout.SLOTS[self.params.optimizer]]
+
+    def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        """Updates all weights, and the slots."""
+        raise NotImplementedError
 
 
 class Sgd(Optimizer):
@@ -39,10 +46,6 @@ class Adam(Optimizer):
     """Kingma and Ba, "Adam", 2015, algorithm 1."""
 
     BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        super().__init__(params, weights)
-        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
 
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
         count = self.slots[layout.ADAM_COUNT].assign_add(1.0)

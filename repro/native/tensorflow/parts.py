@@ -1,10 +1,12 @@
-"""A batch in parts, for mnist_tensorflow.py: a share for each thread, and its parts one after another.
+"""Shares and parts of a batch for mnist_tensorflow.py.
 
-TensorFlow works on the shares side by side, each by a program that XLA compiled, and threads wait for one another once
-a step. Threads that share an operation wait for one another in each. A small part's patches fit the caches of a core.
+Each thread has a share, and its parts one after another. TensorFlow works on the shares side by side, each by a program
+that XLA compiled, and threads wait for one another once a step. Threads that share an operation wait for one another in
+each. A small part's patches fit the caches of a core.
 
 Functions are of weights, images [B, 28, 28], labels [B] and keep [B, units], where B is that of a batch or of a part.
-Where `threads` is None, as on GPUs and in portable numerics, a batch is worked on whole.
+Where `threads` is None, as on GPUs and in portable numerics, a batch is worked on whole. Its counterpart is
+repro/native/jax/parts.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,59 +16,59 @@ import tensorflow as tf
 from repro.run import layout
 
 
-def shared(find: Callable, threads: int | None) -> Callable:
-    """find's mean over a batch that threads share: a loss, and a gradient for each of the weights."""
+def mean_over_shares(function: Callable, threads: int | None) -> Callable:
+    """function's mean over a batch that threads share: a loss, and a gradient for each of the weights."""
     if threads is None:
-        return find
+        return function
 
     @tf.function(jit_compile=True)
-    def find_in_share(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def of_share(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         count = _parts_in(threads, arrays[0])
         if count == 1:
-            return find(weights, *arrays)
+            return function(weights, *arrays)
         parts = [tf.reshape(array, (count, -1, *array.shape[1:])) for array in arrays]
 
         def add(i: tf.Tensor, total: tuple[tf.Tensor, list[tf.Tensor]]):
-            return i + 1, tf.nest.map_structure(tf.add, total, find(weights, *(array[i] for array in parts)))
+            return i + 1, tf.nest.map_structure(tf.add, total, function(weights, *(array[i] for array in parts)))
 
         start = tf.constant(0.0), [tf.zeros_like(weight) for weight in weights]
         _, total = tf.while_loop(lambda i, _: i < count, add, (0, start))
         return tf.nest.map_structure(lambda sums: sums / count, total)
 
-    def find_in_all(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        return _mean([find_in_share(weights, *share) for share in _shares(threads, *arrays)])
+    def of_batch(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        return _mean([of_share(weights, *share) for share in _shares(threads, *arrays)])
 
-    return find_in_all
+    return of_batch
 
 
-def joined(look: Callable, threads: int | None) -> Callable:
-    """The same for what `look` finds: results by name, the loss's gradients with respect to them and to the weights.
+def joined_shares(function: Callable, threads: int | None) -> Callable:
+    """The same for results by name, and the loss's gradients with respect to them and to the weights.
 
     Results of parts are joined along the batch; of losses it is the mean.
     """
-    look_at_part = tf.function(look, jit_compile=threads is not None)
+    of_part = tf.function(function, jit_compile=threads is not None)
 
-    def look_at_all(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[dict, dict, list[tf.Tensor]]:
-        found, gradients = [], []
+    def of_batch(weights: list[tf.Tensor], *arrays: tf.Tensor) -> tuple[dict, dict, list[tf.Tensor]]:
+        results, gradients = [], []
         for share in _shares(threads, *arrays):
-            parts = _cut(_parts_in(threads, share[0]), *share)
-            found.append([look_at_part(weights, *part) for part in parts])
-            gradients.append(tf.nest.map_structure(_mean_in_turn, *(back for _, _, back in found[-1])))
-        forward, backward, _ = zip(*(part for share in found for part in share), strict=True)
+            parts = [of_part(weights, *part) for part in _cut(_parts_in(threads, share[0]), *share)]
+            gradients.append(tf.nest.map_structure(_mean_in_turn, *(part_gradients for _, _, part_gradients in parts)))
+            results += parts
+        forward, backward, _ = zip(*results, strict=True)
         return _side_by_side(forward), _side_by_side(backward, 1 / len(backward)), _mean(gradients)
 
-    return look_at_all
+    return of_batch
 
 
-def in_parts(logits: Callable, threads: int | None) -> Callable:
+def joined_logits(function: Callable, threads: int | None) -> Callable:
     """The logits of images [B, 28, 28], without dropout."""
-    logits_of_part = tf.function(logits, jit_compile=threads is not None)
+    of_part = tf.function(function, jit_compile=threads is not None)
 
-    def logits_of_all(weights: list[tf.Tensor], images: tf.Tensor) -> tf.Tensor:
+    def of_batch(weights: list[tf.Tensor], images: tf.Tensor) -> tf.Tensor:
         parts = _cut(_parts_in(threads, images, 64), images)
-        return tf.concat([logits_of_part(weights, part, None) for (part,) in parts], 0)
+        return tf.concat([of_part(weights, part, None) for (part,) in parts], 0)
 
-    return logits_of_all
+    return of_batch
 
 
 def _shares(threads: int | None, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
@@ -78,7 +80,7 @@ def _parts_in(threads: int | None, share: tf.Tensor, least: int = layout.LEAST) 
 
 
 def _cut(count: int, *arrays: tf.Tensor) -> Iterator[tuple[tf.Tensor, ...]]:
-    """Arrays [B, ...] cut along the batch into so many equal parts."""
+    """Arrays [B, ...] cut along the batch into `count` equal parts."""
     return zip(*(tf.split(array, count) for array in arrays), strict=True)
 
 
@@ -98,6 +100,6 @@ def _mean_in_turn(*parts: tf.Tensor) -> tf.Tensor:
 
 
 def _side_by_side(parts: Sequence[dict[str, tf.Tensor]], scale: float = 1.0) -> dict[str, tf.Tensor]:
-    """What was seen of each part of a batch -> of the batch: arrays side by side, times `scale`; of losses the mean."""
+    """Results of a batch from those of its parts: arrays joined, times `scale`; of losses the mean."""
     alike = {name: [part[name] for part in parts] for name in parts[0]}
-    return {name: tf.concat(seen, 0) * scale if seen[0].shape.rank else _mean(seen) for name, seen in alike.items()}
+    return {name: tf.concat(each, 0) * scale if each[0].shape.rank else _mean(each) for name, each in alike.items()}

@@ -1,6 +1,7 @@
-"""The ranks of mnist_tensorflow.py, on the collectives of MultiWorkerMirroredStrategy: ring on the CPU, NCCL on GPUs.
+"""Ranks of mnist_tensorflow.py.
 
-The twins are repro/native/pytorch/ranks.py and repro/native/jax/ranks.py.
+Ranks meet by the collectives of MultiWorkerMirroredStrategy: ring on the CPU, NCCL on GPUs. Its counterparts are
+repro/native/pytorch/ranks.py and repro/native/jax/ranks.py.
 """
 
 import itertools
@@ -9,34 +10,38 @@ import numpy as np
 import tensorflow as tf
 
 from repro.run.config import Params
-from repro.run.ranks import ALONE, Alone, Place
-from repro.run.ranks import Ranks as Base
+from repro.run.ranks import SINGLE_PROCESS, RankInfo, SingleProcess
+from repro.run.ranks import ProcessGroup as Base
 
 GROUP = 1000  # any number that no other group of this process has
 
 
-def join(place: Place | None, params: Params) -> Alone:
+def join(rank_info: RankInfo | None, params: Params) -> SingleProcess:
     """Meets the other ranks, where there are any."""
-    if place is None:
-        return ALONE
-    return Ranks(place, "GPU" if params.device != "cpu" and tf.config.list_physical_devices("GPU") else "CPU")
+    if rank_info is None:
+        return SINGLE_PROCESS
+    gpu = params.device != "cpu" and tf.config.list_physical_devices("GPU")
+    return ProcessGroup(rank_info, "GPU" if gpu else "CPU")
 
 
-class Ranks(Base):
+class ProcessGroup(Base):
     """Ranks that reduce by TensorFlow's collective operations.
 
     The strategy starts the servers and meets the others. Its own all-reduce knows no maximum, so the operations below
     it are called here. Ranks trace the same functions in the same order, so an operation has the same key on all.
     """
 
-    def __init__(self, place: Place, kind: str) -> None:
-        super().__init__(place)
-        workers = [f"{place.host(rank)}:{place.port + rank}" for rank in range(place.size)]
+    def __init__(self, rank_info: RankInfo, kind: str) -> None:
+        super().__init__(rank_info)
+        workers = [f"{rank_info.host(rank)}:{rank_info.port + rank}" for rank in range(rank_info.size)]
         cluster = tf.train.ClusterSpec({"worker": workers})
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-            cluster, task_type="worker", task_id=place.rank, num_accelerators={"GPU": 1} if kind == "GPU" else {},
+            cluster,
+            task_type="worker",
+            task_id=rank_info.rank,
+            num_accelerators={"GPU": 1} if kind == "GPU" else {},
             rpc_layer="grpc",
-        )  # fmt: skip
+        )
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
         self.hint = "nccl" if kind == "GPU" else "ring"
         self.keys = itertools.count(GROUP)
@@ -55,7 +60,7 @@ class Ranks(Base):
         return loss, gradients
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """What each rank gave, uint8 [N] -> [size, N]."""
+        """The rows of all ranks, uint8 [N] -> [size, N]."""
         rows = np.zeros((self.size, len(row)), np.float32)
         rows[self.rank] = row
         return self.total(tf.constant(rows))[0].numpy().astype(np.uint8)
@@ -63,8 +68,14 @@ class Ranks(Base):
     def _reduce(self, parts: tuple[tf.Tensor, ...], operation: str) -> list[tf.Tensor]:
         flat = tf.concat([tf.reshape(part, (-1,)) for part in parts], 0)
         reduced = tf.raw_ops.CollectiveReduceV2(
-            input=flat, group_size=self.size, group_key=GROUP, instance_key=next(self.keys), ordering_token=[],
-            merge_op=operation, final_op="Id", communication_hint=self.hint,
-        )  # fmt: skip
+            input=flat,
+            group_size=self.size,
+            group_key=GROUP,
+            instance_key=next(self.keys),
+            ordering_token=[],
+            merge_op=operation,
+            final_op="Id",
+            communication_hint=self.hint,
+        )
         pieces = tf.split(reduced, [part.shape.num_elements() for part in parts])
         return [tf.reshape(piece, part.shape) for piece, part in zip(pieces, parts, strict=True)]

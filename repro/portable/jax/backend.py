@@ -10,13 +10,13 @@ import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.native.jax.convolution import correlate, correlate_with, spread
 from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
-from repro.portable.jax.convolution import correlate, correlate_with, spread
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids
-from repro.run.ranks import ALONE, AXIS
+from repro.run.ranks import AXIS, SINGLE_PROCESS
 
 if kernels.available:
     from repro.portable.jax import ffi
@@ -31,7 +31,7 @@ class Backend:
     """On any device, in any mode: eager or compiled."""
 
     nan, inf = math.nan, math.inf
-    ranks = ALONE
+    ranks = SINGLE_PROCESS
     """Who shares the batch."""
     engine = "float64"
     """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""

@@ -4,11 +4,11 @@ JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", Tru
 """
 
 import jax
-import numpy as np
 import optax
 from jax import Array
 from jax import numpy as jnp
 
+from repro.native.jax import layers
 from repro.portable import tables
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
 from repro.portable.jax.autograd import apply
@@ -36,33 +36,7 @@ def dense(x: Array, kernel: Array, bias: Array) -> Array:
     return apply(linear, x, kernel.T, bias)
 
 
-PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
-
-
-@jax.custom_vjp
-def max_pool(x: Array) -> Array:
-    """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
-    return _max_pool(x)[0]
-
-
-def _max_pool(x: Array) -> tuple[Array, Array]:
-    channels, height, width, batch = x.shape
-    x = x.reshape(channels, height // 2, 2, width // 2, 2, batch)
-    a, b, c, d = (x[:, :, i, :, j] for i in range(2) for j in range(2))
-    upper, lower = jnp.where(a >= b, a, b), jnp.where(c >= d, c, d)
-    first = jnp.where(upper >= lower, jnp.where(a >= b, A, B), jnp.where(c >= d, C, D))
-    return jnp.where(upper >= lower, upper, lower), first
-
-
-def _max_pool_gradient(first: Array, gradient: Array) -> tuple[Array]:
-    # Joined, not added up: XLA writes each of the four straight to its place.
-    a, b, c, d = (jnp.where(first == place, gradient, 0) for place in PLACES)
-    x = jnp.stack([jnp.stack([a, b], 3), jnp.stack([c, d], 3)], 2)
-    channels, height, _, width, _, batch = x.shape
-    return (x.reshape(channels, 2 * height, 2 * width, batch),)
-
-
-max_pool.defvjp(_max_pool, _max_pool_gradient)
+max_pool = layers.max_pool  # a choice and no arithmetic: exact as it is
 
 
 def mean_loss(logits: Array, labels: Array) -> Array:

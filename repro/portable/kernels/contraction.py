@@ -122,7 +122,7 @@ class Contraction:
         counts = {axis: self.sizes[axis] // step for axis, step in steps.items()}
         # Vectors outermost, tiles innermost: what a kernel meets stays in the cache.
         order = sorted(counts, key=lambda axis: (axis != self.vector, axis in self.tiles))
-        with self.build.if_then(self.build.icmp_signed("<", begin, end)), Loop(self.build, begin, end) as turn:
+        with Loop(self.build, begin, end) as turn:
             index: Index = {}
             for axis in reversed(order):
                 index[axis] = self.build.mul(self.build.urem(turn, I64(counts[axis])), I64(steps[axis]))
@@ -166,18 +166,15 @@ class Contraction:
 
     def _reduce(self, axis: int, index: Index) -> None:
         """The loops from a reduced axis on."""
-        build = self.build
         if axis == len(self.sizes):
             self._add(index)
         elif axis in self.limits:
-            begin, end = self._range(self.limits[axis], index)
-            with build.if_then(build.icmp_signed("<", begin, end)):
-                self._turns(axis, begin, end, index)
+            self._turns(axis, *self._range(self.limits[axis], index), index)
         else:
             self._turns(axis, I64(0), I64(self.sizes[axis] // (self.lanes if axis == self.vector else 1)), index)
 
     def _turns(self, axis: int, begin: ir.Value, end: ir.Value, index: Index) -> None:
-        """The loop over a reduced axis, which has turns."""
+        """The loop over a reduced axis."""
         step = self.lanes if axis == self.vector else 1
         with Loop(self.build, begin, end) as turn:
             self._reduce(axis + 1, index | {axis: self.build.mul(turn, I64(step))})

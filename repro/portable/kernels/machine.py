@@ -22,15 +22,18 @@ SMALL = 2**8
 
 
 class Loop:
-    """A loop of one turn or more, as a context: the index that instructions in it may use."""
+    """A loop from `begin` to before `end`, as a context: the index that instructions in it may use.
+
+    With `end` not above `begin` it has no turn.
+    """
 
     def __init__(self, builder: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> None:
         self.builder, self.begin, self.end = builder, begin, end
 
     def __enter__(self) -> ir.Value:
         build = self.builder
-        before, self.block = build.block, build.append_basic_block()
-        build.branch(self.block)
+        before, self.block, self.after = build.block, build.append_basic_block(), build.append_basic_block()
+        build.cbranch(build.icmp_signed("<", self.begin, self.end), self.block, self.after)
         build.position_at_end(self.block)
         self.index = build.phi(I64)
         self.index.add_incoming(self.begin, before)
@@ -40,9 +43,8 @@ class Loop:
         build = self.builder
         following = build.add(self.index, I64(1))
         self.index.add_incoming(following, build.block)
-        after = build.append_basic_block()
-        build.cbranch(build.icmp_signed("<", following, self.end), self.block, after)
-        build.position_at_end(after)
+        build.cbranch(build.icmp_signed("<", following, self.end), self.block, self.after)
+        build.position_at_end(self.after)
 
 
 def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
@@ -124,21 +126,43 @@ def code(module: str, work: int) -> llvm.ExecutionEngine:
 
 
 def _machine(level: int) -> llvm.TargetMachine:
-    """This processor."""
+    """This processor, with the features in use."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
+    # In this order: what is off at the end is off with all that is built on it, whatever comes before.
+    given = sorted(features().items(), key=lambda feature: not feature[1])
+    text = ",".join(f"{'+' if on else '-'}{name}" for name, on in given)
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=text, opt=level, jit=True)
+
+
+# --- processors -------------------------------------------------------------------------------------------------------
+
+ABSENT: Mapping[int, tuple[str, ...]] = {512: (), 256: ("avx512",), 128: ("avx",)}
+"""What the names of features begin with that a processor of such vectors, in bits, does not have."""
+_widest = 512
+
+
+def limit(bits: int) -> None:
+    """As on a processor whose vectors have so many bits, 512, 256 or 128; this one must have them.
+
+    RuntimeError once a feature was asked for: what is compiled, or decided, stays as it is.
+    """
+    global _widest
+    if features.cache_info().currsize:
+        raise RuntimeError(f"limit({bits}) comes too late: the features of this processor are in use")
+    _widest = bits
+    if vector_bits() != bits:
+        raise RuntimeError(f"this processor has no vectors of {bits} bits: its widest have {vector_bits()}")
 
 
 @cache
 def features() -> Mapping[str, bool]:
-    """Of this processor, by the names that LLVM gives them."""
-    return llvm.get_host_cpu_features()
+    """Those of this processor that are in use, by the names that LLVM gives them."""
+    found = llvm.get_host_cpu_features()
+    return {name: on and not name.startswith(ABSENT[_widest]) for name, on in found.items()}
 
 
-@cache
 def vector_bits() -> int:
-    """Of this processor's widest registers."""
+    """Of the widest registers in use."""
     return 512 if features().get("avx512f") else 256 if features().get("avx") else 128

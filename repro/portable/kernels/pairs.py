@@ -18,13 +18,11 @@ MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "l
 """The instructions, by how many pairs they take."""
 
 
-@cache
 def possible() -> bool:
     """Whether this processor is an x86 with AVX2."""
     return bool(features().get("avx2"))
 
 
-@cache
 def widest() -> int:
     """How many pairs it takes at once."""
     return 16 if vector_bits() == 512 and features().get("avx512bw") else 8
@@ -93,8 +91,7 @@ class _Pairs(Contraction):
             end = I64(self.sizes[axis] // step)
         room, whole = PAIRS // self._pairs(axis + 1), self._pairs(axis) <= PAIRS
         if whole or not room:
-            if not last or self.sizes[axis] >= step:
-                self._some(axis, begin, end, step, index)
+            self._some(axis, begin, end, step, index)
         else:
             parts = build.sdiv(build.add(build.sub(end, begin), I64(room - 1)), I64(room))
             with Loop(build, I64(0), parts) as part:

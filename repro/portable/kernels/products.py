@@ -48,13 +48,14 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
+    if terms % 2 or columns % tile:
+        raise ValueError(f"a matrix [{terms}, {columns}] is not made of pairs of rows in panels of {tile} columns")
     build, function = started([I16, I16])
     matrix, result, begin, end = function.args
     row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
     order = ir.VectorType(I32, 2 * tile)([half * tile + at for at in range(tile) for half in range(2)])
     # Pair by pair of rows, which lie in memory one after another.
-    some, across = build.if_then(build.icmp_signed("<", begin, end)), I64(columns // tile)
-    with some, Loop(build, begin, end) as pair, Loop(build, I64(0), across) as panel:
+    with Loop(build, begin, end) as pair, Loop(build, I64(0), I64(columns // tile)) as panel:
         upper = build.add(build.mul(pair, I64(2 * columns)), build.mul(panel, I64(tile)))
         given = [
             build.load(build.bitcast(build.gep(matrix, [place]), row.as_pointer()), align=2)
@@ -91,6 +92,8 @@ def product(given: Product) -> Loops:
     """Loops over the arrays of a product, the last of which is the result."""
     rows, pairs, columns = given.rows, given.pairs, given.columns
     tile_columns, height = width(), min(ROWS, rows)
+    if columns % tile_columns or 2 * pairs > LONGEST or not (given.by_rows or rows % ROWS == 0):
+        raise ValueError(f"no loops for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
@@ -101,7 +104,7 @@ def product(given: Product) -> Loops:
     parts, upper, whole = ({place: build.alloca(sums) for place in tile} for _ in range(3))
     across, down = columns // tile_columns, -(-rows // height)
     block = min(BLOCK // height, down)
-    with build.if_then(build.icmp_signed("<", begin, end)), Loop(build, begin, end) as turn:
+    with Loop(build, begin, end) as turn:
         # Block by block of rows, in it by columns, and for these by rows.
         outer, inner = build.udiv(turn, I64(block * across)), build.urem(turn, I64(block * across))
         row = build.mul(build.add(build.mul(outer, I64(block)), build.urem(inner, I64(block))), I64(height))

@@ -11,7 +11,7 @@ from functools import cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loops, code, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
 
 VERSION = (0, 2)
 """Of the interface: later ones that begin with the same number take it, too."""
@@ -74,20 +74,11 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
         with build.if_then(build.icmp_signed(">", count, I64(1))):
             job = _job(build, module, addresses, arrays, count)
             task = _task(module, work)
-            loop, after = build.append_basic_block(), build.append_basic_block()
-            before = build.block
-            build.branch(loop)
-            build.position_at_end(loop)
-            number = build.phi(I64)
-            number.add_incoming(I64(1), before)
-            asked = _arguments(build, context, build.bitcast(task, ADDRESS), job)
-            failed = _call(build, interface, 136, asked)  # XLA_FFI_ThreadPool_Schedule
-            with build.if_then(failed):
-                _count(build, job, USERS, -1)
-            following = build.add(number, I64(1))
-            number.add_incoming(following, build.block)
-            build.cbranch(build.icmp_signed("<", following, count), loop, after)
-            build.position_at_end(after)
+            with Loop(build, I64(1), count):
+                asked = _arguments(build, context, build.bitcast(task, ADDRESS), job)
+                failed = _call(build, interface, 136, asked)  # XLA_FFI_ThreadPool_Schedule
+                with build.if_then(failed):
+                    _count(build, job, USERS, -1)
             build.call(work, [job])
             wait, ready = build.append_basic_block(), build.append_basic_block()
             build.branch(wait)

@@ -14,7 +14,7 @@ from repro.portable.constants import BELOW_TINY, SMALLEST
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
 from repro.portable.pytorch import compiler, convolution, slices
-from repro.run.ranks import ALONE
+from repro.run.ranks import SINGLE_PROCESS
 
 if compiler.available:
     from repro.portable.kernels import products
@@ -28,7 +28,7 @@ class Backend:
     """On any device, in any mode: eager or compiled."""
 
     nan, inf = math.nan, math.inf
-    ranks = ALONE
+    ranks = SINGLE_PROCESS
     """Who shares the batch."""
     engine = "float64"
     """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""

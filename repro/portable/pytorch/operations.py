@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from repro.native.pytorch.optimizers import Optimizer
 from repro.portable import tables
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
 from repro.portable.operations import optimizers
@@ -14,7 +15,6 @@ from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
 from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.optimizers import Optimizer
 from repro.run import float32, layout
 from repro.run.config import Params
 

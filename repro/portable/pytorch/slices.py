@@ -62,9 +62,10 @@ def products(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype == torch.int16:
         return multiply(a[0], b[0])[None]
     rows, terms, columns = a.shape[1], a.shape[2], b.shape[2]
-    if a.device.type != "cpu":  # CUDA's product takes more than 16 rows, and multiples of 8 otherwise
+    if a.device.type != "cpu":
+        # CUDA's product takes more than 16 rows, and multiples of 8 otherwise; on Hopper the second matrix by columns.
         a = functional.pad(a, (0, -terms % 8, 0, max(0, 17 - rows)))
-        b = functional.pad(b, (0, -columns % 8, 0, -terms % 8))
+        b = functional.pad(b.transpose(1, 2), (0, -terms % 8, 0, -columns % 8)).contiguous().transpose(1, 2)
         return torch.stack([torch._int_mm(*pair)[:rows, :columns] for pair in zip(a, b, strict=True)])
     y = torch.empty((3, rows, columns), dtype=torch.int32)
     for part, first, second in zip(y, a, b, strict=True):

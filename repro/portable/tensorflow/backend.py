@@ -5,13 +5,13 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from repro.native.tensorflow.convolution import correlate, correlate_with, spread
 from repro.portable import kernels
 from repro.portable.constants import SMALLEST, TINY
 from repro.portable.operations import convolution, slices
 from repro.portable.operations.convolution import OUTPUTS_FIRST, OUTPUTS_LAST, plain
 from repro.portable.operations.grids import check_length, grids
-from repro.portable.tensorflow.convolution import correlate, correlate_with, spread
-from repro.run.ranks import ALONE
+from repro.run.ranks import SINGLE_PROCESS
 
 if kernels.available:
     from repro.portable.kernels import calls, products
@@ -27,7 +27,7 @@ class Backend:
     """On any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
 
     nan, inf = math.nan, math.inf
-    ranks = ALONE
+    ranks = SINGLE_PROCESS
     """Who shares the batch."""
     engine = "float64"
     """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""

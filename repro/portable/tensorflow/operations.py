@@ -4,9 +4,11 @@ Within the layers the batch comes last, [C, H, W, B], so that loops run over who
 with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
 """
 
-import numpy as np
 import tensorflow as tf
 
+from repro.native.tensorflow import layers
+from repro.native.tensorflow.convolution import BATCH_LAST
+from repro.native.tensorflow.optimizers import Optimizer
 from repro.portable import tables
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
 from repro.portable.operations import optimizers
@@ -15,7 +17,6 @@ from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
 from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
-from repro.portable.tensorflow.convolution import BATCH_LAST
 from repro.run import float32, layout
 from repro.run.config import Params
 
@@ -36,31 +37,7 @@ def dense(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     return apply(linear, x, tf.transpose(kernel), bias)
 
 
-PLACES = A, B, C, D = np.arange(4, dtype=np.uint8)  # in a 2 x 2 window
-
-
-def max_pool(x: tf.Tensor) -> tf.Tensor:
-    """Maximum of each 2 x 2 window; the gradient goes to the first of equals."""
-    return tf.transpose(_max_pool(tf.transpose(x, BATCH_LAST)), BATCH_LAST)
-
-
-@tf.custom_gradient
-def _max_pool(x: tf.Tensor):
-    channels, height, width, _ = x.shape
-    x = tf.reshape(x, (channels, height // 2, 2, width // 2, 2, -1))
-    a, b, c, d = (x[:, :, i, :, j] for i in range(2) for j in range(2))
-    left, right = a >= b, c >= d
-    upper, lower = tf.where(left, a, b), tf.where(right, c, d)
-    above = upper >= lower
-    first = tf.where(above, tf.where(left, A, B), tf.where(right, C, D))
-
-    def gradients(gradient: tf.Tensor) -> tf.Tensor:
-        # Piece by piece, and then to its place: the first convolution takes back the transposition.
-        pieces = tf.stack([tf.where(first == place, gradient, tf.zeros_like(gradient)) for place in PLACES])
-        x = tf.transpose(tf.reshape(pieces, (2, 2, *gradient.shape)), (2, 3, 0, 4, 1, 5))
-        return tf.reshape(x, (channels, height, width, -1))
-
-    return tf.where(above, upper, lower), gradients
+max_pool = layers.max_pool  # a choice and no arithmetic: exact as it is
 
 
 def mean_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -73,44 +50,35 @@ def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-def optimizer(params: Params, weights: dict[str, tf.Variable]) -> "Optimizer":
+def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
     """The optimizer that `params.optimizer` names."""
     return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
 
 
-class Optimizer:
-    """The slots of every weight: by name, variables that start from zero."""
+class Portable(Optimizer):
+    """One weight after another."""
 
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        self.names = layout.SLOTS[params.optimizer]
+        super().__init__(params, weights)
         self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
-        self.weights = weights
-        self.slots = {
-            layout.slot(slot, name): tf.Variable(tf.zeros_like(w)) for slot in self.names for name, w in weights.items()
-        }
 
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        """Updates all weights, and the slots."""
         for name, gradient in gradients.items():
-            places = [self.weights[name], *(self.slots[layout.slot(slot, name)] for slot in self.names)]
-            weight, *slots = map(tf.convert_to_tensor, places)
-            for place, value in zip(places, self.step(weight, gradient, *slots), strict=True):
-                place.assign(value)
+            variables = [self.weights[name], *self.of(name)]
+            weight, *slots = map(tf.convert_to_tensor, variables)
+            for variable, value in zip(variables, self.stepped(weight, gradient, *slots), strict=True):
+                variable.assign(value)
 
-    def step(self, weight: tf.Tensor, gradient: tf.Tensor, *slots: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def stepped(self, weight: tf.Tensor, gradient: tf.Tensor, *slots: tf.Tensor) -> tuple[tf.Tensor, ...]:
         raise NotImplementedError
 
 
-class Sgd(Optimizer):
-    def step(self, weight, gradient, momentum):
+class Sgd(Portable):
+    def stepped(self, weight, gradient, momentum):
         return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
 
 
-class Adam(Optimizer):
-    def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
-        super().__init__(params, weights)
-        self.slots[layout.ADAM_COUNT] = tf.Variable(0.0)
-
+class Adam(Portable):
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
         corrections, count = tf.constant(tables.adam(BETA1, BETA2)), self.slots[layout.ADAM_COUNT]
         self.corrections = tf.gather(
@@ -119,13 +87,13 @@ class Adam(Optimizer):
         count.assign_add(1.0)
         super().update(gradients)
 
-    def step(self, weight, gradient, first, second):
+    def stepped(self, weight, gradient, first, second):
         return optimizers.adam(
             Backend, weight, gradient, first, second, self.corrections, self.rate, 0.0, BETA1, BETA2, EPSILON,
             decoupled=False,
         )  # fmt: skip
 
 
-class Adadelta(Optimizer):
-    def step(self, weight, gradient, squares, updates):
+class Adadelta(Portable):
+    def stepped(self, weight, gradient, squares, updates):
         return optimizers.adadelta(Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)

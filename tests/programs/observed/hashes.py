@@ -1,4 +1,7 @@
-"""What a script prints of its last weights: the hashes that the observer should have written, by other means."""
+"""Hashes of a script's last weights.
+
+They are those that the observer should have written, by other means.
+"""
 
 import hashlib
 import json
@@ -13,5 +16,5 @@ def sha(array: np.ndarray) -> str:
     return hashlib.sha256(f"{array.dtype.name} {shape}\n".encode() + array.tobytes()).hexdigest()
 
 
-def tell(scenario: str, count: int, weights: Mapping[str, np.ndarray]) -> None:
+def report(scenario: str, count: int, weights: Mapping[str, np.ndarray]) -> None:
     print(json.dumps([scenario, count, {name: sha(array) for name, array in weights.items()}]))

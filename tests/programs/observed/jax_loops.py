@@ -1,4 +1,7 @@
-"""Trains a small network with JAX in each way that is named, in one process, and prints hashes of the last weights."""
+"""Small trainings with JAX, one per scenario.
+
+All run in one process, and each prints the hashes of its last weights.
+"""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +9,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 import optax
-from hashes import tell
+from hashes import report
 from jax import numpy as jnp
 
 COUNT = 6
@@ -21,7 +24,7 @@ def weights(tree: object) -> dict[str, np.ndarray]:
 
 def plain(scenario: str) -> None:
     """`eager`, `jit` with donated buffers, or `scan`."""
-    params = {scenario: {"kernel": jnp.full((4, 3), 0.1), "bias": jnp.zeros(3)}}  # names tell optimizers apart
+    params = {scenario: {"kernel": jnp.full((4, 3), 0.1), "bias": jnp.zeros(3)}}  # optimizers differ in their names
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-2))
 
     def loss(params: dict, x: jax.Array) -> jax.Array:
@@ -42,7 +45,7 @@ def plain(scenario: str) -> None:
         one = jax.jit(step, donate_argnums=(0, 1)) if scenario == "jit" else step
         for x in DATA:
             carry = one(*carry, x)
-    tell(scenario, COUNT, weights(carry[0]))
+    report(scenario, COUNT, weights(carry[0]))
 
 
 def sharded(scenario: str) -> None:
@@ -62,7 +65,7 @@ def sharded(scenario: str) -> None:
     one, state = jax.jit(spread), optimizer.init(params)
     for x in DATA:
         params, state = one(params, state, x)
-    tell(scenario, COUNT, weights(params))
+    report(scenario, COUNT, weights(params))
 
 
 def key(scenario: str) -> None:
@@ -81,7 +84,7 @@ def key(scenario: str) -> None:
     state = optimizer.init(params)
     for count, x in enumerate(DATA):
         params, state = step(params, state, x, jax.random.fold_in(jax.random.key(0), count), jnp.float32(count + 1))
-    tell(scenario, COUNT, weights(params))
+    report(scenario, COUNT, weights(params))
 
 
 def recurrent(scenario: str) -> None:
@@ -115,7 +118,7 @@ def recurrent(scenario: str) -> None:
         y = draw.randint(0, 2, (32, 1)).astype("float32")
         x = np.stack([np.sin(times) * (2 * y - 1), np.cos(times)], -1).astype("float32")
         params, state = step(params, state, x, y)
-    tell(scenario, COUNT, weights(params))
+    report(scenario, COUNT, weights(params))
 
 
 def linen(scenario: str) -> None:
@@ -134,7 +137,7 @@ def linen(scenario: str) -> None:
 
     for x in DATA:
         state = step(state, x)
-    tell(scenario, COUNT, weights(state.params))
+    report(scenario, COUNT, weights(state.params))
 
 
 def nnx(scenario: str) -> None:
@@ -149,7 +152,7 @@ def nnx(scenario: str) -> None:
 
     for x in DATA:
         step(model, optimizer, x)
-    tell(scenario, COUNT, {"kernel": np.asarray(model.kernel[...]), "bias": np.asarray(model.bias[...])})
+    report(scenario, COUNT, {"kernel": np.asarray(model.kernel[...]), "bias": np.asarray(model.bias[...])})
 
 
 def equinox(scenario: str) -> None:
@@ -167,13 +170,20 @@ def equinox(scenario: str) -> None:
 
     for x in DATA:
         model, state = step(model, state, x)
-    tell(scenario, COUNT, weights(equinox.filter(model, equinox.is_array)))
+    report(scenario, COUNT, weights(equinox.filter(model, equinox.is_array)))
 
 
 SCENARIOS: dict[str, Callable[[str], None]] = {
-    "eager": plain, "jit": plain, "scan": plain, "key": key, "sharded": sharded, "recurrent": recurrent,
-    "linen": linen, "nnx": nnx, "equinox": equinox,
-}  # fmt: skip
+    "eager": plain,
+    "jit": plain,
+    "scan": plain,
+    "key": key,
+    "sharded": sharded,
+    "recurrent": recurrent,
+    "linen": linen,
+    "nnx": nnx,
+    "equinox": equinox,
+}
 
 if __name__ == "__main__":
     for scenario in sys.argv[1:]:

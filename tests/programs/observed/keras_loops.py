@@ -1,11 +1,14 @@
-"""Trains a small network with Keras in each way that is named, in one process; prints hashes of the last weights."""
+"""Small trainings with Keras, one per scenario.
+
+All run in one process, and each prints the hashes of its last weights.
+"""
 
 import sys
 from collections.abc import Callable
 
 import keras
 import numpy as np
-from hashes import tell
+from hashes import report
 
 COUNT = 10
 X = np.random.RandomState(0).randn(16 * COUNT, 4).astype("float32")
@@ -23,16 +26,16 @@ def network() -> keras.Model:
     return keras.Sequential([keras.Input((4,)), *layers])
 
 
-def told(scenario: str, model: keras.Model, buffers: bool = True, count: int = COUNT) -> None:
+def report_weights(scenario: str, model: keras.Model, buffers: bool = True, count: int = COUNT) -> None:
     variables = model.weights if buffers else model.trainable_variables
-    tell(scenario, count, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
+    report(scenario, count, {v.path: keras.ops.convert_to_numpy(v) for v in variables})
 
 
 def fit(scenario: str, buffers: bool = True, **options: object) -> None:
     model = network()
     model.compile(keras.optimizers.Adam(), "mse", **options)
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
-    told(scenario, model, buffers)
+    report_weights(scenario, model, buffers)
 
 
 def scaled(scenario: str, **options: object) -> None:
@@ -41,7 +44,7 @@ def scaled(scenario: str, **options: object) -> None:
     inner = keras.optimizers.SGD(0.1, momentum=0.9)
     model.compile(keras.optimizers.LossScaleOptimizer(inner, initial_scale=2.0**127), "mse", **options)
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
-    told(scenario, model, keras.backend.backend() != "jax", int(keras.ops.convert_to_numpy(inner.iterations)))
+    report_weights(scenario, model, keras.backend.backend() != "jax", int(keras.ops.convert_to_numpy(inner.iterations)))
 
 
 def distributed(scenario: str) -> None:
@@ -54,7 +57,7 @@ def distributed(scenario: str) -> None:
         model = network()
         model.compile(keras.optimizers.Adam(), "mse")
     model.fit(X, Y, batch_size=16, epochs=1, verbose=0)
-    told(scenario, model)
+    report_weights(scenario, model)
 
 
 def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
@@ -71,7 +74,7 @@ def own(scenario: str, around: Callable[[Callable], Callable]) -> None:
 
     for at in range(0, 16 * COUNT, 16):
         step(X[at : at + 16], Y[at : at + 16])
-    told(scenario, model, buffers=False)
+    report_weights(scenario, model, buffers=False)
 
 
 def compiled(jit: bool) -> Callable[[Callable], Callable]:

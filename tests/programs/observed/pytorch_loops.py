@@ -1,10 +1,13 @@
-"""Trains a small network in each way that is named, in one process, and prints hashes of the last weights."""
+"""Small trainings with PyTorch, one per scenario.
+
+All run in one process, and each prints the hashes of its last weights.
+"""
 
 import sys
 from collections.abc import Callable
 
 import torch
-from hashes import tell
+from hashes import report
 from torch import nn
 from torch.nn import functional
 
@@ -35,7 +38,7 @@ def loss_of(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def loop(scenario: str, model: nn.Module, step: Callable, workers: int = 0, count: int = COUNT) -> None:
     for x, y in batches(workers):
         step(x, y)
-    tell(scenario, count, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
+    report(scenario, count, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
 
 
 def plain(scenario: str, make: Callable, compiled: Callable = lambda step: step, workers: int = 0) -> None:
@@ -62,7 +65,7 @@ def ahead(scenario: str) -> None:
             loss_of(model, *batch).backward()
             optimizer.step()
         batch = asked
-    tell(scenario, COUNT, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
+    report(scenario, COUNT, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
 
 
 def in_backward(scenario: str) -> None:

@@ -58,11 +58,10 @@ class Loops:
         for target in self.filled:
             with Loop(self.build, I64(0), I64(math.prod(target.shape))) as index:
                 self.build.store(_neutral(target), self.build.gep(self.memory[target], [index]))
-        with self.build.if_then(self.build.icmp_signed("<", begin, self.end)):
-            self._loop(0, begin)
+        self._loop(0, begin)
         self.build.ret_void()
         own = {number: math.prod(node.shape) for number, node in enumerate(self.nodes) if node in self.filled}
-        self.compiled = compiled(machine.Loops(function, self.sizes[0] if self.sizes else 1, math.prod(space), own))
+        self.compiled = compiled(machine.Loops(function, self.sizes[0], math.prod(space), own))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 
@@ -271,7 +270,10 @@ def _target_strides(node: Node, space: tuple[int, ...]) -> list[int]:
 
 
 def _ordered(space: tuple[int, ...], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Sizes and strides of the axes in the order of memory, outermost first; as one those that lie in a row."""
+    """Sizes and strides of the axes in the order of memory, outermost first; as one those that lie in a row.
+
+    There is one at least: a single element is one turn.
+    """
     widest = max(reversed(strides), key=lambda each: sum(map(bool, each)))
     sizes: list[int] = []
     found: list[list[int]] = [[] for _ in strides]
@@ -287,4 +289,4 @@ def _ordered(space: tuple[int, ...], strides: list[list[int]]) -> tuple[list[int
             sizes.append(size)
             for new, old in zip(found, strides, strict=True):
                 new.append(old[axis])
-    return sizes, found
+    return (sizes, found) if sizes else ([1], [[0] for _ in strides])

@@ -13,7 +13,7 @@ from repro.portable.kernels.convolution import How, Operand, Part, forward, of_i
 from repro.portable.kernels.machine import Loops
 from repro.portable.kernels.pairs import in_pairs
 from repro.portable.pytorch.compiler.openmp import Compiled, compiled
-from repro.run.ranks import Alone
+from repro.run.ranks import SingleProcess
 
 
 def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
@@ -22,8 +22,8 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
     """
     (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
-    by_rows = a.stride(1) == 1
-    left = a if by_rows else _panels(a.t(), products.ROWS)
+    by_rows = a.stride(1) == 1 or rows % products.ROWS > 0
+    left = a.contiguous() if by_rows else _panels(a.t(), products.ROWS)
     if b.stride(1) == 1:
         right = _panels(b, width)
     else:
@@ -50,7 +50,7 @@ def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
     return _sum(forward(_operand(x), _operand(weight), given), x, weight)
 
 
-def convolve_with(ranks: Alone, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
+def convolve_with(ranks: SingleProcess, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to a weight of this shape."""
     x, gradient = _in_rows(x), _in_rows(gradient)
     return _sum(of_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)

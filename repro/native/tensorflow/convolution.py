@@ -1,7 +1,7 @@
-"""Convolution in TensorFlow as one matrix product, and its two gradients, in the type that they are given.
+"""Convolution in TensorFlow as one matrix product, and its gradients.
 
-Images are [C, H, W, B] and kernels [h, w, I, O]. Portable numerics, next door, give them numbers whose sums are exact;
-repro/native/tensorflow/layers.py gives them float32. The twin is jax_convolution.py.
+Images are [C, H, W, B] and kernels [h, w, I, O], of any type: float32 from layers.py, and float64 with exact sums from
+portable numerics. Its counterpart is repro/native/jax/convolution.py.
 """
 
 import tensorflow as tf
@@ -53,8 +53,8 @@ def _patches(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
     """[C, H, W, B] -> [w * h * C, squares * B], in the order of a placed kernel: where each of its elements meets x."""
     side = _side(x, rows, columns)
     down, across = range(x.shape[1] - rows + side), range(x.shape[2] - columns + side)
-    # Column by column, as oneDNN adds under PyTorch, and JAX, too: where sums are not exact, equal rounding means equal
-    # maxima in the pools. Of more than eight pieces at once, XLA would make each, and then copy it to its place.
+    # Column by column, as oneDNN adds under PyTorch: where sums are not exact, equal rounding means equal maxima in the
+    # pools. Of more than eight pieces at once, XLA would make each, and then copy it to its place.
     joined = [tf.concat([x[:, i : i + rows : side, j : j + columns : side] for i in down], 0) for j in across]
     return tf.reshape(tf.stack(joined), (len(down) * len(across) * x.shape[0], -1))
 

@@ -1,7 +1,7 @@
-"""Convolution in JAX as one matrix product, and its two gradients, in the type that they are given.
+"""Convolution in JAX as one matrix product, and its gradients.
 
-Images are [C, H, W, B] and kernels [h, w, I, O]. Portable numerics, next door, give them numbers whose sums are exact;
-repro/native/jax/layers.py gives them float32.
+Images are [C, H, W, B] and kernels [h, w, I, O], of any type: float32 from layers.py, and float64 with exact sums from
+portable numerics. Its counterpart is repro/native/tensorflow/convolution.py.
 """
 
 from functools import partial
@@ -9,8 +9,6 @@ from functools import partial
 import jax
 from jax import Array
 from jax import numpy as jnp
-
-BATCH_LAST = (3, 1, 2, 0)  # [B, H, W, C] -> [C, H, W, B], and back
 
 
 def correlate(x: Array, kernel: Array) -> Array:
@@ -55,8 +53,8 @@ def _patches(x: Array, rows: int, columns: int) -> Array:
     """[C, H, W, B] -> [w * h * C, squares * B], in the order of a placed kernel: where each of its elements meets x."""
     side = _side(x, rows, columns)
     down, across = range(x.shape[1] - rows + side), range(x.shape[2] - columns + side)
-    # Column by column: oneDNN, under the twins, adds in this order, and where sums are not exact, equal rounding means
-    # equal maxima in the pools. Of more than eight pieces at once, XLA would make each, and then copy it to its place.
+    # Column by column, as oneDNN adds under PyTorch: where sums are not exact, equal rounding means equal maxima in the
+    # pools. Of more than eight pieces at once, XLA would make each, and then copy it to its place.
     joined = [jnp.concatenate([x[:, i : i + rows : side, j : j + columns : side] for i in down]) for j in across]
     return jnp.stack(joined).reshape(len(down) * len(across) * len(x), -1)
 

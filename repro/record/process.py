@@ -1,0 +1,158 @@
+"""Processes of a command: started, watched, ended."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+
+from repro.containers.runtimes import Engine
+from repro.errors import UsageError
+from repro.text import printable
+
+GRACE = 30.0  # seconds to end after SIGTERM
+TAIL = 20_000  # bytes at the end of what a process wrote
+RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
+
+
+def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Starts a command. UsageError where there is no such program, or it is none."""
+    try:
+        return subprocess.Popen(command, **how)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(
+            f"the command {command[0]!r} cannot be started: {why}; see that it runs without repro"
+        ) from None
+
+
+def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a command as if it had been called itself: its input and output are ours, and so are signals to us.
+
+    The exit code as a shell tells it: 128 and the signal's number where it was killed.
+    """
+    with _forwarding() as receivers:
+        process = start(command, env=environment)
+        receivers.append(process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextlib.contextmanager
+def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Meanwhile signals go to the processes in the list."""
+    receivers: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        if number in FROM_TERMINAL and _in_foreground():
+            return
+        for process in receivers:
+            process.send_signal(number)
+
+    kept = {number: signal.getsignal(number) for number in FORWARDED}
+    try:
+        for number, handler in kept.items():
+            if handler != signal.SIG_IGN:  # as under nohup; the command ignores it, too
+                signal.signal(number, forward)
+        yield receivers
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
+    """The highest step that any process has written down, each time that it grows, until the command ends."""
+    places: dict[Path, int] = {}
+    highest = 0
+    while process.poll() is None:
+        grown = highest
+        for file in folder.glob("*.jsonl"):
+            with open(file, "rb") as lines:
+                lines.seek(places.get(file, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    places[file] = places.get(file, 0) + len(line)
+                    with contextlib.suppress(ValueError, TypeError, AttributeError):
+                        grown = max(grown, json.loads(line).get("step", 0))
+        if grown > highest:
+            highest = grown
+            yield highest
+        else:
+            time.sleep(0.002)
+
+
+@contextlib.contextmanager
+def limited_to_cores(count: int | None) -> Iterator[None]:
+    """Meanwhile what this thread starts gets so many cores."""
+    usable = os.sched_getaffinity(0)
+    try:
+        if count is not None:
+            os.sched_setaffinity(0, sorted(usable)[:count])
+        yield
+    finally:
+        os.sched_setaffinity(0, usable)
+
+
+def terminate(process: subprocess.Popen[bytes], number: signal.Signals, engine: Engine | None = None) -> None:
+    """Sends a signal to a process and all that it started, and sees to it that they end.
+
+    A launcher such as torchrun may put its workers into sessions of their own, and an engine runs a container itself.
+    """
+    if engine:
+        engine.end(number, GRACE)
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    try:
+        process.wait(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # what ignores the signal, or outlives its parent
+            os.killpg(process.pid, signal.SIGKILL)
+        for one in family:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        process.wait()
+
+
+def describe_exit(code: int) -> str:
+    """How a process ended, in words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def error_line(path: Path, since: int = 0) -> str:
+    """The last line of what a process wrote, or the first error of a rank, as far as it can be shown.
+
+    torchrun ends with a table, and other ranks fail because the first one did.
+    """
+    lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
+    ranks = [line for line in lines if RANK_ERROR.match(line)]
+    line: str = printable((ranks[:1] or lines[-1:] or [""])[0].strip())
+    return line[:200]

@@ -1,0 +1,47 @@
+"""Words and short forms for what people read."""
+
+import re
+from typing import Any
+
+RUN = "{run}"
+"""In a command, and in the names of its outputs: the run's own folder."""
+MOST_RANKS = 8  # ranks that are named
+MOST_NAMES = 3  # names
+
+
+def printable(value: Any) -> Any:
+    """The same with a space for whatever is no visible character: a file may hold what a terminal would obey."""
+    if isinstance(value, dict):
+        return {printable(key): printable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [printable(inner) for inner in value]
+    if isinstance(value, str):
+        return "".join(character if character.isprintable() else " " for character in value)
+    return value
+
+
+def listed(names: list[str]) -> str:
+    """The first few names."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(f"`{name}`" for name in names[:MOST_NAMES]) + more
+
+
+def ranks(numbers: list[int]) -> str:
+    """Which ranks: `rank 1`, `ranks 0, 1 and 6 more`."""
+    more = f" and {len(numbers) - MOST_RANKS} more" if len(numbers) > MOST_RANKS else ""
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:MOST_RANKS]))}{more}"
+
+
+def short(fingerprint: str) -> str:
+    """The first eight hex digits: enough for the eye, not for a proof."""
+    return fingerprint[7:15] if fingerprint.startswith("sha256:") else fingerprint
+
+
+def brief(value: Any) -> str:
+    text = short(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 20 else f"{text[:19]}…"
+
+
+def slug(label: str) -> str:
+    """A label as a name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower())

@@ -1,0 +1,238 @@
+"""Runs kernels with vectors of some width, on arrays between guards, for test_kernels.py; prints JSON.
+
+    python kernels_worker.py BITS
+
+The name of each kernel is on stderr before it runs: of what dies there the last one is to blame.
+"""
+
+import ctypes
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from programs.guards import SIDES, copied, guarded
+from repro.portable.constants import BELOW_TINY
+from repro.portable.kernels import machine, pairs, products
+from repro.portable.kernels.contraction import Sums, in_float64
+from repro.portable.kernels.convolution import ONE, How, forward, in_rows, of_images, of_weight
+from repro.portable.kernels.machine import ADDRESS, I64, VOID, Loop, Loops
+
+RANDOM = np.random.default_rng(0)
+Kernel = tuple[str, Loops, list[np.ndarray], np.ndarray]
+"""Its name, operands, and what they give."""
+
+
+def numbers(size: int, dtype: type) -> np.ndarray:
+    """Integers of up to 2^13 in magnitude, the largest among them."""
+    found = RANDOM.integers(-8192, 8193, size)
+    found[RANDOM.integers(0, size, 1 + size // 8)] = 8192
+    return found.astype(dtype)
+
+
+# --- sums of products -------------------------------------------------------------------------------------------------
+
+GEOMETRIES = {
+    "plain": How(ONE, (0, 0), ONE, 1, ""),
+    "padded": How(ONE, (1, 2), ONE, 1, ""),
+    "rows that meet nothing": How(ONE, (4, 3), ONE, 1, ""),
+    "stride and groups": How((2, 3), (2, 1), ONE, 2, ""),
+    "dilation": How(ONE, (2, 2), (2, 3), 1, ""),
+}
+CHANNELS = {"BHWC": (2, 16, 32), "BCHW": (2, 4, 8), "CHWB": (32, 6, 4)}
+"""The batch, and the inputs and outputs of each group, by the layout."""
+ODD = {"BHWC": (3, 5, 6), "CHWB": (8, 5, 3)}
+
+
+def sums_of_products() -> Iterator[Kernel]:
+    cases = [*itertools.product(CHANNELS.items(), GEOMETRIES), *itertools.product(ODD.items(), ["padded"])]
+    for (layout, (batch, inputs, outputs)), name in cases:
+        how = replace(GEOMETRIES[name], layout=layout)
+        image, gradient = (
+            tuple({"B": batch, "C": count * how.groups, "H": high, "W": wide}[axis] for axis in layout)
+            for count, high, wide in ((inputs, 9, 8), (outputs, *result_sizes(how)))
+        )
+        weight = (outputs * how.groups, 3, 2, inputs)
+        name = f"{name}, {layout}, {batch} x {inputs} -> {outputs}"
+        part = forward(in_rows(image), in_rows(weight), how)
+        yield from sum_of_products(f"convolution, {name}", part.sums, image, weight)
+        part = of_weight(in_rows(image), in_rows(gradient), weight, how, 1)
+        yield from sum_of_products(f"of its weight, {name}", part.sums, image, gradient)
+        for dtype, last in ((np.float64, False), (np.int16, True)):
+            for part in of_images(in_rows(gradient), weight, image, how, last):
+                taps = part.sums.axes[-3].size * part.sums.axes[-2].size * weight[0] * inputs
+                yield from sum_of_products(f"of its images, {name}", part.sums, gradient, (taps,), [dtype])
+
+
+def result_sizes(how: How) -> tuple[int, int]:
+    """Rows and columns of what a kernel of 3 x 2 makes of images of 9 x 8."""
+    return tuple(  # type: ignore[return-value]
+        (size + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
+        for size, taps, stride, padding, dilation in zip(
+            (9, 8), (3, 2), how.stride, how.padding, how.dilation, strict=True
+        )
+    )
+
+
+def sum_of_products(
+    name: str, sums: Sums, a: tuple[int, ...], b: tuple[int, ...], dtypes: Any = (np.float64, np.int16)
+) -> Iterator[Kernel]:
+    for dtype in dtypes:
+        if dtype == np.float64 or pairs.possible():
+            loops = in_float64(sums) if dtype == np.float64 else pairs.in_pairs(sums)
+            if loops:  # sizes and strides are fit for it
+                operands = [numbers(int(np.prod(shape)), dtype) for shape in (a, b)]
+                yield f"{name}, {dtype.__name__}", loops, operands, summed(sums, *operands)
+
+
+def summed(sums: Sums, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What the definition of Sums says, element by element."""
+    grid = np.indices([axis.size for axis in sums.axes], sparse=True)
+    of_a = sums.start + sum(at * axis.a for at, axis in zip(grid, sums.axes, strict=True))
+    of_b = sum(at * axis.b for at, axis in zip(grid, sums.axes, strict=True))
+    there = np.ones((), bool)
+    for limit in sums.limits:
+        row = limit.start + limit.at_kept * grid[limit.kept] + limit.at_reduced * grid[limit.reduced]
+        there = there & (row >= 0) & (row < limit.rows)
+    terms = np.where(there, a.astype(np.int64).take(of_a, mode="clip") * b.astype(np.int64)[of_b], 0)
+    return terms.sum(tuple(range(sums.kept, len(sums.axes)))).astype(np.float64)
+
+
+# --- products of matrices ---------------------------------------------------------------------------------------------
+
+
+def paneled(matrix: np.ndarray, tile: int) -> np.ndarray:
+    """[K, N] -> [N / tile, K / 2, tile, 2]."""
+    terms, columns = matrix.shape
+    return matrix.reshape(terms // 2, 2, columns // tile, tile).transpose(2, 0, 3, 1).copy()
+
+
+def matrices() -> Iterator[Kernel]:
+    if not pairs.possible():
+        return
+    tile = products.width()
+    sizes = [(1, 16, 1), (2, 46, 2), (6, 30, 1), (4, 128, 3), (68, 62, 2), (132, 16, 1)]
+    for (rows, terms, count), finish in itertools.product(sizes, (0, 1, 2)):
+        a, b = numbers(rows * terms, np.int16).reshape(rows, terms), numbers(terms * count * tile, np.int16)
+        b = b.reshape(terms, count * tile)
+        for matrix, each in ((b, tile), (a.T, products.ROWS)):
+            if finish == 0 and matrix.shape[1] % each == 0:
+                yield (
+                    f"panels of {each}, {matrix.shape}",
+                    products.panels(*matrix.shape, each),
+                    [matrix],
+                    paneled(matrix, each),
+                )
+        units = np.ldexp(1.0, -100 - np.arange(rows) % 40)[:, None]
+        plus = (RANDOM.standard_normal(count * tile) * 1e-30).astype(np.float32)
+        expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.float64)
+        if finish:
+            expected = (expected * units + (plus if finish == 2 else 0)).astype(np.float32)
+            expected[abs(expected) <= BELOW_TINY] = 0
+        for by_rows in (True, False)[: 1 + (rows % products.ROWS == 0)]:
+            product = products.Product(rows, terms // 2, count * tile, by_rows, finish)
+            left = a if by_rows else paneled(a.T, products.ROWS)
+            yield str(product), products.product(product), [left, paneled(b, tile), *(units, plus)[:finish]], expected
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+class Code:
+    """The function of loops, of the turns to begin and to end with."""
+
+    def __init__(self, loops: Loops) -> None:
+        build, function = machine.entry(loops.function.module, "some", VOID, ADDRESS.as_pointer(), I64, I64)
+        addresses, *turns = function.args
+        arrays = [
+            build.bitcast(build.load(build.gep(addresses, [I64(index)])), argument.type)
+            for index, argument in enumerate(loops.function.args[:-2])
+        ]
+        build.call(loops.function, [*arrays, *turns])
+        build.ret_void()
+        self.engine = machine.code(str(loops.function.module), loops.work)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self.function = kind(self.engine.get_function_address("some"))
+
+    def __call__(self, arrays: list[np.ndarray], begin: int, end: int) -> None:
+        self.function((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)), begin, end)
+
+
+@cache
+def code(loops: Loops) -> Code:
+    return Code(loops)
+
+
+def run(loops: Loops, operands: list[np.ndarray], expected: np.ndarray) -> tuple[bool, bool]:
+    """Whether the results are exact, and whether no turns leave the memory as it is."""
+    exact = idle = True
+    for side in SIDES:
+        result = guarded(expected.shape, expected.dtype.type, side)
+        result.view(np.uint8)[...] = 0xA5
+        before = result.tobytes()
+        arrays = [*(copied(each, side) for each in operands), result]
+        for turn in (0, loops.turns):
+            code(loops)(arrays, turn, turn)
+        idle &= result.tobytes() == before
+        middle = loops.turns // 2
+        for begin, end in ((0, middle), (middle, middle), (middle, loops.turns)):
+            code(loops)(arrays, begin, end)
+        exact &= result.tobytes() == expected.tobytes()
+    return exact, idle
+
+
+def turns(begin: int, end: int) -> int:
+    """How many a Loop has."""
+    build, function = machine.started([I64])
+    count, *limits = function.args
+    with Loop(build, *limits):
+        build.store(build.add(build.load(count), I64(1)), count)
+    build.ret_void()
+    found = np.zeros(1, np.int64)
+    code(Loops(function, 1, 1))([found], begin, end)
+    return int(found[0])
+
+
+def registers(loops: Loops) -> set[str]:
+    """The kinds of vector registers in the code of loops."""
+    module = llvm.parse_assembly(str(loops.function.module))
+    return set(re.findall(r"\b([xyz]mm)\d", machine._machine(level=2).emit_assembly(module)))
+
+
+def late() -> str:
+    """Why the width can't be chosen any more."""
+    try:
+        machine.limit(int(sys.argv[1]))
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def main() -> None:
+    machine.limit(int(sys.argv[1]))
+    found: list[list[str | bool]] = []
+    used: set[str] = set()
+    for name, loops, operands, expected in itertools.chain(sums_of_products(), matrices()):
+        print(name, file=sys.stderr, flush=True)
+        found.append([name, *run(loops, operands, expected)])
+        if "plain" in name:
+            used |= registers(loops)
+    answer = {
+        "kernels": found,
+        "late": late(),
+        "pairs": pairs.possible(),
+        "registers": sorted(used),
+        "turns": {f"{begin} to {end}": turns(begin, end) for begin, end in ((0, 3), (3, 3), (5, 2), (-2, 1))},
+    }
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

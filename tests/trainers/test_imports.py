@@ -1,0 +1,40 @@
+"""Modules that a run loads, each run a fresh process: what it does not use costs it no time."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro.frameworks import FRAMEWORKS
+from support.runs import PROGRAMS, ROOT, needs, some
+
+
+def after_one_step(framework: str, numerics: str, workspace: Path) -> dict[str, Any]:
+    """What tests/programs/loaded_modules.py says after one step."""
+    needs(framework)
+    python = str(ROOT / ".venv" / framework / "bin" / "python")
+    keys = (f"--workspace={workspace}", f"params.numerics={numerics}", "params.max_steps=1")
+    command = [python, "-s", "-P", str(PROGRAMS / "loaded_modules.py"), framework, *keys]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("numerics", some(["deterministic", "fast"], "deterministic"))
+def test_a_run_without_portable_numerics_loads_none_of_them(framework: str, numerics: str, workspace: Path) -> None:
+    loaded = after_one_step(framework, numerics, workspace)["modules"]
+    assert f"repro.native.{framework}.ranks" in loaded
+    assert [name for name in loaded if name.startswith(("repro.portable", "llvmlite"))] == []
+
+
+@pytest.mark.parametrize("numerics", ["deterministic", "portable"])
+def test_pytorch_starts_without_its_compiler(numerics: str, workspace: Path) -> None:
+    """torch.optim's classes and torch.use_deterministic_algorithms import it, which takes as long as PyTorch itself."""
+    found = after_one_step("pytorch", numerics, workspace)
+    assert "torch" in found["modules"]
+    assert "torch._dynamo" not in found["modules"]
+    assert found["garbage"]  # collected again, once PyTorch is imported
