@@ -79,7 +79,7 @@ test: ## set up everything and run the tests, two at a time; PYTEST_ADDOPTS choo
 
 test-containers: ## the tests of the images, with Docker and Apptainer: each builds its image
 	@$(INSTALL) pytorch tensorflow jax dev
-	$(PYTEST) -m containers
+	$(PYTEST) -m "containers and not slow"
 
 test-all: ## all tests, those that take minutes, too
 	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
