@@ -109,7 +109,8 @@ def test_answers(same: tuple[str, ...], run: Run, workspace: Path) -> None:
 def test_two_runs_without_a_seed_differ(run: Run, workspace: Path) -> None:
     done = run("verify", "questions=unseeded", "frameworks=jax", "verify.steps=10", env=NOTHING)
     assert done.returncode == 0, done.stderr
-    assert (answers(workspace)["unseeded"]["answer"], answers(workspace)["unseeded"]["kept"]) == ("differs", True)
+    answer = answers(workspace)["unseeded"]
+    assert (answer.answer, answer.kept) == ("differs", True)
 
 
 @pytest.mark.parametrize(
