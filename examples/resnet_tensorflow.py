@@ -2,7 +2,8 @@
 
     python examples/resnet_tensorflow.py --steps 20
 
-The twins are resnet_pytorch.py and resnet_jax.py: same functions, same names, same order, and the same fingerprint.
+The counterparts are resnet_pytorch.py and resnet_jax.py: the same functions in the same order, and the
+same fingerprint.
 """
 
 import common

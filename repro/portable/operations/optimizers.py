@@ -5,9 +5,11 @@ then the new slots.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from repro.portable import tables
-from repro.portable.constants import BITS
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, BITS, EPSILON, RHO
 from repro.portable.operations.grids import check_length, quantize, scaled
 from repro.portable.xp import Backend
 
@@ -52,6 +54,18 @@ def adadelta(xp: Backend, weight, gradient, squares, updates, rate, decay, rho, 
 
 def _decayed(xp: Backend, weight, gradient, decay: float):
     return xp.r32(xp.f64(gradient) + decay * xp.f64(weight)) if decay else gradient
+
+
+def of_trainer(name: str, rate: float, momentum: float) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The step of the reference trainers' optimizer of this name, and its constants, by keyword."""
+    betas = {"beta1": BETA1, "beta2": BETA2}
+    known: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+        "sgd": (sgd, {"beta": momentum, "nesterov": False}),
+        "adam": (adam, {**betas, "eps": EPSILON, "decoupled": False}),
+        "adadelta": (adadelta, {"rho": RHO, "eps": ADADELTA_EPSILON}),
+    }
+    step, constants = known[name]
+    return step, {"rate": rate, "decay": 0.0, **constants}
 
 
 def clip(xp: Backend, gradients: list, limit: float):

@@ -11,7 +11,7 @@ from repro.native.tensorflow import layers
 from repro.native.tensorflow.convolution import BATCH_LAST
 from repro.native.tensorflow.optimizers import Optimizer
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
+from repro.portable.constants import BETA1, BETA2
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
@@ -52,60 +52,32 @@ def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
-    """The optimizer that `params.optimizer` names."""
-    return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
-
-
 class Portable(Optimizer):
     """One weight after another."""
 
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
         super().__init__(params, weights)
-        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        rate, momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        self.step, self.constants = optimizers.of_trainer(params.optimizer, rate, momentum)
 
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        corrections = self._corrections()
         for name, gradient in gradients.items():
             variables = [self.weights[name], *self.of(name)]
             weight, *slots = map(tf.convert_to_tensor, variables)
-            for variable, value in zip(variables, self.stepped(weight, gradient, *slots), strict=True):
+            values = self.step(Backend, weight, gradient, *slots, *corrections, **self.constants)
+            for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
-    def stepped(self, weight: tf.Tensor, gradient: tf.Tensor, *slots: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        raise NotImplementedError
-
-
-class Sgd(Portable):
-    def stepped(self, weight, gradient, momentum):
-        return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
-
-
-class Adam(Portable):
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        corrections, count = tf.constant(tables.adam(BETA1, BETA2)), self.slots[layout.ADAM_COUNT]
-        self.corrections = tf.gather(
-            corrections, tf.minimum(tf.cast(count, tf.int64), corrections.shape[1] - 1), axis=1
-        )
+    def _corrections(self) -> list[tf.Tensor]:
+        """Those of Adam, whose step is counted."""
+        count = self.slots.get(layout.ADAM_COUNT)
+        if count is None:
+            return []
+        table = tf.constant(tables.adam(BETA1, BETA2))
+        corrections = tf.gather(table, tf.minimum(tf.cast(count, tf.int64), table.shape[1] - 1), axis=1)
         count.assign_add(1.0)
-        super().update(gradients)
-
-    def stepped(self, weight, gradient, first, second):
-        return optimizers.adam(
-            Backend,
-            weight,
-            gradient,
-            first,
-            second,
-            self.corrections,
-            self.rate,
-            0.0,
-            BETA1,
-            BETA2,
-            EPSILON,
-            decoupled=False,
-        )
+        return [corrections]
 
 
-class Adadelta(Portable):
-    def stepped(self, weight, gradient, squares, updates):
-        return optimizers.adadelta(Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)
+optimizer = Portable
