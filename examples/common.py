@@ -76,9 +76,13 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
         if options.ranks > 1 and mine is None:
             sys.exit(start(options.ranks))
         params = Params(
-            seed=options.seed, device=options.device, threads=options.threads, engine=options.engine,
-            ranks=mine.size if mine else 1, numerics="portable",
-        )  # fmt: skip
+            seed=options.seed,
+            device=options.device,
+            threads=options.threads,
+            engine=options.engine,
+            ranks=mine.size if mine else 1,
+            numerics="portable",
+        )
         os.environ.update(environment.FLAGS[framework](params))
         train(task, trainer(params, options.mode, mine), options)
     except ReproError as error:

@@ -56,7 +56,7 @@ class Block(keras.layers.Layer):
 
 
 def conv(channels: int, size: int, stride: int = 1) -> keras.layers.Layer:
-    # Keras' "same" would pad one side alone where the stride is 2.
+    # Keras's "same" would pad one side alone where the stride is 2.
     padding = keras.layers.ZeroPadding2D(size // 2)
     return keras.Sequential([padding, layers.Conv2D(channels, size, stride, use_bias=False)])
 

@@ -3,10 +3,12 @@
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from repro.errors import ReproError
 
@@ -32,6 +34,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def write_json(path: Path, content: Any, indent: int = 2) -> None:
+    """The same for JSON."""
+    write_atomically(path, json.dumps(content, indent=indent).encode() + b"\n")
 
 
 @contextlib.contextmanager

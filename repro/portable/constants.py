@@ -1,4 +1,7 @@
-"""The numbers of the specification, docs/portable.md, which proves that they are right."""
+"""Constants of the specification.
+
+docs/portable.md proves that they are right.
+"""
 
 BITS = 13
 """An operand of a sum of products is an integer of at most 2^BITS in magnitude, times a power of two."""

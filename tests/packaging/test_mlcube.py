@@ -17,7 +17,7 @@ import yaml
 import repro
 from support import probes
 from support.probes import Caller
-from support.runs import ROOT
+from support.runs import ROOT, some
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +67,7 @@ class TestDocker:
     def root(self, tmp_path: Path) -> Caller:
         return Caller(os.getuid(), os.getgid(), tmp_path)
 
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    @pytest.mark.parametrize("framework", some(probes.FRAMEWORKS, "jax"))  # test_docker.py has them all
     def test_fingerprint_of_the_host(
         self, framework: str, image: str, mlcube: Path, short: Path, root: Caller, poisoned: dict[str, str],
         on_host: Callable[[str], str],
@@ -110,7 +110,7 @@ class TestDocker:
 
 
 class TestSingularity:
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    @pytest.mark.parametrize("framework", some(probes.FRAMEWORKS, "pytorch"))  # test_apptainer.py has them all
     def test_fingerprint_of_the_host(
         self, framework: str, sif: Path, mlcube: Path, short: Path, caller: Caller, poisoned: dict[str, str],
         poisoned_home: Path, on_host: Callable[[str], str],

@@ -1,4 +1,4 @@
-"""The library of JAX: functions against JAX' own in float64, training in its modes with ==, what is refused."""
+"""JAX's library: functions against JAX's own in float64, training in its modes with ==, what is refused."""
 
 import numpy as np
 import pytest

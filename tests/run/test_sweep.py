@@ -76,9 +76,15 @@ class TestCommand:
 
 
 def left(
-    folder: Path, number: int, task: str, seed: int, fingerprint: str | None, accuracy: float = 0.9,
-    samples: int = 60_000, **params,
-) -> None:  # fmt: skip
+    folder: Path,
+    number: int,
+    task: str,
+    seed: int,
+    fingerprint: str | None,
+    accuracy: float = 0.9,
+    samples: int = 60_000,
+    **params,
+) -> None:
     """What a run of a sweep leaves."""
     place = folder / str(number)
     (place / ".hydra").mkdir(parents=True)
@@ -87,12 +93,15 @@ def left(
     (place / "run.log").write_text("results in x\nerror: <no> memory\n")
     configured = Config(Params(seed=seed, **params), Data())
     record = {
-        "task": task, "framework": {"device": "cpu"}, "sha256": {"final_weights": fingerprint},
+        "task": task,
+        "framework": {"device": "cpu"},
+        "sha256": {"final_weights": fingerprint},
         "config": {
-            "params": vars(configured.params), "environment": {},
+            "params": vars(configured.params),
+            "environment": {},
             "data": {"dataset": "mnist", "train_samples": samples},
         },
-    }  # fmt: skip
+    }
     (place / "run" / "experiment.json").write_text(json.dumps(record))
     line = {"step": 10, "test_accuracy": accuracy, "test_loss": 1.0, "train_seconds": 2.0, "test_seconds": 0.5}
     (place / "run" / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -177,8 +186,15 @@ def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> No
     if launcher == "joblib" and not (ROOT / ".venv" / "sweep" / "installed").exists():
         pytest.skip("no environment .venv/sweep; make it with: requirements/install.sh sweep")
     needs("pytorch")
-    keys = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2", "params.numerics=portable",
-            "params.max_steps=2", "params.device=cpu", f"hydra/launcher={launcher}")  # fmt: skip
+    keys = (
+        "frameworks=pytorch",
+        "params.seed=0,1",
+        "params.threads=1,2",
+        "params.numerics=portable",
+        "params.max_steps=2",
+        "params.device=cpu",
+        f"hydra/launcher={launcher}",
+    )
     done = run("sweep", *keys)
     assert done.returncode == 0, done.stderr
     assert "Runs that must agree do, to the bit: 0, 1; 2, 3." in done.stdout

@@ -1,6 +1,7 @@
-"""Portable numerics for the networks of mnist_jax.py: images are [C, H, W, B] and kernels [h, w, I, O].
+"""Operations of mnist_jax.py in portable numerics.
 
-JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+Images are [C, H, W, B] and kernels [h, w, I, O].
+JAX must have float64: jax.config.update("jax_enable_x64", True).
 """
 
 import jax
@@ -10,20 +11,21 @@ from jax import numpy as jnp
 
 from repro.native.jax import layers
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.run import float32
 from repro.run.config import Params
 
 
 def inputs(images: Array) -> Array:
     """uint8 [B, H, W] -> float32 [1, H, W, B]."""
-    return Backend.r32(images.astype(jnp.float64) * SCALE - SHIFT).transpose(1, 2, 0)[None]
+    return pixels(Backend, images).transpose(1, 2, 0)[None]
 
 
 def conv(x: Array, kernel: Array, bias: Array) -> Array:
@@ -89,9 +91,19 @@ class Adam(Optimizer):
 
         def step(weight, gradient, first, second):
             return optimizers.adam(
-                Backend, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+                Backend,
+                weight,
+                gradient,
+                first,
+                second,
+                correction,
+                self.rate,
+                0.0,
+                BETA1,
+                BETA2,
+                EPSILON,
                 decoupled=False,
-            )  # fmt: skip
+            )
 
         weights, first, second = self.each(step, weights, gradients, slots.mu, slots.nu)
         return weights, optax.ScaleByAdamState(slots.count + 1, first, second)

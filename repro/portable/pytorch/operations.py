@@ -1,4 +1,7 @@
-"""Portable numerics for the networks of mnist_pytorch.py: images are [B, C, H, W] and kernels [O, I, h, w]."""
+"""Operations of mnist_pytorch.py in portable numerics.
+
+Images are [B, C, H, W] and kernels [O, I, h, w].
+"""
 
 from collections.abc import Sequence
 
@@ -8,11 +11,12 @@ from torch.nn import functional
 
 from repro.native.pytorch.optimizers import Optimizer
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
 from repro.run import float32, layout
@@ -22,11 +26,7 @@ from repro.run.config import Params
 def inputs(images: Tensor) -> Tensor:
     """uint8 [B, H, W] -> float32 [B, 1, H, W]."""
     batch_last = images.permute(1, 2, 0).contiguous()
-    return run(_scaled, batch_last).permute(2, 0, 1).unsqueeze(1)
-
-
-def _scaled(X, pixels: Tensor) -> Tensor:  # noqa: N803
-    return X.r32(X.f64(pixels) * SCALE - SHIFT)
+    return run(pixels, batch_last).permute(2, 0, 1).unsqueeze(1)
 
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
@@ -100,9 +100,19 @@ class Adam(Portable):
         correction = [table.take(at) for table in corrections]  # indexing would read `at` back
         count += 1
         return run(
-            optimizers.adam, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
+            optimizers.adam,
+            weight,
+            gradient,
+            first,
+            second,
+            correction,
+            self.rate,
+            0.0,
+            BETA1,
+            BETA2,
+            EPSILON,
             decoupled=False,
-        )  # fmt: skip
+        )
 
 
 class Adadelta(Portable):

@@ -1,7 +1,8 @@
-"""Portable numerics for the networks of mnist_tensorflow.py: images are [B, H, W, C] and kernels [h, w, I, O].
+"""Operations of mnist_tensorflow.py in portable numerics.
 
-Within the layers the batch comes last, [C, H, W, B], so that loops run over whole vectors. Compile the step around them
-with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
+Images are [B, H, W, C] and kernels [h, w, I, O]. Within the layers the batch comes last, [C, H, W, B], so that XLA's
+loops run over whole vectors. Compile the step around them with tf.function(jit_compile=True): XLA joins what TensorFlow
+would do one by one, and twice as fast.
 """
 
 import tensorflow as tf
@@ -10,11 +11,12 @@ from repro.native.tensorflow import layers
 from repro.native.tensorflow.convolution import BATCH_LAST
 from repro.native.tensorflow.optimizers import Optimizer
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
 from repro.run import float32, layout
@@ -23,7 +25,7 @@ from repro.run.config import Params
 
 def inputs(images: tf.Tensor) -> tf.Tensor:
     """uint8 [B, H, W] -> float32 [B, H, W, 1]."""
-    return Backend.r32(tf.cast(images, tf.float64) * SCALE - SHIFT)[..., None]
+    return pixels(Backend, images)[..., None]
 
 
 def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
@@ -89,9 +91,19 @@ class Adam(Portable):
 
     def stepped(self, weight, gradient, first, second):
         return optimizers.adam(
-            Backend, weight, gradient, first, second, self.corrections, self.rate, 0.0, BETA1, BETA2, EPSILON,
+            Backend,
+            weight,
+            gradient,
+            first,
+            second,
+            self.corrections,
+            self.rate,
+            0.0,
+            BETA1,
+            BETA2,
+            EPSILON,
             decoupled=False,
-        )  # fmt: skip
+        )
 
 
 class Adadelta(Portable):
