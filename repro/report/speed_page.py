@@ -1,6 +1,6 @@
 """One benchmark as the page's template draws it: its tables, bars beside the times, and pictures of what they hide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from repro.report import charts
@@ -80,9 +80,9 @@ def _of(row: Json, rows: list[Json], keys: list[str]) -> str:
     return ", ".join(f"{AXES[key]} {row[key]}" if key in AXES else str(row[key]) for key in varied)
 
 
-def _grouped(rows: list[Json], key: Callable[[Json], tuple]) -> list[list[Json]]:
+def _grouped(rows: list[Json], key: Callable[[Json], Hashable]) -> list[list[Json]]:
     """Rows of equal keys together, in the order of the first of each."""
-    groups: dict[tuple, list[Json]] = {}
+    groups: dict[Hashable, list[Json]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return list(groups.values())

@@ -3,6 +3,7 @@
 import json
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def build(runs: list[Json]) -> Json:
     }
 
 
-def _by(runs: list[Json], key) -> dict[Any, list[Json]]:
+def _by(runs: list[Json], key: Callable[[Json], Any]) -> dict[Any, list[Json]]:
     found: dict[Any, list[Json]] = {}
     for run in runs:
         found.setdefault(key(run), []).append(run)
