@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # -P keeps this file's own folder out of it
 
 from repro.benchmark import intervals  # noqa: E402
-from repro.verify.trainer_runs import callers_environment  # noqa: E402
+from repro.run.call import callers_environment  # noqa: E402
 
 
 def seconds(command: list[str], environment: dict[str, str]) -> float:

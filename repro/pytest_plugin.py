@@ -138,7 +138,9 @@ def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
 
 def _said(answer: dict[str, Any]) -> str:
     """One answer in words: `restart: differs at step 3, gradients, why`."""
+    from repro.verify.questions import shown
+
     first = answer["first"] or {}
     step = [f"step {first['step']}"] if first.get("step") is not None else []
     where = ", ".join([*step, *(str(first[key]) for key in ("channel", "name") if first.get(key))])
-    return f"{answer['question']}: {answer['answer']}{f' at {where}' if where else ''}: {answer['why']}"
+    return f"{answer['question']}: {shown(answer['answer'])}{f' at {where}' if where else ''}: {answer['why']}"

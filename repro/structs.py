@@ -85,6 +85,7 @@ def checksum(content: dict[str, Any]) -> str:
 def write(kind: FileKind[C], path: Path, content: C) -> None:
     """Adds the checksum, and writes the file, whole or not at all. ReproError for what read() would refuse."""
     plain = json.loads(json.dumps(msgspec.to_builtins(content)))
+    del plain["seal"]  # it comes last
     plain["seal"] = checksum(plain)
     _check(kind, path, plain)
     write_atomically(path, json.dumps(plain, indent=2).encode() + b"\n")

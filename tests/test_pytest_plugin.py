@@ -55,7 +55,7 @@ def test_needs(assert_reproducible):
     assert_reproducible("true", ask=["kill"])
 
 def test_not_checked(assert_reproducible):
-    with pytest.warns(pytest.PytestWarning, match="repro: observed: cannot tell"):
+    with pytest.warns(pytest.PytestWarning, match="repro: observed: inconclusive"):
         assert_reproducible(["sh", "-c", "date +%N; exec " + " ".join(script("trainer"))])
 
 def test_twice(assert_reproducible):
@@ -70,7 +70,7 @@ FAILED = {
     "test_fails": "repro.errors.ReproError: verify: the command fails as it stands: it ended with code 3: no data",
     "test_missing": "repro.errors.UsageError: the command '/no/such' cannot be started: No such file or directory",
     "test_unseen": "repro.errors.ReproError: verify: nothing of the command was observed",
-    "test_untold": "repro.errors.ReproError: it cannot be told whether it is reproducible: file_order: cannot tell: no",
+    "test_untold": "repro.errors.ReproError: it cannot be told whether it is reproducible: file_order: inconclusive: no",
     "test_fails_under_a_change": "repro.errors.ReproError: it cannot be told whether it is reproducible: hash_seed: ",
     "test_needs": "repro.errors.UsageError: assert_reproducible: 'kill' is asked, and needs resume=",
 }

@@ -21,8 +21,9 @@ from repro.console import progress
 from repro.errors import UsageError
 from repro.run import experiment, gpu
 from repro.run.config import TRAIN_SAMPLES, Config
-from repro.verify.questions import BASE
-from repro.verify.trainer_runs import DONE, FAILED, Runner
+from repro.verify.questions import TRAINER_BASELINE
+from repro.verify.results import DONE, FAILED
+from repro.verify.trainer_runs import Runner
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class Benchmark:
         user = [item for item in self.overrides if not item.lstrip("+~").startswith("benchmark.")]
         self.sampler = Sampler(self.config, self.workspace, user, self.folder / "run")
         runner = Runner(self.config, self.workspace, user, self.folder)
-        missing = {name: runner.missing(name, BASE) for name in self.config.benchmark.frameworks}
+        missing = {name: runner.missing(name, TRAINER_BASELINE) for name in self.config.benchmark.frameworks}
         self.skipped += [f"{name}: {why}" for name, why in missing.items() if why]
         devices = self._devices()
         self.cells = [cell for cell in cells(self.config, devices) if not missing[cell.framework]]

@@ -15,7 +15,8 @@ from repro.run import config, environment, times
 from repro.run.call import quoted, run_sh, said_of
 from repro.run.config import Config
 from repro.run.experiment import ROOT
-from repro.verify.trainer_runs import DONE, FAILED, STATUS
+from repro.verify.results import DONE, FAILED
+from repro.verify.trainer_runs import STATUS
 
 NEVER = 10**9  # steps between two lines of the log
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}

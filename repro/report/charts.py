@@ -1,13 +1,12 @@
-"""Line charts as inline SVG: from points to the ticks and paths that the page's template draws.
+"""Line charts as inline SVG.
 
-Drawn by hand, not by a plotting library: so the lines take the page's colours, in light, dark and print, the labels are
+Points become the ticks and paths that the page's template draws. Drawn by hand, not by a plotting library: so the lines take the page's colours, in light, dark and print, the labels are
 text, a chart is as small as its data, and the same points give the same bytes.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 WIDTH, HEIGHT = 400, 240  # in the units of the labels' 12; small enough for a phone, where the picture shrinks
 LEFT, RIGHT, TOP, BOTTOM = 52, 382, 10, 202
@@ -17,7 +16,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass
 class Scale:
-    """Where a value lies between the two ends of an axis, 0 to 1, and the values that are written at it."""
+    """An axis: where a value lies between its two ends, 0 to 1, and the values that are written at it."""
 
     place: Callable[[float], float]
     ticks: list[tuple[float, str]]
@@ -29,6 +28,27 @@ class Line:
 
     name: str
     points: list[tuple[float, float]]
+
+
+@dataclass
+class Path:
+    """A line as it is drawn."""
+
+    name: str
+    path: str
+    marks: list[tuple[float, float]]
+    """The points, where they are few."""
+
+
+@dataclass
+class Chart:
+    """A picture: ticks with their places, and lines."""
+
+    title: str
+    x_label: str
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    lines: list[Path]
 
 
 def linear(values: Iterable[float]) -> Scale:
@@ -73,8 +93,8 @@ def doubling(values: Iterable[float]) -> Scale:
     return Scale(lambda value: (math.log2(value) - low) / (high - low), [(value, f"{value:g}") for value in distinct])
 
 
-def chart(lines: list[Line], y_scale: Scale, x_scale: Scale | None = None) -> dict[str, Any]:
-    """What the template needs of lines with one point or more: ticks with their places, paths and marks."""
+def chart(title: str, lines: list[Line], y_scale: Scale, x_scale: Scale | None = None, x_label: str = "step") -> Chart:
+    """A chart of lines with one point or more."""
     x_scale = x_scale or linear(x for line in lines for x, _ in line.points)
 
     def across(x: float) -> float:
@@ -83,13 +103,11 @@ def chart(lines: list[Line], y_scale: Scale, x_scale: Scale | None = None) -> di
     def down(y: float) -> float:
         return round(BOTTOM - (BOTTOM - TOP) * y_scale.place(y), 1)
 
-    drawn = []
-    for line in lines:
+    def drawn(line: Line) -> Path:
         places = [(across(x), down(y)) for x, y in line.points]
         path = "M" + "L".join(f"{x} {y}" for x, y in places)
-        drawn.append({"name": line.name, "path": path, "marks": places if len(places) <= FEW else []})
-    return {
-        "x_ticks": [(across(value), label) for value, label in x_scale.ticks],
-        "y_ticks": [(down(value), label) for value, label in y_scale.ticks],
-        "lines": drawn,
-    }
+        return Path(line.name, path, places if len(places) <= FEW else [])
+
+    x_ticks = [(across(value), label) for value, label in x_scale.ticks]
+    y_ticks = [(down(value), label) for value, label in y_scale.ticks]
+    return Chart(title, x_label, x_ticks, y_ticks, [drawn(line) for line in lines])

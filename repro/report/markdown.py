@@ -1,4 +1,4 @@
-"""Markdown: tables, and text in which nothing is read as markup."""
+"""Markdown of tables, and of text that is no markup."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:

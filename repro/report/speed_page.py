@@ -37,7 +37,7 @@ def _bars(rows: list[Json]) -> list[Json]:
     return [{"low": low, "median": median, "high": high} for low, median, high in places]
 
 
-def _growth(rows: list[Json], axis: str) -> list[Json]:
+def _growth(rows: list[Json], axis: str) -> list[charts.Chart]:
     """A chart for each arithmetic, of the images a second over an axis: where that was varied, and nothing else was."""
     others = [key for key in ("numerics", "device", *AXES) if key != axis]
     groups = _grouped(rows, lambda row: tuple(row[key] for key in others))
@@ -52,12 +52,11 @@ def _growth(rows: list[Json], axis: str) -> list[Json]:
             points = [point for line in lines for point in line.points]
             scale = charts.linear([0.0, *(y for _, y in points)])
             title = f"Images a second, {_of(group[0], rows, others)}"
-            drawn = charts.chart(lines, scale, charts.doubling(x for x, _ in points))
-            pictures.append({"title": title, "x_label": AXES[axis]} | drawn)
+            pictures.append(charts.chart(title, lines, scale, charts.doubling(x for x, _ in points), AXES[axis]))
     return pictures
 
 
-def _rounds(content: Json, rows: list[Json]) -> list[Json]:
+def _rounds(content: Json, rows: list[Json]) -> list[charts.Chart]:
     """A chart for each arithmetic and size, of the seconds per epoch over the rounds: how much is noise, or drift."""
     others = ["numerics", "device", *AXES]
     pictures = []
@@ -66,7 +65,7 @@ def _rounds(content: Json, rows: list[Json]) -> list[Json]:
         if max(len(line.points) for line in lines) > 1:
             scale = charts.linear([0.0, *(y for line in lines for _, y in line.points)])
             title = f"Seconds per epoch, {_of(group[0], rows, others)}"
-            pictures.append({"title": title, "x_label": "round"} | charts.chart(lines, scale))
+            pictures.append(charts.chart(title, lines, scale, x_label="round"))
     return pictures
 
 

@@ -16,11 +16,13 @@ from rich.text import Text
 from repro.console import wide_console
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
-from repro.report.findings import FRAMEWORKS, Json
+from repro.report.findings import FRAMEWORKS
 from repro.report.markdown import table as markdown_table
 from repro.run import config
 from repro.run.config import Config, Data, Params
 from repro.text import short
+
+Json = dict[str, Any]
 
 RUN, LOG = "run", "run.log"
 

@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     from repro.report import report, speed_tables, tables
 
     made = report.write(workspace, options.files, to)
-    if made["sections"]:
+    if made.sections:
         tables.show(made, Console())
-    for content in made["benchmarks"]:
+    for content in made.benchmarks:
         speed_tables.show(content, wide_console())
     print(f"report in {to / 'report.html'}", file=sys.stderr)
     return 0

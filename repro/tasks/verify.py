@@ -4,7 +4,6 @@ import argparse
 import json
 import logging
 import os
-import shlex
 import signal
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     from repro.verify import results
     from repro.verify.command import OwnCommand, anywhere
     from repro.verify.command_runs import Command
-    from repro.verify.verification import Asking
+    from repro.verify.verification import Verification
 
     command = own_command.words(options, apart=True)
     resume = own_command.split("--resume", options.resume) if options.resume is not None else None
@@ -83,19 +82,16 @@ def run(options: argparse.Namespace) -> int:
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, _folder(options.to))
     log.info("runs of: %s", " ".join(command))
-    asking = Asking([(own, question) for question in own.questions])
-    asking()
-    plain = own.plain.record if own.plain else None
-    content = {
-        "steps": plain.steps if plain else 0,
-        "fingerprint": own.plain.fingerprint if own.plain else None,
-        "answers": [answer.brief() for answer in asking.answers],
-    }
-    results.write(own.folder / "results.json", anywhere(asking.results(own.settings())))
-    answers.show(content, own.notes, own.folder, shlex.join(command), wide_console())
+    verification = Verification([(own, question) for question in own.questions])
+    verification()
+    results.write(own.folder / "results.json", anywhere(verification.results(own.settings())))
+    answers.show(own, verification.answers, wide_console())
     if options.json is not None:
+        steps, fingerprint = own.ends
+        brief = [answer.brief() for answer in verification.answers]
+        content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
         write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
-    return asking.exit_code
+    return verification.exit_code
 
 
 def _of_trainers(options: argparse.Namespace) -> int:

@@ -21,8 +21,9 @@ def run(options: argparse.Namespace) -> int:
     from repro.report import findings, tables
     from repro.run import config, data
     from repro.verify import questions, results, trainers
+    from repro.verify.results import Settings
     from repro.verify.trainer_runs import Runner
-    from repro.verify.verification import Asking
+    from repro.verify.verification import Verification
 
     checked = config.compose_config(folder, overrides)
     settings = checked.verify
@@ -32,17 +33,17 @@ def run(options: argparse.Namespace) -> int:
     target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     target.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
-    asking = Asking(trainers.asked(Runner(checked, folder, user, target / "runs"), settings))
-    asking()
+    verification = Verification(trainers.agenda(Runner(checked, folder, user, target / "runs"), settings))
+    verification()
     path = target / "results.json"
-    given = {
-        "steps": settings.steps,
-        "questions": [question.name for question in trainers.questions(settings.questions)],
-        "frameworks": settings.frameworks,
-        "numerics": settings.numerics,
-        "overrides": overrides,
-    }
-    results.write(path, asking.results(given))
+    asked = Settings(
+        steps=settings.steps,
+        questions=[question.name for question in trainers.questions(settings.questions)],
+        frameworks=settings.frameworks,
+        numerics=settings.numerics,
+        overrides=overrides,
+    )
+    results.write(path, verification.results(asked))
     log.info("results in %s", path)
     tables.show(findings.build([results.read(path)]), Console())
-    return asking.exit_code
+    return verification.exit_code

@@ -1,58 +1,94 @@
-"""The answer to a question, about one column of the table: a framework of the suite, or a command of one's own."""
+"""Answers to the questions of one call.
 
-from dataclasses import dataclass, field
-from typing import Any
+Each is about one column of the table: a framework of the reference trainers, or a command of one's own.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from msgspec import UNSET
 
 from repro.compare.comparison import Comparison
-from repro.verify.questions import NOT_ASKED, UNANSWERED, Question
-
-Json = dict[str, Any]
+from repro.verify import results
+from repro.verify.questions import NOT_ASKED, AnswerWord, Promise, Question, kept
+from repro.verify.results import Cause, Difference, GrowthPoint
 
 
 @dataclass
 class Answer:
-    """What is said, and what it rests on."""
+    """The answer to a question, and what it rests on."""
 
     question: Question
     framework: str
     numerics: str
-    evidence: str = "fingerprint"
-    """What must be the same, as results.json names it."""
-    answer: str = NOT_ASKED
+    evidence: Literal["fingerprint", "evaluation", "record"] = "fingerprint"
+    """What must be the same."""
+    answer: AnswerWord = NOT_ASKED
     reason: str | None = None
     """Why there is no answer, or what is not among its runs."""
     says: str | None = None
     """The evidence in words, where fingerprints do not say all."""
     comparison: Comparison | None = None
-    """Of the first two runs that differ."""
+    """The first two runs that differ."""
     runs: list[str] = field(default_factory=list)
     """The names of those that were compared."""
 
     @property
-    def promised(self) -> str | None:
+    def promised(self) -> Promise:
+        """What is promised of it."""
         return self.question.promised(self.numerics)
 
     @property
     def kept(self) -> bool | None:
         """Whether the promise was kept; None without one, or without an answer."""
-        if self.promised is None or self.answer in UNANSWERED:
-            return None
-        return self.answer == self.promised
+        return kept(self.promised, self.answer)
 
-    def as_json(self) -> Json:
-        """As results.json has it."""
-        told = {} if self.says is None else {"says": self.says}
-        return told | {
-            "question": self.question.name, "title": self.question.title, "framework": self.framework,
-            "numerics": self.numerics, "promise": self.promised, "answer": self.answer, "kept": self.kept,
-            "control": self.question.control, "evidence": self.evidence, "reason": self.reason,
-            "runs": self.runs, "difference": self.comparison.as_json() if self.comparison else None,
-        }  # fmt: skip
+    def as_result(self) -> results.Answer:
+        """The answer as results.json has it."""
+        return results.Answer(
+            says=UNSET if self.says is None else self.says,
+            question=self.question.name,
+            title=self.question.title,
+            framework=self.framework,
+            numerics=self.numerics,
+            promise=self.promised,
+            answer=self.answer,
+            kept=self.kept,
+            control=self.question.control,
+            evidence=self.evidence,
+            reason=self.reason,
+            runs=self.runs,
+            difference=_difference(self.comparison) if self.comparison else None,
+        )
 
-    def brief(self) -> Json:
-        """As `verify --json` writes it."""
-        found = self.comparison.found if self.comparison else None
+    def brief(self) -> dict[str, Any]:
+        """The answer as `verify --json` writes it."""
+        first = self.comparison.found if self.comparison else None
         return {
-            "question": self.question.name, "answer": self.answer, "promised": self.promised,
-            "first": found.as_json() if found else None, "why": self.says or self.reason,
-        }  # fmt: skip
+            "question": self.question.name,
+            "answer": self.answer,
+            "promised": self.promised,
+            "first": first.as_json() if first else None,
+            "why": self.says or self.reason,
+        }
+
+
+def _difference(comparison: Comparison) -> Difference | None:
+    """The first difference as results.json has it."""
+    first, far = comparison.found, comparison.far
+    if first is None:
+        return None
+    return Difference(
+        elements=far.elements if far else None,
+        size=far.size if far else None,
+        ulps=far.ulps if far else None,
+        relative=far.relative if far else None,
+        step=first.step,
+        channel=first.channel,
+        last_equal_step=first.equal_before,
+        tensor=first.names[0] if first.names else None,
+        growth=[GrowthPoint(**asdict(point)) for point in comparison.growth],
+        causes=[Cause(**asdict(cause)) for cause in comparison.facts],
+        operation=comparison.operation,
+        ranks=first.ranks or UNSET,
+    )

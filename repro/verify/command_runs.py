@@ -1,4 +1,7 @@
-"""Carries out one run of a question: a fresh process of the command with a change, its record, and what it printed."""
+"""Runs of a command of one's own.
+
+A run is a fresh process of the command with a change, its record, and what it printed.
+"""
 
 import contextlib
 import os
@@ -9,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from repro.containers import command_line
 from repro.containers.image import Place, engine, moved
@@ -19,8 +21,8 @@ from repro.record.record import STEPS, Record, fingerprint
 from repro.record.recording import PATH, Recording, joined, unobserved
 from repro.run import environment, gpu
 from repro.text import slug
-from repro.verify.questions import WHOLE, Change
-from repro.verify.results import COMMAND
+from repro.verify.questions import FULLY_HASHED, Change
+from repro.verify.results import COMMAND, DONE, FAILED, Run
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
@@ -29,7 +31,7 @@ STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 @dataclass
 class Command:
-    """What the user wants to be asked about."""
+    """The command that questions are about, and what the user says of it."""
 
     words: Sequence[str]
     resume: Sequence[str] | None = None
@@ -37,7 +39,7 @@ class Command:
     patterns: Sequence[str] = ()
     every: int = 1
     image: str | None = None
-    """For the question `container`."""
+    """A Docker image, or a SIF."""
     keep: bool = False
     """Whether runs keep the arrays that are hashed."""
 
@@ -55,7 +57,7 @@ class Command:
 
 @dataclass
 class Trial:
-    """What came of a run."""
+    """The result of one run."""
 
     change: Change
     command: Command
@@ -64,19 +66,16 @@ class Trial:
     record: Record | None = None
     """None where it was not observed, or failed."""
     hashes: dict[str, str] = field(default_factory=dict)
-    """Of the outputs."""
+    """SHA-256 of each output file."""
     error: str | None = None
     wrote: set[str] = field(default_factory=set)
-    """Files below the folder that the command was started in."""
+    """Files that it wrote below the folder that the command was started in."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
 
     @property
-    def failed(self) -> bool:
-        return self.error is not None
-
-    @property
     def fingerprint(self) -> str | None:
+        """The record's; None without one."""
         return self.record.content.fingerprint if self.record else None
 
     def leave_out(self, names: Sequence[str]) -> None:
@@ -88,19 +87,23 @@ class Trial:
                 self.record.outputs.pop(name, None)
             self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
 
-    def as_run(self) -> dict[str, Any]:
-        """As results.json has it."""
+    def as_run(self) -> Run:
+        """The run as results.json has it."""
         words = self.command.words if self.change.course == "straight" else self.command.resume or []
         words = self.command.with_seed(self.change.seed) if self.change.seed else words
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
-        facts = {"versions": {}, "scripts": {}} | (self.record.facts if self.record else {})
-        return {
-            "task": COMMAND, "numerics": shlex.join(self.command.words), "label": self.change.label,
-            "command": " ".join([*variables, shlex.join(words)]), "status": "failed" if self.error else "done",
-            "error": self.error, "fingerprint": self.fingerprint, "evaluation": None, "seconds": self.seconds,
-            "steps": self.record.steps if self.record else 0, "losses": [], "loss_steps": [], "metrics": [],
-            "experiment": {"facts": facts} if self.record else None,
-        }  # fmt: skip
+        return Run(
+            task=COMMAND,
+            numerics=shlex.join(self.command.words),
+            label=self.change.label,
+            command=" ".join([*variables, shlex.join(words)]),
+            status=FAILED if self.error else DONE,
+            steps=self.record.steps if self.record else 0,
+            seconds=self.seconds,
+            error=self.error,
+            fingerprint=self.fingerprint,
+            experiment={"facts": {"versions": {}, "scripts": {}} | self.record.facts} if self.record else None,
+        )
 
     @property
     def stdout(self) -> bytes:
@@ -121,7 +124,7 @@ class Trials:
         return self.folder / "now" / "run"
 
     def run(self, change: Change, steps: int = 0) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `steps`: how many the plain command takes."""
+        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes."""
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.place.mkdir(parents=True, exist_ok=True)
@@ -138,13 +141,14 @@ class Trials:
     def _carry_out(self, trial: Trial, steps: int) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
-        every = 1 if change.course != "straight" or change == WHOLE else self.command.every
+        every = 1 if change.course != "straight" or change == FULLY_HASHED else self.command.every
         words = self.command.with_seed(change.seed) if change.seed else self.command.words
         if change.course == "straight":
             self._once(trial, words, "record", every)
-        elif stopped := self._until_stopped(trial, steps, before):
-            assert self.command.resume is not None
-            self._once(trial, self.command.resume, "resumed", every, stopped)
+        else:
+            stopped = self._until_stopped(trial, steps, before)
+            if stopped and self.command.resume:
+                self._once(trial, self.command.resume, "resumed", every, stopped)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())
 
@@ -191,10 +195,8 @@ class Trials:
                 if outputs.written(before, self._files()) or any(self.place.rglob("*")):
                     written_at = step if written_at is None else written_at
             else:
-                trial.error = (
-                    f"before it could be stopped, it {describe_exit(process.wait())}: no step was seen after step {target} and "
-                    "after a file that it could resume from; let it write checkpoints more often, or take more steps"
-                )
+                end = describe_exit(process.wait())
+                trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
                 return None
             terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
         except BaseException:
@@ -215,10 +217,16 @@ class Trials:
             in_place = moved(in_place, self.command.image, here, engine(self.command.image))
         container = command_line.find(in_place) is not None
         return Recording(
-            in_place, trial.folder / name, self.command.patterns, every, self.command.keep, run=own,
+            in_place,
+            trial.folder / name,
+            self.command.patterns,
+            every,
+            self.command.keep,
+            run=own,
             variables=unobserved(os.environ) if container else self._variables(trial),
-            changes=self._inside(trial) if container else command_line.Addition(), observed=trial.change.observed,
-        )  # fmt: skip
+            changes=self._inside(trial) if container else command_line.Addition(),
+            observed=trial.change.observed,
+        )
 
     def _variables(self, trial: Trial) -> dict[str, str]:
         variables = unobserved(os.environ)
@@ -250,9 +258,13 @@ class Trials:
             limited_to_cores(trial.change.cores),
         ):
             return start(
-                recording.words, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+                recording.words,
+                env=recording.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
 
 def places(words: Sequence[str]) -> list[Path]:

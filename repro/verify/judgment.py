@@ -1,6 +1,10 @@
-"""What the runs of a question say: whether they can be compared with the plain ones, are the same, and why not."""
+"""Judgment of the runs of a question.
 
-from dataclasses import dataclass, field
+Each class compares a run with the baseline in one way, and says what sameness rests on, or what a difference means.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from repro.compare import reasons
 from repro.compare.difference import Difference, first_difference, offset, pairs, without_effect
@@ -8,90 +12,101 @@ from repro.record.record import OUTPUTS, STARTS, Record
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
-COURSES = ("resume", "kill")
-
 
 @dataclass
-class Grounds:
-    """What every answer rests on: two plain runs that are the same."""
+class Steps:
+    """Every hashed step, and the outputs."""
 
-    plain: Trial
-    again: Trial
-    whole: Trial
-    """A plain run of which every step was hashed, for what is resumed."""
-    places: list[str] = field(default_factory=list)
+    question: Question
+    baseline: Trial
+    """The run that others are compared with."""
+    repeat: Trial
+    """The same once more, with the same bits."""
+    notes: Sequence[str] = ()
     """What is to be said about runs that wrote to one place."""
 
-    def compared(self, question: Question, trial: Trial) -> tuple[str | None, Difference | None]:
-        """Why a run cannot be compared with the command as it stands, or where they part, or neither."""
-        if question.name == "observed":
-            return self._unobserved(trial)
-        if question.name == "file_order" and not trial.reversed_listings:
-            return "no Python process listed a folder with two names or more, and only such listings are reversed", None
-        if question.name not in COURSES:
-            return None, first_difference(record_of(self.plain), record_of(trial), False)
-        whole, rest = record_of(self.whole), record_of(trial)
-        obstacle = _not_resumed(whole, rest)
-        return obstacle, None if obstacle else first_difference(whole, rest, resumed=True)
+    def obstacle(self, trial: Trial) -> str | None:
+        """Why a run cannot be compared."""
+        if trial.change.reversed_listings and not trial.reversed_listings:
+            return "no Python process listed a folder with two names or more, and only such listings are reversed"
+        return None
 
-    def _unobserved(self, trial: Trial) -> tuple[str | None, Difference | None]:
-        """Outputs are compared, or else what the command prints, where two plain runs print the same."""
-        if self.plain.hashes:
-            names = [name for name in self.plain.hashes if self.plain.hashes[name] != trial.hashes.get(name)]
-            return None, Difference(None, OUTPUTS, names) if names else None
-        if not self.plain.stdout or self.plain.stdout != self.again.stdout:
-            return "there is no --output, and what the command prints is another text in each run", None
-        return None, Difference(None, OUTPUTS, ["stdout"]) if self.plain.stdout != trial.stdout else None
+    def difference(self, trial: Trial) -> Difference | None:
+        """The first difference of a run that can be compared."""
+        return first_difference(record_of(self.baseline), record_of(trial), False)
 
-    def why(self, question: Question, trial: Trial, found: Difference) -> str:
+    def meaning(self, trial: Trial, found: Difference) -> str:
         """Why a run differs."""
-        label = f"{trial.change.label}: " if len(question.changes) > 1 else ""
-        if question.name == "observed":
-            return "the observer changes what the command writes; please report it"
-        if question.name in COURSES:
-            return "; ".join([str(reasons.reason(found)), *self.places])
-        if question.name == "container":
-            return question.cause + reasons.beside_the_container(record_of(self.plain), record_of(trial))
-        return label + question.cause
+        label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
+        contained = trial.change.contained
+        facts = reasons.beside_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
+        return label + self.question.meaning + facts
 
-    def same(self, question: Question, trials: list[Trial]) -> str:
+    def sameness(self, trials: Sequence[Trial]) -> str:
         """What an answer that all is the same rests on."""
-        if question.name == "seed":
-            return "another seed changes nothing: the command does not use the option, or nothing depends on it"
-        if question.name == "observed":
-            observed = min(self.plain.seconds, self.again.seconds)
-            what = "outputs" if trials[0].hashes else "text on stdout"
-            return f"the same {what}; {observed:.1f} s observed, {trials[0].seconds:.1f} s not"
-        if question.name in COURSES:
-            whole, rest = record_of(self.whole), record_of(trials[0])
-            after = max((pair.offset for pair in pairs(whole, rest, resumed=True)), default=0)
-            on = f"went on after step {after} of {whole.steps}"
-            return on + without_effect(whole, rest, True)
-        if question.name == "file_order":
+        if self.question.sameness:
+            return self.question.sameness
+        if trials[0].change.reversed_listings:
             return f"{len(trials[0].reversed_listings)} folders listed in the reverse order"
-        return self.evidence(*trials)
-
-    def evidence(self, *trials: Trial) -> str:
-        """How much was compared."""
         record = record_of(trials[0])
-        parts = [f"{record.steps} steps"] * bool(record.steps)
-        parts += [f"outputs: {len(record.outputs)}"] * bool(record.outputs)
-        other = without_effect(record_of(self.again), record, False)
-        return f"{len(trials) + 1} runs, {' and '.join(parts)}{other}"
+        steps = [f"{record.steps} steps"] if record.steps else []
+        outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
+        other = without_effect(record_of(self.baseline), record, False)
+        return f"{len(trials) + 1} runs, {' and '.join(steps + outputs)}{other}"
+
+
+class Outputs(Steps):
+    """Outputs, of a run that is not observed, or else its printed text, where two baseline runs print the same."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        if self.baseline.hashes or (self.baseline.stdout and self.baseline.stdout == self.repeat.stdout):
+            return None
+        return "there is no --output, and what the command prints is another text in each run"
+
+    def difference(self, trial: Trial) -> Difference | None:
+        ours, theirs = self.baseline.hashes, trial.hashes
+        names = [name for name in ours if ours[name] != theirs.get(name)]
+        if not ours and self.baseline.stdout != trial.stdout:
+            names = ["stdout"]
+        return Difference(None, OUTPUTS, names) if names else None
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        (trial,) = trials
+        observed = min(self.baseline.seconds, self.repeat.seconds)
+        what = "outputs" if trial.hashes else "text on stdout"
+        return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
+
+
+class Resumed(Steps):
+    """Every step of a run that was stopped and resumed, with that of a fully hashed baseline."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        whole, resumed = record_of(self.baseline), record_of(trial)
+        if not resumed.steps:
+            return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
+        both = list(zip(whole.processes, resumed.processes, strict=False))
+        alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
+        if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in both):
+            return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
+        return None
+
+    def difference(self, trial: Trial) -> Difference | None:
+        return first_difference(record_of(self.baseline), record_of(trial), resumed=True)
+
+    def meaning(self, trial: Trial, found: Difference) -> str:
+        return "; ".join([str(reasons.reason(found)), *self.notes])
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        whole, resumed = record_of(self.baseline), record_of(trials[0])
+        after = max((pair.offset for pair in pairs(whole, resumed, resumed=True)), default=0)
+        return f"went on after step {after} of {whole.steps}{without_effect(whole, resumed, True)}"
+
+
+JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed}
+"""By what a question compares."""
 
 
 def record_of(trial: Trial) -> Record:
     """The record of a run that has one."""
     assert trial.record is not None, trial.change
     return trial.record
-
-
-def _not_resumed(whole: Record, resumed: Record) -> str | None:
-    """Why a run cannot be called resumed."""
-    if not resumed.steps:
-        return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
-    both = list(zip(whole.processes, resumed.processes, strict=False))
-    alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-    if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in both):
-        return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
-    return None

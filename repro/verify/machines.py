@@ -1,67 +1,69 @@
-"""The question that no machine can ask alone: does another one train to the same bits? Answered from their results."""
+"""The question across machines, answered from their results.
+
+No machine can ask it alone: does another one train to the same bits?
+"""
 
 import string
 from dataclasses import asdict, dataclass, field, fields
 from itertools import combinations, product
-from typing import Any
+
+from msgspec import structs
 
 from repro.compare import facts
 from repro.run import config
-from repro.run.config import TRAIN_SAMPLES, Config, Data, Params
-from repro.verify.results import COMMAND
+from repro.run.config import TRAIN_SAMPLES, Config, Params
+from repro.verify.questions import DIFFERS, NOT_ASKED, SAME, AnswerWord, Promise, kept
+from repro.verify.results import COMMAND, DONE, Answer, Cause, Difference, GrowthPoint, Machine, Results, Run
 
 QUESTION = "machine"
 
 
 @dataclass
-class Machine:
+class MachineResults:
     """Results whose machine describes itself alike; two of a kind cannot be told apart, and count as one."""
 
     name: str
-    facts: dict[str, Any]
-    results: list[dict[str, Any]] = field(default_factory=list)
-    """Newest first."""
+    machine: Machine
+    results: list[Results] = field(default_factory=list)
+    """The newest first."""
 
-    def runs(self, task: str, numerics: str) -> dict[str, list[dict[str, Any]]]:
+    def runs(self, task: str, numerics: str) -> dict[str, list[Run]]:
         """The runs in one framework and arithmetic, by id; those of a question that changes the arithmetic stay out."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        chosen: dict[str, list[Run]] = {}
         for content in self.results:
-            for name, run in content["runs"].items():
-                configured = (run["experiment"] or {}).get("config", {"params": {"numerics": numerics}})
-                recorded = configured["params"].get("numerics")
-                if run["task"] == task and run["numerics"] == recorded == numerics:
-                    found.setdefault(name, []).append(run)
-        return found
+            for name, run in content.runs.items():
+                trained = run.trained
+                recorded = trained.config.params.get("numerics") if trained else numerics
+                if run.task == task and run.numerics == recorded == numerics:
+                    chosen.setdefault(name, []).append(run)
+        return chosen
 
 
-def distinct(results: list[dict[str, Any]]) -> list[Machine]:
+def distinct(contents: list[Results]) -> list[MachineResults]:
     """The machines that results are from, A, B and so on in the order of the first of each."""
-    machines: list[Machine] = []
-    for content in results:
-        known = next((machine for machine in machines if machine.facts == content["machine"]), None)
+    machines: list[MachineResults] = []
+    for content in contents:
+        known = next((one for one in machines if one.machine == content.machine), None)
         if known is None:
             count = len(machines)
             name = string.ascii_uppercase[count] if count < 26 else str(count + 1)
-            machines.append(known := Machine(name, content["machine"]))
+            machines.append(known := MachineResults(name, content.machine))
         known.results.append(content)
-        known.results.sort(key=lambda content: content["created"], reverse=True)
+        known.results.sort(key=lambda content: content.created, reverse=True)
     return machines
 
 
-def answers(machines: list[Machine]) -> list[dict[str, Any]]:
-    """For each pair of machines, framework and arithmetic an answer.
-
-    As in results.json, but that `runs` are the runs themselves, and `says` counts them.
-    """
-    found = []
+def answers(machines: list[MachineResults]) -> list[tuple[Answer, list[Run]]]:
+    """For each pair of machines, framework and arithmetic an answer, and the runs that it rests on."""
+    answered = []
     for a, b in combinations(machines, 2):
-        runs = [run for machine in (a, b) for content in machine.results for run in content["runs"].values()]
-        kinds = dict.fromkeys((run["task"], run["numerics"]) for run in runs)
-        found += [_answer(a, b, task, numerics) for task, numerics in kinds]
-    return found
+        runs = [run for one in (a, b) for content in one.results for run in content.runs.values()]
+        kinds = dict.fromkeys((run.task, run.numerics) for run in runs)
+        answered += [_answer(a, b, task, numerics) for task, numerics in kinds]
+    return answered
 
 
-def _answer(a: Machine, b: Machine, task: str, numerics: str) -> dict[str, Any]:
+def _answer(a: MachineResults, b: MachineResults, task: str, numerics: str) -> tuple[Answer, list[Run]]:
     """Of one run or more that both machines made with one configuration; the others are not compared."""
     ours, theirs = a.runs(task, numerics), b.runs(task, numerics)
     compared, refused = [], []
@@ -71,71 +73,85 @@ def _answer(a: Machine, b: Machine, task: str, numerics: str) -> dict[str, Any]:
         if None in obstacles:
             compared.append(pairs[obstacles.index(None)])
         else:
-            refused.append(f"{pairs[0][0]['label']}: {obstacles[0]}")
-    compared.sort(key=lambda pair: pair[0]["fingerprint"] == pair[1]["fingerprint"])  # what differs comes first
-    answer, promise, difference = "not asked", "same" if numerics == "portable" and task != COMMAND else None, None
-    runs = [run | {"label": f"{m.name}: {run['label']}"} for p in compared for m, run in zip((a, b), p, strict=True)]
-    equal = sum(x["fingerprint"] == y["fingerprint"] for x, y in compared)
+            refused.append(f"{pairs[0][0].label}: {obstacles[0]}")
+    compared.sort(key=lambda pair: pair[0].fingerprint == pair[1].fingerprint)  # what differs comes first
+    equal = sum(x.fingerprint == y.fingerprint for x, y in compared)
+    word: AnswerWord = NOT_ASKED
     if compared:
-        answer = "same" if equal == len(compared) else "differs"
-        difference = _difference(*compared[0]) if answer == "differs" else None
-    return {
-        "question": QUESTION, "title": f"Another machine: {a.name} and {b.name}", "framework": task,
-        "numerics": numerics, "promise": promise, "answer": answer,
-        "kept": None if promise is None or not compared else answer == promise, "control": False,
-        "evidence": "fingerprint", "difference": difference, "runs": runs,
-        "says": f"{equal} of {len(compared)} runs are the same on both",
-        "reason": "; ".join(refused) or (None if compared else "the two machines have no run in common"),
-    }  # fmt: skip
+        word = SAME if equal == len(compared) else DIFFERS
+    promise: Promise = SAME if numerics == "portable" and task != COMMAND else None
+    runs = [
+        structs.replace(run, label=f"{machine.name}: {run.label}")
+        for pair in compared
+        for machine, run in zip((a, b), pair, strict=True)
+    ]
+    answer = Answer(
+        says=f"{equal} of {len(compared)} runs are the same on both",
+        question=QUESTION,
+        title=f"Another machine: {a.name} and {b.name}",
+        framework=task,
+        numerics=numerics,
+        promise=promise,
+        answer=word,
+        kept=kept(promise, word),
+        control=False,
+        evidence="fingerprint",
+        reason="; ".join(refused) or (None if compared else "the two machines have no run in common"),
+        runs=[run.label for run in runs],
+        difference=_difference(*compared[0]) if word == DIFFERS else None,
+    )
+    return answer, runs
 
 
-def _obstacle(a: Machine, x: dict[str, Any], b: Machine, y: dict[str, Any]) -> str | None:
+def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run) -> str | None:
     """Why two runs cannot be compared, or None."""
     for machine, run in ((a, x), (b, y)):
-        if run["status"] != "done":
-            return f"{run['status']} on {machine.name} ({run['error']})"
-        if run["experiment"] is None:
+        if run.status != DONE:
+            return f"{run.status} on {machine.name} ({run.error})"
+        if run.experiment is None:
             return f"{machine.name} did not record its configuration"
-        if run["fingerprint"] is None:
+        if run.fingerprint is None:
             return f"not observed on {machine.name}"
-    if x["task"] == COMMAND:
-        files = x["experiment"]["facts"]["scripts"], y["experiment"]["facts"]["scripts"]
-        return None if files[0] == files[1] else "the files that the command names are not the same"
+    if x.of_command:
+        return None if x.scripts == y.scripts else "the files that the command names are not the same"
     ours, theirs = _deciding(x), _deciding(y)
     other = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     return ", ".join(f"{key}: {ours.get(key)} and {theirs.get(key)}" for key in other) or None
 
 
-def _deciding(run: dict[str, Any]) -> dict[str, object]:
+def _deciding(run: Run) -> dict[str, object]:
     """What decides the bits of a run on a given machine; a key that this version does not know may, so it counts."""
-    recorded = run["experiment"]["config"]
+    trained = run.trained
+    assert trained is not None
+    recorded = trained.config
     names = {key.name for key in fields(Params)}
-    params = Params(**{name: value for name, value in recorded["params"].items() if name in names})
-    configured = Config(params, Data(recorded["data"]["dataset"]), environment=recorded["environment"])
-    unknown = {f"params.{name}": value for name, value in recorded["params"].items() if name not in names}
-    samples = recorded["data"].get("train_samples", TRAIN_SAMPLES)
+    params = Params(**{name: value for name, value in recorded.params.items() if name in names})
+    configured = Config(params, config.Data(recorded.data.dataset), environment=recorded.environment)
+    unknown: dict[str, object] = {
+        f"params.{name}": value for name, value in recorded.params.items() if name not in names
+    }
+    samples = recorded.data.train_samples
     unknown |= {"data.train_samples": samples} if samples != TRAIN_SAMPLES else {}
-    return config.deciding(configured, run["experiment"]["framework"].get("device")) | unknown | {"steps": run["steps"]}
+    return config.deciding(configured, trained.framework.device) | unknown | {"steps": run.steps}
 
 
-def _difference(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any] | None:
-    """The first loss that differs, in the form of results.json. Weights are not carried over, so no tensor is named.
+def _difference(x: Run, y: Run) -> Difference | None:
+    """The first loss that differs. Weights are not carried over, so no tensor is named.
 
     Of a command no loss is known: then only the facts that differ can be told.
     """
-    theirs = dict(zip(y["loss_steps"], y["losses"], strict=True))
-    pairs = [
-        (step, loss, theirs[step]) for step, loss in zip(x["loss_steps"], x["losses"], strict=True) if step in theirs
-    ]
+    theirs = dict(zip(y.loss_steps, y.losses, strict=True))
+    losses = zip(x.loss_steps, x.losses, strict=True)
+    pairs = [(step, loss, theirs[step]) for step, loss in losses if step in theirs]
     first = next((index for index, (_, a, b) in enumerate(pairs) if a != b), None)
-    unknown = dict.fromkeys(("epoch", "step", "last_equal_step", "tensor", "elements", "size", "ulps", "relative",
-                             "operation"))  # fmt: skip
-    experiments = (run["experiment"].get("facts", run["experiment"]) for run in (x, y))
-    known = unknown | {"growth": [], "causes": [asdict(cause) for cause in facts.causes(*experiments)]}
+    ours, others = (run.experiment or {} for run in (x, y))
+    causes = facts.causes(ours.get("facts", ours), others.get("facts", others))
+    difference = Difference(causes=[Cause(**asdict(cause)) for cause in causes])
     if first is None:
-        return known if x["task"] == COMMAND else None
-    growth = [
-        {"step": step, "relative": abs(a - b) / abs(a) if a else abs(b)} for step, a, b in pairs[max(first - 1, 0) :]
+        return difference if x.of_command else None
+    difference.step = pairs[first][0]
+    difference.last_equal_step = pairs[first - 1][0] if first else None
+    difference.growth = [
+        GrowthPoint(step, abs(a - b) / abs(a) if a else abs(b)) for step, a, b in pairs[max(first - 1, 0) :]
     ]
-    last_equal = pairs[first - 1][0] if first else None
-    return known | {"step": pairs[first][0], "last_equal_step": last_equal, "growth": growth}
+    return difference

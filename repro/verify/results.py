@@ -1,104 +1,313 @@
-"""results.json: the questions that were asked on one machine, the runs that were made to answer them, the answers.
+"""results.json: questions, runs and answers of one machine.
 
-Of the suite, and of a command of one's own: then a run's `task` is `command`, and its `numerics` what was typed.
+Of the reference trainers, or of a command of one's own: then a run's `task` is `command`, and its `numerics` what was typed.
 
-Such a file is carried to other machines as a passport: besides its shape and seal, every answer is checked against the
+Such a file is carried to other machines: besides its checksum and its types, every answer is checked against the
 fingerprints that it rests on.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from repro import sealed
-from repro.sealed import INTEGER, NONE, NUMBER, SHA256, TEXT, UTC, Kind
-from repro.verify.questions import UNANSWERED
+from msgspec import UNSET, Meta, UnsetType
+
+from repro import structs
+from repro.run.config import TRAIN_SAMPLES
+from repro.structs import Checked, FileKind, Fingerprint, Flaw, Number, Struct, Time, converted
+from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Promise, kept
 
 COMMAND = "command"
+DONE: Literal["done"] = "done"
+FAILED: Literal["failed"] = "failed"
+REFUSED: Literal["refused"] = "refused"  # this machine cannot run it
 
-RUN = {
-    "task": str, "numerics": str, "label": str, "command": str, "status": {"done", "failed", "refused"},
-    "error": TEXT, "fingerprint": (NONE, SHA256), "evaluation": TEXT, "seconds": (int, float),
-    "steps": int, "losses": [(int, float)], "loss_steps": [int],
-    "metrics": [{"step": int, "test_accuracy": NUMBER, "train_seconds": NUMBER, "fingerprint": SHA256}],
-    "experiment": (NONE, {"facts": {"versions": dict, "scripts": {...: str}}}, {
-        "config": {"params": dict, "data": {"dataset": str}, "environment": dict}, "framework": dict,
-        "sha256": {"final_weights": (NONE, SHA256)},
-    }),
-}  # fmt: skip
-DIFFERENCE = {
-    "epoch": INTEGER, "step": INTEGER, "ranks?": [int], "channel?": TEXT, "last_equal_step": INTEGER, "tensor": TEXT,
-    "elements": INTEGER, "size": INTEGER, "ulps": INTEGER, "relative": NUMBER, "operation": TEXT,
-    "growth": [{"step": int, "relative": NUMBER}], "causes": [{"fact": str, "a": object, "b": object}],
-}  # fmt: skip
-ANSWER = {
-    "question": str, "title": str, "framework": str, "numerics": str, "promise": {"same", "differs", None},
-    "answer": {"same", "differs", "cannot tell", "not asked"}, "kept": (NONE, bool), "control": bool,
-    "evidence": {"fingerprint", "evaluation", "record"}, "says?": str, "reason": TEXT, "runs": [str],
-    "difference": (NONE, DIFFERENCE),
-}  # fmt: skip
-RESULTS = {
-    "created": UTC, "seconds": (int, float), "runs": {...: RUN}, "answers": [ANSWER],
-    "machine": {"cpu": dict, "gpu": [dict], "platform": str, "name": TEXT},
-    "settings": {"steps": INTEGER, "questions": [str], "frameworks": [str], "numerics": [str], "overrides": [str]},
-}  # fmt: skip
+Integer = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""What every reader of JSON takes as it is."""
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
-    """Adds schema and seal, and writes the file, whole or not at all. ReproError for what read() would refuse."""
-    sealed.write(KIND, path, content)
+# --- the machine ----------------------------------------------------------------------------------------------------
 
 
-def read(path: Path) -> dict[str, Any]:
+class Cpu(Struct):
+    """A CPU, as far as it says."""
+
+    architecture: str | None = None
+    vendor: str | None = None
+    model: str | None = None
+    instruction_set: str | None = None
+    cores: Integer | None = None
+    logical: Integer | None = None
+    usable: Integer | None = None
+
+
+class Gpu(Struct):
+    """A GPU, as its driver describes it."""
+
+    model: str | None = None
+    driver: str | None = None
+    mig: bool | None = None
+    memory: Integer | None = None
+
+
+class Machine(Struct):
+    """What a machine says of itself."""
+
+    cpu: Cpu
+    gpu: list[Gpu]
+    platform: str
+    name: str | None = None
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+class MetricsRow(Struct, kw_only=True):
+    """A line of metrics.jsonl."""
+
+    epoch: Integer | UnsetType = UNSET
+    step: Integer
+    train_loss: float | UnsetType | None = UNSET
+    test_loss: float | UnsetType | None = UNSET
+    test_accuracy: Number | None
+    train_seconds: Number | None
+    test_seconds: Number | UnsetType | None = UNSET
+    fingerprint: Fingerprint
+
+
+class Data(Struct):
+    """The data that a reference trainer trained on."""
+
+    dataset: str
+    train_samples: Integer = TRAIN_SAMPLES
+
+
+class Configuration(Struct):
+    """The configuration of a reference trainer, as far as it is read."""
+
+    params: dict[str, Any]
+    data: Data
+    environment: dict[str, Any]
+
+
+class Framework(Struct):
+    """What a framework says of itself, as far as it is read."""
+
+    version: str | None = None
+    device: str | None = None
+    device_name: str | None = None
+    threads: Integer | None = None
+
+
+class Hashes(Struct):
+    """The fingerprints of experiment.json, as far as they are read."""
+
+    final_weights: Fingerprint | None
+
+
+class TrainerExperiment(Struct):
+    """experiment.json of a reference trainer, as far as it is read."""
+
+    config: Configuration
+    framework: Framework
+    sha256: Hashes
+
+
+class CommandFacts(Struct):
+    """The facts of a command's record, as far as they are read."""
+
+    versions: dict[str, Any]
+    scripts: dict[str, str]
+
+
+class CommandExperiment(Struct):
+    """The experiment of a command's run, as far as it is read."""
+
+    facts: CommandFacts
+
+
+class Run(Struct):
+    """The result of one run."""
+
+    task: str
+    """The framework, or COMMAND."""
+    numerics: str
+    label: str
+    command: str
+    status: Literal["done", "failed", "refused"]
+    steps: Integer
+    seconds: Number
+    error: str | None = None
+    fingerprint: Fingerprint | None = None
+    evaluation: str | None = None
+    """The test loss, every bit of it, and the accuracy."""
+    losses: list[Number] = []
+    loss_steps: list[Integer] = []
+    metrics: list[MetricsRow] = []
+    experiment: dict[str, Any] | None = None
+    """The recorded facts, in any form; what is read of them is typed."""
+
+    @property
+    def of_command(self) -> bool:
+        """Whether it is a run of a command of one's own."""
+        return self.task == COMMAND
+
+    @property
+    def trained(self) -> TrainerExperiment | None:
+        """The experiment of a reference trainer. Flaw where it is not of the form."""
+        if self.experiment is None or self.of_command:
+            return None
+        return converted(self.experiment, TrainerExperiment)
+
+    @property
+    def scripts(self) -> dict[str, str]:
+        """SHA-256 of each file that a command names. Flaw where the experiment is not of the form."""
+        if self.experiment is None or not self.of_command:
+            return {}
+        return converted(self.experiment, CommandExperiment).facts.scripts
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+class GrowthPoint(Struct):
+    """How far all weights are apart after a step."""
+
+    step: Integer
+    relative: Number | None
+    ulps: Integer | UnsetType | None = UNSET
+
+
+class Cause(Struct):
+    """A recorded fact in which two runs differ."""
+
+    fact: str
+    a: Any
+    b: Any
+    why: str | UnsetType = UNSET
+
+
+class Difference(Struct):
+    """The first difference of two runs, as far as it is known."""
+
+    elements: Integer | None = None
+    size: Integer | None = None
+    ulps: Integer | None = None
+    relative: Number | None = None
+    epoch: Integer | None = None
+    step: Integer | None = None
+    channel: str | UnsetType | None = UNSET
+    last_equal_step: Integer | None = None
+    tensor: str | None = None
+    growth: list[GrowthPoint] = []
+    causes: list[Cause] = []
+    """The most likely cause first."""
+    operation: str | None = None
+    ranks: list[Integer] | UnsetType = UNSET
+
+
+class Answer(Struct, kw_only=True):
+    """The answer to a question, and what it rests on."""
+
+    says: str | UnsetType = UNSET
+    """The evidence in words, where fingerprints do not say all."""
+    question: str
+    title: str
+    framework: str
+    numerics: str
+    promise: Promise
+    answer: AnswerWord
+    kept: bool | None
+    control: bool
+    evidence: Literal["fingerprint", "evaluation", "record"]
+    reason: str | None
+    runs: list[str]
+    """The names of those that were compared."""
+    difference: Difference | None
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+class Settings(Struct):
+    """What was asked, of what."""
+
+    steps: Integer | None
+    questions: list[str]
+    frameworks: list[str]
+    numerics: list[str]
+    overrides: list[str]
+
+
+class Results(Checked, kw_only=True):
+    """All that a file holds."""
+
+    created: Time
+    seconds: Number
+    machine: Machine
+    settings: Settings
+    runs: dict[str, Run]
+    answers: list[Answer]
+
+
+def write(path: Path, content: Results) -> None:
+    """Adds the checksum, and writes the file, whole or not at all. ReproError for what read() would refuse."""
+    structs.write(KIND, path, content)
+
+
+def read(path: Path) -> Results:
     """The content of a file, checked. UsageError if it is not there, ReproError if it cannot be believed."""
-    return sealed.read(path, KIND)
+    return structs.read(path, KIND)
 
 
-def _contradictions(content: dict[str, Any]) -> Iterator[str]:
+def _contradictions(content: Results) -> Iterator[str]:
     """What does not follow from the fingerprints: a run's own, then the answers."""
-    for name, run in content["runs"].items():
-        own = run["task"] == COMMAND
-        done = run["status"] == "done"
-        if (run["fingerprint"] is not None) not in {done, done and not own}:
-            yield f"run {name} is {run['status']}, with the fingerprint {run['fingerprint']}"
-        if run["experiment"] and ("config" in run["experiment"]) == own:
-            yield f"run {name} of {run['task']} has the experiment of another kind of run"
-        recorded = [run["experiment"]["sha256"]["final_weights"]] if run["experiment"] and not own else []
-        recorded += [row["fingerprint"] for row in run["metrics"][-1:]]
-        if done and {*recorded} - {None, run["fingerprint"]}:
-            yield f"run {name} has another fingerprint than its experiment.json or metrics.jsonl"
-        if len(run["losses"]) != len(run["loss_steps"]):
-            yield f"run {name} has {len(run['losses'])} losses at {len(run['loss_steps'])} steps"
-    for answer in content["answers"]:
-        what = f"{answer['question']}, {answer['framework']}, {answer['numerics']}"
-        missing = [name for name in answer["runs"] if name not in content["runs"]]
+    for name, run in content.runs.items():
+        yield from _contradictions_of_run(name, run)
+    for answer in content.answers:
+        what = f"{answer.question}, {answer.framework}, {answer.numerics}"
+        missing = [name for name in answer.runs if name not in content.runs]
         if missing:
             yield f"the answer to {what} rests on a run that is not there ({missing[0]})"
-        elif answer["answer"] not in _follow(answer, content["runs"]):
-            yield f"the answer to {what} is {answer['answer']!r}, which does not follow from its runs"
-        elif answer["kept"] != _kept(answer):
-            yield f"the answer to {what} is {answer['answer']!r}, promised {answer['promise']!r}, kept {answer['kept']}"
+        elif answer.answer not in _following(answer, content.runs):
+            yield f"the answer to {what} is {answer.answer!r}, which does not follow from its runs"
+        elif answer.kept != kept(answer.promise, answer.answer):
+            yield f"the answer to {what} is {answer.answer!r}, promised {answer.promise!r}, kept {answer.kept}"
 
 
-def _follow(answer: dict[str, Any], runs: dict[str, Any]) -> set[str]:
+def _contradictions_of_run(name: str, run: Run) -> Iterator[str]:
+    done = run.status == DONE
+    possible = {True, False} if done and run.of_command else {done}  # a command's run may not be observed
+    if (run.fingerprint is not None) not in possible:
+        yield f"run {name} is {run.status}, with the fingerprint {run.fingerprint}"
+    if run.experiment and ("config" in run.experiment) == run.of_command:
+        yield f"run {name} of {run.task} has the experiment of another kind of run"
+    recorded = [row.fingerprint for row in run.metrics[-1:]]
+    try:
+        if (trained := run.trained) and trained.sha256.final_weights:
+            recorded.append(trained.sha256.final_weights)
+        _ = run.scripts
+    except Flaw as flaw:
+        yield f"the experiment of run {name}: {flaw}"
+    if done and {*recorded} - {run.fingerprint}:
+        yield f"run {name} has another fingerprint than its experiment.json or metrics.jsonl"
+    if len(run.losses) != len(run.loss_steps):
+        yield f"run {name} has {len(run.losses)} losses at {len(run.loss_steps)} steps"
+
+
+def _following(answer: Answer, runs: dict[str, Run]) -> set[AnswerWord]:
     """The answers that the runs allow: none always; one more where there are two or more and all are done.
 
     Records that differ may end with equal weights; those that are the same may not end with others.
     """
-    chosen = [runs[name] for name in set(answer["runs"])]
-    if answer["evidence"] == "record":
-        unlike = len({run["fingerprint"] for run in chosen} - {None}) > 1
-        return {*UNANSWERED, "differs"} | (set() if unlike else {"same"})
-    evidence = [run[answer["evidence"]] for run in chosen]
+    chosen = [runs[name] for name in set(answer.runs)]
+    if answer.evidence == "record":
+        unlike = len({run.fingerprint for run in chosen} - {None}) > 1
+        return {*UNANSWERED, DIFFERS} if unlike else {*UNANSWERED, DIFFERS, SAME}
+    evidence = [run.fingerprint if answer.evidence == "fingerprint" else run.evaluation for run in chosen]
     if len(evidence) < 2 or None in evidence:
         return {*UNANSWERED}
-    return {*UNANSWERED, "same" if len(set(evidence)) == 1 else "differs"}
+    return {*UNANSWERED, SAME if len(set(evidence)) == 1 else DIFFERS}
 
 
-def _kept(answer: dict[str, Any]) -> bool | None:
-    if answer["promise"] is None or answer["answer"] in UNANSWERED:
-        return None
-    return answer["promise"] == answer["answer"]
-
-
-KIND = Kind("verify", "results.json", 1, "answers", RESULTS, _contradictions)
+KIND = FileKind("verify", "results.json", 1, "answers", Results, _contradictions)

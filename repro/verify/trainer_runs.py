@@ -1,4 +1,7 @@
-"""Carries out one run of a question: fresh processes of `./run.sh`, on the host, emulated, or in a container engine."""
+"""Runs of the reference trainers.
+
+A run is one process of `./run.sh` or several, on the host, emulated, or in a container.
+"""
 
 import json
 import os
@@ -13,55 +16,46 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from repro.run import config, gpu, trace
 from repro.run.call import callers_environment, error_line, quoted
 from repro.run.config import Config
 from repro.run.experiment import ROOT
+from repro.structs import converted
 from repro.verify.questions import ENTROPY, Change
+from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run
 
-DONE, FAILED, REFUSED = "done", "failed", "refused"
-STATUS = {0: DONE, 2: REFUSED}  # refused: this machine cannot run it
-# How a build says that it needs instructions which the CPU lacks: jaxlib tells, TensorFlow dies.
+STATUS: dict[int, Literal["done", "refused"]] = {0: DONE, 2: REFUSED}  # all else: FAILED
 SECONDS_TO_RUN = 3600
+# How a build says that it needs instructions which the CPU lacks: jaxlib says it, TensorFlow dies.
 NEEDS_MORE = re.compile(r"built using \w+ instructions, which your CPU")
 DIED_OF_IT = (-signal.SIGILL, 128 + signal.SIGILL)
+LOCKED_DOWN = (
+    "--network=none",
+    "--read-only",
+    "--tmpfs=/tmp",
+    "--cap-drop=ALL",
+    "--security-opt=no-new-privileges",
+)  # options of Docker
 
 
 @dataclass
 class Outcome:
-    """What came of a run; all but `folder` goes into results.json."""
+    """The result of one run of a reference trainer."""
 
-    task: str
-    numerics: str
-    label: str
-    command: str
-    status: str
-    steps: int
-    seconds: float
-    error: str | None = None
-    fingerprint: str | None = None
-    evaluation: str | None = None
-    """The test loss, every bit of it, and the accuracy."""
-    losses: list[float] = field(default_factory=list)
-    loss_steps: list[int] = field(default_factory=list)
-    metrics: list[dict[str, Any]] = field(default_factory=list)
-    experiment: dict[str, Any] | None = None
+    run: Run
     folder: Path | None = None
+    """Where the trainer left its files; None unless it was done."""
 
-    @property
-    def failed(self) -> bool:
-        return self.status == FAILED
-
-    def as_run(self) -> dict[str, Any]:
-        """As results.json has it."""
-        return {name: value for name, value in vars(self).items() if name != "folder"}
+    def as_run(self) -> Run:
+        """The run as results.json has it."""
+        return self.run
 
 
 @dataclass
 class Runner:
-    """Runs plans, each in a workspace of its own below `folder`."""
+    """Carries out changes, each in a workspace of its own below `folder`."""
 
     config: Config
     workspace: Path
@@ -69,25 +63,25 @@ class Runner:
     """The user's own, for all runs alike."""
     folder: Path
 
-    def missing(self, framework: str, plan: Change) -> str | None:
-        """What this machine lacks for a plan, or None."""
+    def missing(self, framework: str, change: Change) -> str | None:
+        """What this machine lacks for a change, or None."""
         settings = self.config.verify
-        if plan.engine in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
+        if change.runtime in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
             return f"no environment for {framework}: requirements/install.sh {framework}"
-        if plan.gpu and not gpu.count():
+        if change.gpu and not gpu.count():
             return "no NVIDIA GPU"
-        if plan.engine == "docker":
+        if change.runtime == "docker":
             return _docker(settings.docker_image)
-        if plan.engine == "apptainer":
+        if change.runtime == "apptainer":
             return _apptainer(_sif(settings.sif))
-        if plan.engine == "qemu":
+        if change.runtime == "qemu":
             return None if _emulator() else "no qemu-user on this machine, or it is no x86-64"
-        if plan.engine == "other" and not settings.others.get(framework):
+        if change.runtime == "other" and not settings.others.get(framework):
             return f"verify.others names no other environment for {framework}"
         return None
 
-    def run(self, framework: str, numerics: str, plan: Change, name: str, tasks: list[str]) -> Outcome:
-        """Carries out a plan. `tasks` are the frameworks that a relay goes through."""
+    def run(self, framework: str, numerics: str, change: Change, name: str, tasks: list[str]) -> Outcome:
+        """Carries out a change. `tasks` are the frameworks that a relay goes through."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
         own = self.workspace / f"{config.NAME}.yaml"
@@ -95,16 +89,16 @@ class Runner:
             shutil.copy(own, workspace)
         steps = self.config.verify.steps
         every = max(1, steps // 10)
-        common = [*self.overrides, f"params.numerics={numerics}", "params.device=cpu", f"params.max_steps={steps}",
-                  f"params.trace_steps={every}"]  # fmt: skip
-        seeded = [f"params.seed={secrets.randbits(63)}" if item == ENTROPY else item for item in plan.overrides]
-        call = _Call(self, framework, plan, workspace, [*common, *seeded])
+        common = [f"params.numerics={numerics}", "params.device=cpu", f"params.max_steps={steps}"]
+        traced = [*self.overrides, *common, f"params.trace_steps={every}"]
+        seeded = [f"params.seed={secrets.randbits(63)}" if item == ENTROPY else item for item in change.overrides]
+        call = _Call(self, framework, change, workspace, [*traced, *seeded])
         started = time.perf_counter()
-        if plan.course == "epoch":
+        if change.course == "epoch":
             call("params.max_steps=60") and call("params.resume=auto")
-        elif plan.course == "kill":
+        elif change.course == "kill":
             call.until_killed(f"params.checkpoint_steps={every}") and call("params.resume=auto")
-        elif plan.course == "relay":
+        elif change.course == "relay":
             _relay(call, tasks, steps)
         else:
             call()
@@ -113,11 +107,11 @@ class Runner:
 
 @dataclass
 class _Call:
-    """Calls run.sh for one plan, once or several times, and keeps what the last call said."""
+    """Calls of run.sh for one change, and the output of the last one."""
 
     runner: Runner
     task: str
-    plan: Change
+    change: Change
     workspace: Path
     overrides: list[str]
     commands: list[str] = field(default_factory=list)
@@ -156,20 +150,25 @@ class _Call:
         return self.code == -signal.SIGKILL
 
     def _start(self, *more: str) -> subprocess.Popen[str]:
-        environment = dict(self.plan.environment)
+        environment = dict(self.change.environment)
         command = self._command([*self.overrides, *more])
-        if self.plan.engine == "qemu":
-            environment["REPRO_EMULATOR"] = f"{_emulator()} -cpu {self.plan.label}"
-        elif self.plan.engine == "other":
+        if self.change.runtime == "qemu":
+            environment["REPRO_EMULATOR"] = f"{_emulator()} -cpu {self.change.label}"
+        elif self.change.runtime == "other":
             environment["REPRO_PYTHON"] = self.runner.config.verify.others[self.task]
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         self.commands.append(self.anywhere(" ".join([*words, shlex.join(command)])))
-        elsewhere = "/" if self.plan.environment else None
+        elsewhere = "/" if self.change.environment else None
         callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
         return subprocess.Popen(
-            command, env=callers | environment, cwd=elsewhere, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            command,
+            env=callers | environment,
+            cwd=elsewhere,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def anywhere(self, text: str) -> str:
         """The same without this machine's own folders: the run's is DIR, the data's DATA, ROOT a dot, the home ~."""
@@ -183,17 +182,16 @@ class _Call:
     def _command(self, overrides: list[str]) -> list[str]:
         settings, data = self.runner.config.verify, self._data()
         inside = [self.task, "--workspace=/workspace", *overrides, "output.data_path=/data"]
-        if self.plan.engine == "docker":
-            return ["docker", "run", "--rm", "--init", f"--user={os.getuid()}:{os.getgid()}", "--network=none",
-                    "--read-only", "--tmpfs=/tmp", "--cap-drop=ALL", "--security-opt=no-new-privileges",
-                    f"--volume={self.workspace}:/workspace", f"--volume={data}:/data:ro",
-                    settings.docker_image, *inside]  # fmt: skip
-        if self.plan.engine == "apptainer":
-            return ["singularity", "run", "--containall", "--pwd=/", "--net", "--network=none",
-                    f"--bind={self.workspace}:/workspace", f"--bind={data}:/data:ro",
-                    str(_sif(settings.sif)), *inside]  # fmt: skip
-        return [str(ROOT / "run.sh"), self.task, f"--workspace={self.workspace}", *overrides,
-                f"output.data_path={quoted(str(data))}"]  # fmt: skip
+        if self.change.runtime == "docker":
+            user = f"--user={os.getuid()}:{os.getgid()}"
+            mounts = [f"--volume={self.workspace}:/workspace", f"--volume={data}:/data:ro"]
+            return ["docker", "run", "--rm", "--init", user, *LOCKED_DOWN, *mounts, settings.docker_image, *inside]
+        if self.change.runtime == "apptainer":
+            mounts = [f"--bind={self.workspace}:/workspace", f"--bind={data}:/data:ro"]
+            apart = ["--containall", "--pwd=/", "--net", "--network=none"]
+            return ["singularity", "run", *apart, *mounts, str(_sif(settings.sif)), *inside]
+        places = [f"--workspace={self.workspace}", *overrides, f"output.data_path={quoted(str(data))}"]
+        return [str(ROOT / "run.sh"), self.task, *places]
 
 
 def _relay(call: _Call, tasks: list[str], steps: int) -> None:
@@ -207,25 +205,30 @@ def _relay(call: _Call, tasks: list[str], steps: int) -> None:
 
 
 def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
-    found = Outcome(
-        call.task, numerics, call.plan.label, call.commands[-1], STATUS.get(call.code, FAILED),
-        call.runner.config.verify.steps, seconds,
-    )  # fmt: skip
-    if found.status != DONE:
-        found.error = call.anywhere(error_line(call.stderr, call.code))
-        return found
-    printed = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)
-    found.fingerprint = printed[-1]
-    found.folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
-    found.metrics = [json.loads(line) for line in (found.folder / "metrics.jsonl").read_text().splitlines()]
-    found.experiment = json.loads(call.anywhere((found.folder / "experiment.json").read_text()))
-    if call.plan.engine == "other":
-        found.label = f"{found.experiment['framework']['version']} on {found.experiment['cpu']['architecture']}"
-    last_row = found.metrics[-1]
-    found.evaluation = f"{float(last_row['test_loss']).hex()} {last_row['test_accuracy']}"
-    losses = trace.read(found.folder).losses
-    found.loss_steps, found.losses = list(losses), [trace.loss_of(bits) for bits in losses.values()]
-    return found
+    run = Run(
+        task=call.task,
+        numerics=numerics,
+        label=call.change.label,
+        command=call.commands[-1],
+        status=STATUS.get(call.code, FAILED),
+        steps=call.runner.config.verify.steps,
+        seconds=seconds,
+    )
+    if run.status != DONE:
+        run.error = call.anywhere(error_line(call.stderr, call.code))
+        return Outcome(run)
+    run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)[-1]
+    folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    run.metrics = [converted(row, MetricsRow) for row in rows]
+    run.evaluation = f"{float(rows[-1]['test_loss']).hex()} {rows[-1]['test_accuracy']}"
+    experiment = json.loads(call.anywhere((folder / "experiment.json").read_text()))
+    run.experiment = experiment
+    if call.change.runtime == "other":
+        run.label = f"{experiment['framework']['version']} on {experiment['cpu']['architecture']}"
+    losses = trace.read(folder).losses
+    run.loss_steps, run.losses = list(losses), [trace.loss_of(bits) for bits in losses.values()]
+    return Outcome(run, folder)
 
 
 # --- what the machine has -------------------------------------------------------------------------------------------
@@ -244,7 +247,7 @@ def _docker(image: str) -> str | None:
     if not shutil.which("docker"):
         return "Docker is not installed"
     if not _ends_well("docker", "info"):
-        return "no Docker engine answers"
+        return "no Docker daemon answers"
     return None if _ends_well("docker", "image", "inspect", image) else f"no Docker image {image}: make image"
 
 

@@ -1,4 +1,7 @@
-"""The suite as the subject of questions: a framework in one arithmetic, or all frameworks together."""
+"""The reference trainers as subjects of questions.
+
+A subject is a framework in one arithmetic, or all frameworks together.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,8 +12,9 @@ from repro.record import trainer_run
 from repro.run.config import Verify
 from repro.text import slug
 from repro.verify.answers import Answer
-from repro.verify.questions import BASE, CANNOT_TELL, DIFFERS, OF_THE_SUITE, SAME, Change, Question
-from repro.verify.trainer_runs import DONE, Outcome, Runner
+from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE, TRAINER_QUESTIONS, Change, Question
+from repro.verify.results import DONE
+from repro.verify.trainer_runs import Outcome, Runner
 from repro.verify.verification import Needed, Subject
 
 ALL = "all"  # the framework of a question that is asked of all together
@@ -25,20 +29,19 @@ class Column:
     numerics: str
     frameworks: Sequence[str]
     """What ALL stands for."""
-    parted: bool = False
-    """Two runs as configured differ."""
+    diverges: bool = False
+    """Whether two runs as configured differ."""
 
     def needed(self, question: Question) -> Needed:
         """All runs of a question that this machine can make; one alone says nothing."""
-        found: Needed = {name: start for name, start, missing in self._planned(question) if missing is None}
-        return found if len(found) > 1 else {}
+        needed: Needed = {name: start for name, start, missing in self._planned(question) if missing is None}
+        return needed if len(needed) > 1 else {}
 
     def _planned(self, question: Question) -> Iterator[tuple[str, Callable[[], Outcome], str | None]]:
         """Each run of a question: its name, what makes it, and what this machine lacks for it."""
         for change in (question.base, *question.changes):
-            for framework in (
-                self.frameworks if self.framework == ALL and change.course != "relay" else [self.framework]
-            ):
+            each = self.framework == ALL and change.course != "relay"
+            for framework in self.frameworks if each else [self.framework]:
                 if change.framework in (None, framework):
                     yield self._plan(framework, change)
 
@@ -53,52 +56,52 @@ class Column:
 
     def answer(self, question: Question, run: Callable[[str], Outcome]) -> Answer:
         """Whether the runs of a question end alike."""
-        ran = {name: run(name) for name in self.needed(question)}
-        done = {name: outcome for name, outcome in ran.items() if outcome.status == DONE}
+        outcomes = {name: run(name) for name in self.needed(question)}
+        done = {name: outcome for name, outcome in outcomes.items() if outcome.run.status == DONE}
         missing = list(dict.fromkeys(lack for _, _, lack in self._planned(question) if lack))
-        missing += [f"{outcome.label}: {outcome.error}" for name, outcome in ran.items() if name not in done]
-        answer = self.unasked(question, "; ".join(missing))
+        missing += [f"{one.run.label}: {one.run.error}" for name, one in outcomes.items() if name not in done]
+        answer = self.skipped(question, "; ".join(missing))
         if len(done) < 2:
             answer.reason = answer.reason or "one run is not enough"
             return answer
-        if self.parted and question.base == BASE and not question.control:
+        if self.diverges and question.base == TRAINER_BASELINE and not question.control:
             answer.answer, answer.reason = CANNOT_TELL, "two runs as configured differ"
             return answer
         answer.runs, answer.reason = list(done), answer.reason or None
-        outcomes = list(done.values())
-        alike = len({getattr(outcome, question.evidence) for outcome in outcomes}) == 1
+        alike = len({getattr(outcome.run, question.evidence) for outcome in done.values()}) == 1
         answer.answer = SAME if alike else DIFFERS
-        answer.comparison = None if alike else _comparison(outcomes)
-        self.parted |= question.name == "restart_cpu" and not alike
+        answer.comparison = None if alike else _comparison(list(done.values()))
+        self.diverges |= question.repeats and not alike
         return answer
 
-    def unasked(self, question: Question, reason: str) -> Answer:
+    def skipped(self, question: Question, reason: str) -> Answer:
+        """The answer to a question that is not asked."""
         return Answer(question, self.framework, self.numerics, question.evidence, reason=reason)
 
 
-def asked(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
-    """What `verify` asks, by the configuration: each question of each framework in each arithmetic, or of all."""
-    found: list[tuple[Subject, Question]] = []
+def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
+    """All that `verify` asks, by the configuration: each question of each framework in each arithmetic, or of all."""
+    pairs: list[tuple[Subject, Question]] = []
     for numerics in settings.numerics:
         columns = {name: Column(runner, name, numerics, settings.frameworks) for name in (*settings.frameworks, ALL)}
         for question in questions(settings.questions):
             names = [ALL] if question.together else settings.frameworks
             if question.numerics in (None, numerics):
-                found += [(columns[name], question) for name in names]
-    return found
+                pairs += [(columns[name], question) for name in names]
+    return pairs
 
 
 def questions(names: Sequence[str]) -> list[Question]:
     """Those of these names; `all` are those that take no minutes, `everything` all of them."""
     if list(names) == ["everything"]:
-        return list(OF_THE_SUITE)
-    return [q for q in OF_THE_SUITE if q.name in names or (list(names) == ["all"] and not q.slow)]
+        return list(TRAINER_QUESTIONS)
+    return [q for q in TRAINER_QUESTIONS if q.name in names or (list(names) == ["all"] and not q.slow)]
 
 
 def _comparison(done: list[Outcome]) -> Comparison | None:
-    """Where the first run and the first that differs from it part; None where only the evaluations differ."""
+    """Where the first run and the first that differs from it diverge; None where only the evaluations differ."""
     first = done[0]
-    other = next((outcome for outcome in done if outcome.fingerprint != first.fingerprint), None)
+    other = next((outcome for outcome in done if outcome.run.fingerprint != first.run.fingerprint), None)
     if other is None:
         return None
     assert first.folder and other.folder

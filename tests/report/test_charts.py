@@ -34,10 +34,12 @@ def test_powers_of_ten_are_written_as_such_and_lie_evenly():
 def test_chart():
     points = [(float(x), float(x)) for x in range(0, 11, 5)]
     many = [(float(x), 10.0 - x / 10) for x in range(101)]
-    drawn = charts.chart([charts.Line("jax", points), charts.Line("pytorch", many)], charts.linear([0.0, 10.0]))
-    first, second = drawn["lines"]
+    drawn = charts.chart(
+        "title", [charts.Line("jax", points), charts.Line("pytorch", many)], charts.linear([0.0, 10.0])
+    )
+    first, second = drawn.lines
     left, right, top, bottom = charts.LEFT, charts.RIGHT, charts.TOP, charts.BOTTOM
-    assert first["path"].startswith(f"M{float(left)} {float(bottom)}L")
-    assert second["path"].startswith(f"M{float(left)} {float(top)}L")
-    assert second["path"].endswith(f"L{float(right)} {float(bottom)}")
-    assert len(first["marks"]) == 3 and second["marks"] == []
+    assert first.path.startswith(f"M{float(left)} {float(bottom)}L")
+    assert second.path.startswith(f"M{float(left)} {float(top)}L")
+    assert second.path.endswith(f"L{float(right)} {float(bottom)}")
+    assert len(first.marks) == 3 and second.marks == []

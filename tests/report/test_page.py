@@ -1,4 +1,7 @@
-"""The page: in a real browser its cells say what results.json says, nothing is loaded, and it fits a phone."""
+"""The page in a real browser.
+
+Its cells say what results.json says, nothing is loaded, and it fits a phone.
+"""
 
 import functools
 import http.server
@@ -9,21 +12,26 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from repro.report import findings, page
-from repro.sealed import seal
+from repro.report.findings import Report, framework_name
+from repro.structs import converted
+from repro.verify.questions import shown as word
+from repro.verify.results import Answer, Results
 from support.pages import Page
-from support.results_files import FRAMEWORKS, Json
+from support.results_files import FRAMEWORKS, Json, plain, sealed
 from support.results_files import results as made
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VOID = ("meta", "br", "path", "circle", "img", "link", "input")  # never closed, in HTML or as a browser dumps SVG
 
 
-def report(*contents: Json) -> Json:
-    return findings.build([content | {"seal": seal(content)} for content in contents])
+def report(*contents: Results) -> Report:
+    return findings.build([sealed(content) for content in contents])
 
 
 @pytest.fixture
@@ -58,10 +66,10 @@ def dom(browser: str, url: str, profile: Path) -> str:
     return done.stdout
 
 
-def expected(content: Json, section: int) -> dict[tuple[int, str, str, str], Json]:
+def expected(content: Results, section: int) -> dict[tuple[int, str, str, str], Answer]:
     return {
-        (section, answer["numerics"], answer["question"], page.framework(answer["framework"])): answer
-        for answer in content["answers"]
+        (section, answer.numerics, answer.question, framework_name(answer.framework)): answer
+        for answer in content.answers
     }
 
 
@@ -76,31 +84,31 @@ def test_the_cells_in_a_browser(browser: str, served: tuple[Path, str, list[str]
     assert cells.keys() == answers.keys()
     for place, answer in answers.items():
         words = cells[place].split()
-        assert " ".join(words).startswith(answer["answer"])
-        assert ("✓ as promised" in cells[place]) == (answer["kept"] is True)
-        assert ("✗ promised: same" in cells[place]) == (answer["kept"] is False)
-        runs = contents[place[0]]["runs"]
-        for name in answer["runs"]:
-            assert runs[name]["fingerprint"] in cells[place] and runs[name]["command"] in cells[place]
-        if answer["difference"]:
-            found = answer["difference"]
-            assert f"step {found['step']}" in cells[place] and found["tensor"] in cells[place]
-            assert found["causes"][0]["fact"] in cells[place]
-        if answer["answer"] == "not asked":
-            assert answer["reason"] in " ".join(words)
+        assert " ".join(words).startswith(word(answer.answer))
+        assert ("✓ as promised" in cells[place]) == (answer.kept is True)
+        assert ("✗ promised: same" in cells[place]) == (answer.kept is False)
+        runs = contents[place[0]].runs
+        for name in answer.runs:
+            assert str(runs[name].fingerprint) in cells[place] and runs[name].command in cells[place]
+        found = answer.difference
+        if found:
+            assert f"step {found.step}" in cells[place] and str(found.tensor) in cells[place]
+            assert found.causes[0].fact in cells[place]
+        if answer.answer == "not asked":
+            assert str(answer.reason) in " ".join(words)
     across = {place[1:]: text.split()[0] for place, text in shown.cells.items() if place[0] < 0}
     assert across == {
         (numerics, "machine", title): said
         for numerics, said in (("deterministic", "differs"), ("portable", "same"))
-        for title in map(page.framework, FRAMEWORKS)
+        for title in map(framework_name, FRAMEWORKS)
     }
 
 
 def test_it_fits_a_phone(browser: str, served: tuple[Path, str, list[str]]):
     folder, address, _ = served
     content = made(broken=("deterministic", "jax", "workers"))
-    for run in content["runs"].values():
-        run["command"] += " " + "x" * 300
+    for run in content.runs.values():
+        run.command += " " + "x" * 300
     (folder / "report.html").write_text(page.html(report(content)).replace("<details>", "<details open>"))
     (folder / "phone.html").write_text(
         '<iframe id="phone" src="report.html" style="width:360px;height:640px;border:0"></iframe><p id="says"></p>'
@@ -124,7 +132,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)></style></ti
 
 
 def test_what_a_stranger_wrote_is_text():
-    def poison(value):
+    def poison(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: poison(inner) for key, inner in value.items()}
         if isinstance(value, list):
@@ -133,25 +141,28 @@ def test_what_a_stranger_wrote_is_text():
         keep = not isinstance(value, str) or value in safe or re.match("sha256:|2026-|deterministic/|portable/", value)
         return value if keep else f"{value}{HOSTILE}"
 
-    text = page.html(report(poison(made()), poison(made(model="B"))))
-    plain = Page(page.html(report(made(), made(model="B"))))
+    def poisoned(content: Json) -> Results:
+        return converted(poison(content), Results)
+
+    text = page.html(report(poisoned(plain()), poisoned(plain(model="B"))))
+    harmless = Page(page.html(report(made(), made(model="B"))))
     shown = Page(text)
-    assert {tag for tag, _ in shown.elements} <= {tag for tag, _ in plain.elements}
+    assert {tag for tag, _ in shown.elements} <= {tag for tag, _ in harmless.elements}
     assert {name for _, given in shown.elements for name in given} <= {
-        name for _, ours in plain.elements for name in ours
+        name for _, ours in harmless.elements for name in ours
     }
     assert shown.text.count(HOSTILE) > 100
 
 
 def test_pictures():
-    """Of the loss in each arithmetic, of each question whose runs part, and of the accuracy where it is a curve."""
+    """Of the loss in each arithmetic, of each question whose runs diverge, and of the accuracy where it is a curve."""
     content = made()
     captions = Page(page.html(report(content))).text
     assert "Training loss, deterministic" in captions and "Training loss, portable" in captions
     assert "Number of threads, deterministic" in captions and "Number of threads, portable" not in captions
     assert "Test accuracy" not in captions
-    run = content["runs"]["portable/jax/as-configured"]
-    run["metrics"].append(run["metrics"][0] | {"epoch": 2, "step": 200})
+    run = content.runs["portable/jax/as-configured"]
+    run.metrics.append(msgspec.structs.replace(run.metrics[0], epoch=2, step=200))
     captions = Page(page.html(report(content))).text
     assert "Test accuracy, portable" in captions and "Test accuracy, deterministic" not in captions
 
@@ -163,11 +174,11 @@ def test_the_same_results_give_the_same_bytes():
 @pytest.mark.parametrize("extreme", [0.0, -1.0, 5e-324, 1e-300, 9e99])
 def test_extreme_numbers(extreme: float):
     content = made()
-    for run in content["runs"].values():
-        run["losses"][3], run["seconds"], run["steps"] = extreme, extreme, int(extreme)
-        run["metrics"][0] |= {"train_seconds": extreme, "test_accuracy": extreme}
-    for answer in content["answers"]:
-        for row in (answer["difference"] or {}).get("growth", []):
-            row["relative"] = extreme
+    for run in content.runs.values():
+        run.losses[3], run.seconds, run.steps = extreme, extreme, int(extreme)
+        run.metrics[0].train_seconds = run.metrics[0].test_accuracy = extreme
+    for answer in content.answers:
+        for row in answer.difference.growth if answer.difference else []:
+            row.relative = extreme
     text = page.html(report(content, made(model="B")))
     assert not {"nan", "inf"} & set(re.split("[^a-z]+", text))

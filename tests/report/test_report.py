@@ -4,30 +4,34 @@ import io
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from repro.errors import ReproError, UsageError
 from repro.report import findings, report, tables
-from repro.sealed import seal
+from repro.report.findings import Report
+from repro.structs import converted
 from repro.verify import results
-from support.results_files import Json
+from repro.verify.results import Cause, Difference, Results
 from support.results_files import results as made
+from support.results_files import sealed
 from support.runs import Run
 
 
-def leave(folder: Path, content: Json) -> Path:
+def leave(folder: Path, content: Results) -> Path:
     """results.json in a folder, as `verify` leaves it."""
     folder.mkdir(parents=True)
     results.write(folder / "results.json", content)
     return folder / "results.json"
 
 
-def built(*contents: Json) -> Json:
-    return findings.build([content | {"seal": seal(content)} for content in contents])
+def built(*contents: Results) -> Report:
+    return findings.build([sealed(content) for content in contents])
 
 
-def printed(content: Json, **options) -> str:
+def printed(content: Report, **options) -> str:
     console = Console(file=io.StringIO(), width=160, **options)
     tables.show(content, console)
     assert isinstance(console.file, io.StringIO)
@@ -41,12 +45,12 @@ def test_all_of_the_workspace_or_those_named(tmp_path: Path):
     first = leave(tmp_path / "verify" / "1", made())
     leave(tmp_path / "verify" / "2", made(model="B"))
     other = leave(tmp_path / "elsewhere", made(model="C"))
-    machines = [section["summary"].split(",")[0] for section in report.write(tmp_path, [])["sections"]]
+    machines = [section.summary.split(",")[0] for section in report.write(tmp_path, []).sections]
     assert machines == ["Imaginary 9000", "B"]
     named = report.write(tmp_path, [str(first), str(other), str(first)])
-    assert [section["summary"].split(",")[0] for section in named["sections"]] == ["Imaginary 9000", "C"]
+    assert [section.summary.split(",")[0] for section in named.sections] == ["Imaginary 9000", "C"]
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == ["report.html", "report.json", "report.md"]
-    assert json.loads((tmp_path / "report" / "report.json").read_text()) == json.loads(json.dumps(named))
+    assert converted(json.loads((tmp_path / "report" / "report.json").read_text()), Report) == named
 
 
 def test_nothing_to_report(tmp_path: Path):
@@ -70,58 +74,66 @@ def test_a_bad_file_leaves_the_old_report(tmp_path: Path):
 
 
 def test_verdict():
-    one = built(made())["verdict"]
-    assert (one["kept"], one["broken"], one["without_promise"], one["not_asked"]) == (28, [], 4, 6)
+    one = built(made()).verdict
+    assert (one.kept, one.broken, one.without_promise, one.not_asked) == (28, [], 4, 6)
     content = built(made(broken=("deterministic", "jax", "workers")))
-    (broken,) = content["verdict"]["broken"]
-    assert (broken["machine"], broken["framework"], broken["numerics"]) == ("A", "jax", "deterministic")
+    (broken,) = content.verdict.broken
+    assert (broken.machine, broken.framework, broken.numerics) == ("A", "jax", "deterministic")
     assert findings.verdict(content).startswith("1 of 28 promises broken. 4 answers without a promise, 6 questions")
     assert findings.verdict(built(made())).startswith("28 of 28 promises kept.")
-    nothing = made() | {"answers": []}
+    nothing = made()
+    nothing.answers = []
     assert findings.verdict(built(nothing)).startswith("No promise was put to the test.")
 
 
 def test_a_question_asked_twice_gets_a_second_row():
     content = made()
-    content["answers"].append(content["answers"][0])
-    rows = built(content)["sections"][0]["blocks"][0]["rows"]
-    first, second = [row for row in rows if row["question"] == "restart_cpu"]
-    assert (list(first["cells"]), list(second["cells"])) == (["pytorch", "tensorflow", "jax"], ["pytorch"])
+    content.answers.append(content.answers[0])
+    rows = built(content).sections[0].blocks[0].rows
+    first, second = [row for row in rows if row.question == "restart_cpu"]
+    assert (list(first.cells), list(second.cells)) == (["pytorch", "tensorflow", "jax"], ["pytorch"])
 
 
 def test_every_answer_stands_in_the_terminal_and_in_markdown():
     contents = [made(broken=("portable", "jax", "workers")), made(model="B")]
     content = built(*contents)
     terminal, markdown = printed(content), tables.markdown(content)
-    answers = [answer for content in contents for answer in content["answers"]]
-    across = [cell for block in content["across"] for row in block["rows"] for cell in row["cells"].values()]
+    answers = [answer for content in contents for answer in content.answers]
+    across = [cell for block in content.across for row in block.rows for cell in row.cells.values()]
+    pairs: list[tuple[str, bool | None]] = [(answer.answer, answer.kept) for answer in answers]
+    pairs += [(cell.answer, cell.kept) for cell in across]
     for said, kept in (("same", True), ("differs", True), ("differs", False), ("differs", None), ("same", None)):
-        many = sum((answer["answer"], answer["kept"]) == (said, kept) for answer in [*answers, *across])
+        many = pairs.count((said, kept))
         mark = {True: "✓ as promised", False: "✗ promised: same", None: "nothing promised"}[kept]
         assert terminal.count(f"{said}, {mark}") == markdown.count(f"{said}; {mark}") == many
-    many = sum(answer["answer"] == "not asked" for answer in answers)
-    assert terminal.count("not asked ") == many and markdown.count("not asked;") == many
+    many = sum(answer.answer == "not asked" for answer in answers)
+    assert terminal.count("skipped ") == many and markdown.count("skipped;") == many
+    assert "not asked" not in terminal + markdown
     assert "## Machine B, 2026-11-21T14:00:00+00:00, portable\n" in markdown
     assert terminal.splitlines()[-1] == findings.verdict(content)
     assert "| PyTorch | 100 | 3.00 | 6.1 | 88.00 %" in markdown
 
 
 def test_a_difference_in_a_line():
-    found = made()["answers"][9]["difference"] | {"causes": [{"fact": "x", "a": "sha256:" + "7" * 64, "b": "y" * 30}]}
-    changes: list[Json] = [{}, {"ulps": 2**31}, {"ulps": None, "relative": None}, {"tensor": None, "causes": []}]
-    says = []
-    for change in changes:
+    def changed(**fields) -> Difference:
         content = made()
-        content["answers"][9]["difference"] = found | change
-        rows = built(content)["sections"][0]["blocks"][0]["rows"]
-        says.append(next(row for row in rows if row["question"] == "threads")["cells"]["pytorch"]["says"])
+        found = content.answers[9].difference
+        assert found is not None
+        found.causes = [Cause("x", "sha256:" + "7" * 64, "y" * 30)]
+        return structs.replace(found, **fields)
+
+    def says(difference: Difference) -> str:
+        content = made()
+        content.answers[9].difference = difference
+        rows = built(content).sections[0].blocks[0].rows
+        return next(row for row in rows if row.question == "threads").cells["pytorch"].says
+
     cause = f"; x: 77777777 and {'y' * 19}…"
-    assert says == [
-        f"first seen at step 30 in conv1.kernel, 2 ulp{cause}",
-        f"first seen at step 30 in conv1.kernel, 6e-08 relative{cause}",
-        f"first seen at step 30 in conv1.kernel{cause}",
-        "first seen at step 30, 2 ulp",
-    ]
+    assert says(changed()) == f"first seen at step 30 in conv1.kernel, 2 ulp{cause}"
+    assert says(changed(ulps=2**31)) == f"first seen at step 30 in conv1.kernel, 6e-08 relative{cause}"
+    assert says(changed(ulps=None, relative=None)) == f"first seen at step 30 in conv1.kernel{cause}"
+    assert says(changed(tensor=None, causes=[])) == "first seen at step 30, 2 ulp"
+    assert says(changed(tensor=None, causes=[], ranks=[1, 2])) == "first seen at step 30 in ranks 1, 2, 2 ulp"
 
 
 def test_colours_only_on_a_terminal():
@@ -131,7 +143,8 @@ def test_colours_only_on_a_terminal():
 
 def test_what_a_stranger_wrote_commands_nothing():
     content = made()
-    content["answers"][0]["title"] = "[red]x[/red] \x1b[2J\u202e|y|\n# <b>z</b>"
+    content.answers[0].title = "[red]x[/red] \x1b[2J\u202e|y|\n# <b>z</b>"
+    content = converted(msgspec.to_builtins(content), Results)  # as it is read
     terminal, markdown = printed(built(content)), tables.markdown(built(content))
     assert "[red]x[/red]" in terminal and "\x1b" not in terminal and "\u202e" not in terminal
     assert r"| \[red\]x\[/red\]  \[2J \|y\| # \<b\>z\</b\> |" in markdown

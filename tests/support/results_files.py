@@ -1,10 +1,17 @@
-"""Makes results.json as `verify` would write them: numbers are made up, but what follows from what is as in life."""
+"""Results as `verify` would write them.
+
+Numbers are made up, but what follows from what is as in life.
+"""
 
 import hashlib
 import math
 from typing import Any
 
+import msgspec
+
 from repro.run import config
+from repro.structs import checksum, converted
+from repro.verify.results import KIND, Results
 
 Json = dict[str, Any]
 
@@ -80,17 +87,33 @@ def difference(question: str) -> Json:
         for at in range(step, last + 1, 10)
     ]
     return {
-        "epoch": 1, "step": step, "last_equal_step": step - 10 if step else None, "loss_step": step + 1,
-        "tensor": "conv1.kernel", "tensors": ["conv1.kernel"], "elements": 3, "size": 250, "ulps": 2, "relative": size,
+        "epoch": 1, "step": step, "last_equal_step": step - 10 if step else None,
+        "tensor": "conv1.kernel", "elements": 3, "size": 250, "ulps": 2, "relative": size,
         "growth": [*([{"step": step - 10, "relative": 0.0, "ulps": 0}] if step else []), *growth],
         "causes": [cause, {"fact": "cpu.usable", "a": 2, "b": 1, "why": "a library may size its thread pool by it"}],
         "operation": None,
     }  # fmt: skip
 
 
-def results(numerics: tuple[str, ...] = ("deterministic", "portable"), model: str = "Imaginary 9000", salt: str = "",
-            steps: int = 100, broken: tuple[str, str, str] | None = None) -> Json:  # fmt: skip
-    """What `verify` found; with another salt, other bits. `broken`: the numerics, framework and question that fail."""
+def sealed(content: Results) -> Results:
+    """The same with its checksum, as if it had been read."""
+    return msgspec.structs.replace(content, seal=checksum(msgspec.to_builtins(content)))
+
+
+def results(*numerics: str, **options: Any) -> Results:
+    """The results of `verify`; arguments as plain() has them."""
+    return converted(plain(*numerics, **options), Results)
+
+
+def plain(
+    *numerics: str,
+    model: str = "Imaginary 9000",
+    salt: str = "",
+    steps: int = 100,
+    broken: tuple[str, str, str] | None = None,
+) -> Json:
+    """The same as JSON; with another salt, other bits. `broken`: the numerics, framework and question that fail."""
+    numerics = numerics or ("deterministic", "portable")
     runs: dict[str, Json] = {}
     answers = []
     for kind in numerics:
@@ -116,7 +139,7 @@ def results(numerics: tuple[str, ...] = ("deterministic", "portable"), model: st
     cpu = {"architecture": "x86_64", "vendor": "ImaginaryCPU", "model": model, "instruction_set": "avx512f",
            "cores": 2, "logical": 2, "usable": 2}  # fmt: skip
     return {
-        "created": "2026-11-21T14:00:00+00:00", "seconds": 312.5,
+        "schema": KIND.schema, "created": "2026-11-21T14:00:00+00:00", "seconds": 312.5,
         "machine": {"cpu": cpu, "gpu": [], "platform": "Linux-6.1.0-x86_64-with-glibc2.36", "name": None},
         "settings": {"steps": steps, "questions": ["all"], "frameworks": list(FRAMEWORKS), "numerics": list(numerics),
                      "overrides": []},

@@ -10,7 +10,7 @@ from repro import __main__, __version__
 from repro.containers import mlcube
 from repro.frameworks import FRAMEWORKS
 from repro.tasks import commands, own_command, verify
-from repro.verify.questions import OF_A_COMMAND
+from repro.verify.questions import COMMAND_NAMES
 from support.runs import ROOT
 
 COMMANDS = tuple(commands.parsers())
@@ -34,7 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_names_that_other_files_have_too() -> None:
-    assert tuple(verify.QUESTIONS) == OF_A_COMMAND
+    assert tuple(verify.QUESTIONS) == COMMAND_NAMES
     assert own_command.PLATFORMS == mlcube.PLATFORMS
 
 

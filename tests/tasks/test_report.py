@@ -1,5 +1,9 @@
-"""What `repro verify` found of a command is a passport: a page, and compared with that of another machine."""
+"""The results file of a command.
 
+It becomes a page, and is compared with that of another machine.
+"""
+
+import copy
 import json
 import shlex
 import sys
@@ -8,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from repro import __main__
 from repro.errors import ReproError
 from repro.verify import results
+from repro.verify.results import Results
 from support.commands import SCRIPTS, script
 from support.runs import ROOT
 
-Json = dict[str, Any]
 SMALL = ("--out={run}", "--pause=0.004")
 
 
@@ -24,7 +29,7 @@ def repro(*words: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def verified(tmp_path_factory: pytest.TempPathFactory) -> Json:
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """results.json of a training that does not restore its generator."""
     here = tmp_path_factory.mktemp("verified")
     command = script("generator_not_restored", *SMALL)
@@ -37,56 +42,57 @@ def verified(tmp_path_factory: pytest.TempPathFactory) -> Json:
     return results.read(here / "runs" / "results.json")
 
 
-def passport(verified: Json, path: Path, change: Callable[[Json], None] = lambda _: None) -> Path:
+def written(verified: Results, path: Path, change: Callable[[Any], object] = lambda _: None) -> Path:
     """The same, changed, in a file."""
-    content = json.loads(json.dumps(verified))
+    content = copy.deepcopy(verified)
     change(content)
     results.write(path, content)
     return path
 
 
-def of_another_machine(content: Json) -> None:
-    content["machine"]["cpu"]["model"] = "Imaginary 9000"
-    content["created"] = "2026-01-01T00:00:00+00:00"
+def of_another_machine(content: Results) -> None:
+    content.machine.cpu.model = "Imaginary 9000"
+    content.created = "2026-01-01T00:00:00+00:00"
 
 
-def of_other_files(content: Json) -> None:
+def of_other_files(content: Results) -> None:
     of_another_machine(content)
-    for run in content["runs"].values():
-        if run["experiment"]:
-            run["experiment"]["facts"]["scripts"] = {"train.py": "0" * 64}
+    for run in content.runs.values():
+        if run.experiment:
+            run.experiment["facts"]["scripts"] = {"train.py": "0" * 64}
 
 
-def of_other_bits(content: Json) -> None:
+def of_other_bits(content: Results) -> None:
     of_another_machine(content)
-    for run in content["runs"].values():
-        run["fingerprint"] = run["fingerprint"] and "sha256:" + run["fingerprint"][:6:-1]
-        if run["experiment"]:
-            run["experiment"]["facts"]["threads"] = 77
+    for run in content.runs.values():
+        run.fingerprint = run.fingerprint and "sha256:" + run.fingerprint[:6:-1]
+        if run.experiment:
+            run.experiment["facts"]["threads"] = 77
 
 
-def test_what_it_holds(verified: Json) -> None:
-    answers = {answer["question"]: answer for answer in verified["answers"]}
-    assert {name: answer["answer"] for name, answer in answers.items()} == {
+def test_what_it_holds(verified: Results) -> None:
+    answers = {answer.question: answer for answer in verified.answers}
+    assert {name: answer.answer for name, answer in answers.items()} == {
         "restart": "same", "observed": "same", "file_order": "cannot tell", "kill": "differs",
     }  # fmt: skip
     kill = answers["kill"]
-    assert (kill["promise"], kill["kept"], kill["evidence"], kill["control"]) == ("same", False, "record", False)
-    assert kill["difference"]["channel"] == "batch" and kill["difference"]["step"] >= 9  # later, on a busy machine
-    assert "old batches come again" in kill["says"]
-    assert [verified["runs"][name]["label"] for name in kill["runs"]] == ["as it stands", "killed, resumed"]
-    assert verified["runs"][kill["runs"][1]]["command"].endswith(" --resume")
-    assert verified["runs"]["command/not-observed"]["fingerprint"] is None
+    assert (kill.promise, kill.kept, kill.evidence, kill.control) == ("same", False, "record", False)
+    assert kill.difference and kill.difference.channel == "batch"
+    assert (kill.difference.step or 0) >= 9  # later, on a busy machine
+    assert "old batches come again" in str(kill.says)
+    assert [verified.runs[name].label for name in kill.runs] == ["as it stands", "killed, resumed"]
+    assert verified.runs[kill.runs[1]].command.endswith(" --resume")
+    assert verified.runs["command/not-observed"].fingerprint is None
 
 
-def test_a_page(verified: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_a_page(verified: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "repro-records" / "verify-1").mkdir(parents=True)
-    passport(verified, tmp_path / "repro-records" / "verify-1" / "results.json")
+    written(verified, tmp_path / "repro-records" / "verify-1" / "results.json")
     assert repro("report") == 0
     page = (tmp_path / "repro-records" / "report" / "report.html").read_text()
     assert "1 of 3 promises broken." in page and "old batches come again" in page
-    assert f"{SCRIPTS}/generator_not_restored.py" in page and "cannot tell" in page
+    assert f"{SCRIPTS}/generator_not_restored.py" in page and "inconclusive" in page and "cannot tell" not in page
     assert "1 of 3 promises broken." in capsys.readouterr().out
 
 
@@ -114,11 +120,11 @@ def test_how_a_difference_grows_where_arrays_were_kept(tmp_path: Path, monkeypat
     options = ["--keep", "--ask", "kill", "--resume", shlex.join([*command, "--resume"])]
     assert repro("verify", *options, "--", *command) == 3
     (path,) = tmp_path.glob("repro-records/verify-*/results.json")
-    (kill,) = results.read(path)["answers"]
-    found = kill["difference"]
-    assert (found["channel"], found["elements"], found["size"]) == ("weights", 4, 4) and found["ulps"] > 0
-    growth = {point["step"]: point["relative"] for point in found["growth"]}
-    assert max(growth) == 12 and growth[found["step"]] > 0
+    (kill,) = results.read(path).answers
+    found = kill.difference
+    assert found and (found.channel, found.elements, found.size) == ("weights", 4, 4) and (found.ulps or 0) > 0
+    growth = {point.step: point.relative for point in found.growth}
+    assert max(growth) == 12 and (growth[found.step or 0] or 0) > 0
     assert repro("report") == 0
     assert "How the differences grow" in (tmp_path / "repro-records" / "report" / "report.html").read_text()
 
@@ -138,10 +144,10 @@ def test_no_folder_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     ],
 )
 def test_another_machine(
-    change: Callable[[Json], None], answer: str, said: str, verified: Json, tmp_path: Path, monkeypatch, capsys
+    change: Callable[[Results], None], answer: str, said: str, verified: Results, tmp_path: Path, monkeypatch, capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files = [passport(verified, tmp_path / "a.json"), passport(verified, tmp_path / "b.json", change)]
+    files = [written(verified, tmp_path / "a.json"), written(verified, tmp_path / "b.json", change)]
     assert repro("report", "--workspace=.", *map(str, files)) == 0
     capsys.readouterr()
     (block,) = json.loads((tmp_path / "report" / "report.json").read_text())["across"]
@@ -150,20 +156,24 @@ def test_another_machine(
     assert said in cell["says"]
 
 
+def put(content: Results, **fields: Any) -> None:
+    """Changes the second baseline run."""
+    content.runs["command/again"] = structs.replace(content.runs["command/again"], **fields)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda content: content["runs"]["command/again"].update(fingerprint="sha256:" + "0" * 64), "does not follow"),
-        (
-            lambda content: content["runs"]["command/again"].update(experiment={"facts": {}}),
-            "experiment.config is missing",
-        ),
-        (lambda content: content["runs"]["command/again"].update(task="jax"), "the experiment of another kind of run"),
-        (lambda content: content["runs"]["command/again"].update(status="failed"), "is failed, with the fingerprint"),
-        (lambda content: content["answers"][0].update(says=7), "answers[0].says is 7"),
+        (lambda content: put(content, fingerprint="sha256:" + "0" * 64), "does not follow"),
+        (lambda content: put(content, experiment={"facts": {}}), "missing required field `versions` - at `$.facts`"),
+        (lambda content: put(content, task="jax"), "the experiment of another kind of run"),
+        (lambda content: put(content, status="failed"), "is failed, with the fingerprint"),
+        (lambda content: setattr(content.answers[0], "says", 7), "got `int` - at `$.answers[0].says`"),
     ],
 )
-def test_what_cannot_be_believed(change: Callable[[Json], None], said: str, verified: Json, tmp_path: Path) -> None:
+def test_what_cannot_be_believed(
+    change: Callable[[Results], object], said: str, verified: Results, tmp_path: Path
+) -> None:
     with pytest.raises(ReproError) as caught:
-        passport(verified, tmp_path / "a.json", change)
+        written(verified, tmp_path / "a.json", change)
     assert said in str(caught.value)

@@ -6,11 +6,11 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from repro.verify import questions, results
+from repro.verify.results import Answer
 from support.runs import ROOT, Run, needs, run_sh
 
 pytestmark = pytest.mark.spread
@@ -30,9 +30,15 @@ def compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def answers(workspace: Path) -> dict[str, dict[str, Any]]:
+def answers(workspace: Path) -> dict[str, Answer]:
     (path,) = workspace.glob("verify/*/results.json")
-    return {answer["question"]: answer for answer in results.read(path)["answers"]}
+    return {answer.question: answer for answer in results.read(path).answers}
+
+
+def step(answer: Answer) -> int | None:
+    """The step of the first difference."""
+    assert answer.difference
+    return answer.difference.step
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -62,7 +68,10 @@ def test_narrow_names_the_operation(run: Run, workspace: Path) -> None:
     assert "framework.threads: 1 and 2 (sums are split among threads)" in found.stdout
 
 
-NOTHING: dict[str, str | None] = {"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}  # neither engines nor GPUs
+NOTHING: dict[str, str | None] = {
+    "PATH": "/usr/bin:/bin",
+    "CUDA_VISIBLE_DEVICES": "",
+}  # neither container runtimes nor GPUs
 
 
 @pytest.mark.parametrize(
@@ -80,16 +89,16 @@ def test_answers(same: tuple[str, ...], run: Run, workspace: Path) -> None:
     done = run("verify", f"questions={asked}", "frameworks=jax", "verify.steps=20", env=NOTHING)
     assert done.returncode == 0, done.stderr
     found = answers(workspace)
-    assert {name: found[name]["answer"] for name in (*same, *differ)} == dict.fromkeys(same, "same") | dict.fromkeys(
+    assert {name: found[name].answer for name in (*same, *differ)} == dict.fromkeys(same, "same") | dict.fromkeys(
         differ, "differs"
     )
-    assert all(found[name]["kept"] is True for name in (*same, *differ))
-    assert found["seed"]["difference"]["step"] == 0  # the initial weights are another seed's
+    assert all(found[name].kept is True for name in (*same, *differ))
+    assert step(found["seed"]) == 0  # the initial weights are another seed's
     (results,) = workspace.glob("verify/*/results.json")
     for cache in ("DIR/cache1/", "DIR/cache2/"):  # the process that goes on after a kill compiles anew, too
         assert f'"JAX_COMPILATION_CACHE_DIR": "{cache}repro/jax"' in results.read_text()
-    assert (found["restart_gpu"]["answer"], found["restart_gpu"]["kept"]) == ("not asked", None)
-    assert found["restart_gpu"]["reason"] == "no NVIDIA GPU"
+    assert (found["restart_gpu"].answer, found["restart_gpu"].kept) == ("not asked", None)
+    assert found["restart_gpu"].reason == "no NVIDIA GPU"
     assert " promises kept." in done.stdout
     content = json.loads(results.read_text())
     assert content["schema"] == 1
@@ -113,7 +122,7 @@ def test_portable_across_frameworks(
     done = run("verify", *asked, "numerics=portable", "verify.steps=12")
     assert done.returncode == 0, done.stderr
     found = answers(workspace)
-    assert {name: (answer["answer"], len(answer["runs"])) for name, answer in found.items()} == expected
+    assert {name: (answer.answer, len(answer.runs)) for name, answer in found.items()} == expected
 
 
 def test_another_environment(run: Run, workspace: Path) -> None:
@@ -122,16 +131,16 @@ def test_another_environment(run: Run, workspace: Path) -> None:
     done = run("verify", *asked, other, env={"PLANT": "5:conv1.bias:0"})
     assert done.returncode == 0, done.stderr  # nothing is promised of it
     answer = answers(workspace)["other"]
-    assert (answer["answer"], answer["kept"], answer["difference"]["step"]) == ("differs", None, 5)
+    assert (answer.answer, answer.kept, step(answer)) == ("differs", None, 5)
 
 
 def test_broken_promise(run: Run, workspace: Path) -> None:
     done = run("verify", "questions=restart_cpu", "frameworks=jax", "verify.steps=10", env=planted("jax", "chance"))
     assert done.returncode == 3, done.stderr
     answer = answers(workspace)["restart_cpu"]
-    assert (answer["answer"], answer["promise"], answer["kept"]) == ("differs", "same", False)
-    difference = answer["difference"]
-    assert (difference["step"], difference["last_equal_step"], difference["tensor"]) == (1, 0, "dense2.bias")
+    assert (answer.answer, answer.promise, answer.kept) == ("differs", "same", False)
+    found = answer.difference
+    assert found and (found.step, found.last_equal_step, found.tensor) == (1, 0, "dense2.bias")
     assert "1 of 1 promises broken." in done.stdout
 
 
@@ -139,8 +148,8 @@ def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
     done = run("verify", "questions=restart_cpu", "frameworks=jax", "verify.steps=10", env=planted("jax", "1:none:0"))
     assert done.returncode == 1
     answer = answers(workspace)["restart_cpu"]
-    assert (answer["answer"], answer["kept"], answer["runs"]) == ("not asked", None, [])
-    assert "KeyError" in answer["reason"]
+    assert (answer.answer, answer.kept, answer.runs) == ("not asked", None, [])
+    assert "KeyError" in str(answer.reason)
 
 
 @pytest.mark.parametrize(
@@ -210,15 +219,14 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
         process.communicate(timeout=60)
     assert process.returncode == 1
     found = answers(workspace)
-    assert found["restart_cpu"]["answer"] == "same"
-    assert (found["seed"]["answer"], found["seed"]["reason"]) == ("not asked", "interrupted")
+    assert found["restart_cpu"].answer == "same"
+    assert (found["seed"].answer, found["seed"].reason) == ("not asked", "interrupted")
 
 
 def test_every_question_says_what_it_promises() -> None:
-    for all_ in (questions.OF_THE_SUITE, questions.of_a_command()):
+    for all_ in (questions.TRAINER_QUESTIONS, questions.COMMAND_QUESTIONS):
         assert len({question.name for question in all_}) == len(all_)
-    assert tuple(question.name for question in questions.of_a_command()) == questions.OF_A_COMMAND
-    for question in questions.OF_THE_SUITE:
+    for question in questions.TRAINER_QUESTIONS:
         labels = [(change.label, change.framework) for change in (question.base, *question.changes)]
         assert len(set(labels)) == len(labels)
         assert question.promised("fast") == ("differs" if question.control else None)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from repro import __main__
-from repro.verify.questions import OF_A_COMMAND
+from repro.verify.questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
 from support.runs import ROOT
@@ -49,7 +49,7 @@ def resumable(name: str) -> list[str]:
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
     found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [*OF_A_COMMAND]
+    assert [*found] == [*COMMAND_NAMES]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")

@@ -1,25 +1,39 @@
-"""The question across machines: which runs of two results are compared, and what is said of the others."""
+"""The question across machines.
+
+Which runs of two results are compared, and what is said of the others.
+"""
 
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from repro.verify import machines
-from support.results_files import FRAMEWORKS, Json
+from repro.verify.results import Answer, Results, Run
+from support.results_files import FRAMEWORKS
 from support.results_files import results as made
 
 BASE = "deterministic/pytorch/as-configured"
 
 
-def answers(*contents: Json) -> dict[tuple[str, str], Json]:
-    """By framework and numerics, for two machines."""
-    found = machines.answers(machines.distinct(list(contents)))
-    return {(answer["framework"], answer["numerics"]): answer for answer in found}
+def answered(*contents: Results) -> dict[tuple[str, str], tuple[Answer, list[Run]]]:
+    """The answers by framework and numerics, for two machines, and their runs."""
+    pairs = machines.answers(machines.distinct(list(contents)))
+    return {(answer.framework, answer.numerics): (answer, runs) for answer, runs in pairs}
+
+
+def answers(*contents: Results) -> dict[tuple[str, str], Answer]:
+    return {place: answer for place, (answer, _) in answered(*contents).items()}
+
+
+def later(content: Results) -> Results:
+    content.created = "2026-11-22T00:00:00+00:00"
+    return content
 
 
 def test_machines_are_told_apart_by_what_they_say_of_themselves():
-    newer = made(salt="newer") | {"created": "2026-11-22T00:00:00+00:00"}
+    newer = later(made(salt="newer"))
     known = machines.distinct([made(), made(model="B"), newer])
     assert [(machine.name, len(machine.results)) for machine in known] == [("A", 2), ("B", 1)]
     assert known[0].results[0] is newer
@@ -28,32 +42,32 @@ def test_machines_are_told_apart_by_what_they_say_of_themselves():
 
 
 def test_other_bits():
-    found = answers(made(), made(model="B", salt="b"))
+    found = answered(made(), made(model="B", salt="b"))
     assert set(found) == set(product(FRAMEWORKS, ("deterministic", "portable")))
-    for (_, numerics), answer in found.items():
+    for (_, numerics), (answer, runs) in found.items():
         portable = numerics == "portable"
-        assert (answer["answer"], answer["promise"], answer["kept"]) == (
+        assert (answer.answer, answer.promise, answer.kept) == (
             ("same", "same", True) if portable else ("differs", None, None)
         )
-        assert answer["title"] == "Another machine: A and B"
-        assert (answer["difference"] is None) == portable
-        labels = [run["label"] for run in answer["runs"]]
+        assert answer.title == "Another machine: A and B"
+        assert (answer.difference is None) == portable
+        labels = [run.label for run in runs]
         assert labels[:2] == ["A: as configured", "B: as configured"] and len(labels) == 16
-        assert answer["reason"] is None
+        assert answer.reason is None and answer.runs == labels
 
 
 def test_one_run_that_differs_breaks_the_promise():
     found = answers(made(), made(model="B", broken=("portable", "jax", "workers")))
-    assert found["jax", "portable"]["kept"] is False
-    assert found["jax", "portable"]["says"] == "6 of 8 runs are the same on both"
-    assert found["jax", "portable"]["runs"][0]["label"] == "A: 1 worker"
-    assert found["pytorch", "portable"]["kept"] is True
+    assert found["jax", "portable"].kept is False
+    assert found["jax", "portable"].says == "6 of 8 runs are the same on both"
+    assert found["jax", "portable"].runs[0] == "A: 1 worker"
+    assert found["pytorch", "portable"].kept is True
 
 
-def changed(content: Json, task: str, **params: Any) -> Json:
-    for run in content["runs"].values():
-        if run["task"] == task:
-            run["experiment"]["config"]["params"] |= params
+def changed(content: Results, task: str, **params: Any) -> Results:
+    for run in content.runs.values():
+        if run.task == task and run.experiment:
+            run.experiment["config"]["params"] |= params
     return content
 
 
@@ -65,58 +79,62 @@ def changed(content: Json, task: str, **params: Any) -> Json:
         ({"from_the_future": 1}, "params.from_the_future: None and 1"),
     ],
 )
-def test_other_configurations_are_not_compared(params: Json, said: str):
+def test_other_configurations_are_not_compared(params: dict[str, Any], said: str):
     found = answers(made(), changed(made(model="B"), "jax", **params))
     for numerics in ("deterministic", "portable"):
         answer = found["jax", numerics]
-        assert (answer["answer"], answer["kept"], answer["runs"]) == ("not asked", None, [])
-        assert f"as configured: {said}" in answer["reason"]
-        assert found["pytorch", numerics]["answer"] == "same"
+        assert (answer.answer, answer.kept, answer.runs) == ("not asked", None, [])
+        assert f"as configured: {said}" in str(answer.reason)
+        assert found["pytorch", numerics].answer == "same"
 
 
 def test_keys_that_decide_nothing_do_not_hinder():
     found = answers(made(), changed(made(model="B"), "jax", num_workers=3, log_interval=7, resume="auto"))
-    assert found["jax", "deterministic"]["answer"] == "same"
+    assert found["jax", "deterministic"].answer == "same"
     found = answers(made(), changed(made(model="B"), "jax", threads=7))
-    assert found["jax", "deterministic"]["answer"] == "not asked"
-    assert found["jax", "portable"]["answer"] == "same"
+    assert found["jax", "deterministic"].answer == "not asked"
+    assert found["jax", "portable"].answer == "same"
 
 
 def test_other_steps_are_not_compared_but_an_older_run_may_be():
-    long = made(model="B", steps=200) | {"created": "2026-11-22T00:00:00+00:00"}
-    assert "as configured: steps: 100 and 200" in answers(made(), long)["jax", "portable"]["reason"]
-    assert answers(made(), long, made(model="B"))["jax", "portable"]["answer"] == "same"
+    long = later(made(model="B", steps=200))
+    assert "as configured: steps: 100 and 200" in str(answers(made(), long)["jax", "portable"].reason)
+    assert answers(made(), long, made(model="B"))["jax", "portable"].answer == "same"
 
 
 def test_runs_that_are_missing_or_failed():
-    lacking = made(model="B", numerics=("portable",))
-    failed = lacking["runs"]["portable/jax/as-configured"]
-    failed |= {"status": "failed", "error": "out of memory", "fingerprint": None}
+    lacking = made("portable", model="B")
+    failed = lacking.runs["portable/jax/as-configured"]
+    failed.status, failed.error, failed.fingerprint = "failed", "out of memory", None
     found = answers(made(), lacking)
-    assert found["jax", "deterministic"]["reason"] == "the two machines have no run in common"
-    assert "as configured: failed on B (out of memory)" in found["jax", "portable"]["reason"]
-    assert found["jax", "portable"]["says"] == "7 of 7 runs are the same on both"
+    assert found["jax", "deterministic"].reason == "the two machines have no run in common"
+    assert "as configured: failed on B (out of memory)" in str(found["jax", "portable"].reason)
+    assert found["jax", "portable"].says == "7 of 7 runs are the same on both"
 
 
 def test_a_run_in_other_arithmetic_is_no_run_of_its_block():
     """`verify` asks for fast runs in every block, and promises nothing of them."""
     a, b = made(), made(model="B")
-    b["runs"]["portable/jax/again"]["fingerprint"] = "sha256:" + "0" * 64
-    assert answers(a, b)["jax", "portable"]["kept"] is False
+    b.runs["portable/jax/again"].fingerprint = "sha256:" + "0" * 64
+    assert answers(a, b)["jax", "portable"].kept is False
     for content in (a, b):
-        content["runs"]["portable/jax/again"]["experiment"]["config"]["params"]["numerics"] = "fast"
-    assert answers(a, b)["jax", "portable"]["kept"] is True
+        run = content.runs["portable/jax/again"]
+        assert run.experiment
+        run.experiment["config"]["params"]["numerics"] = "fast"
+    assert answers(a, b)["jax", "portable"].kept is True
 
 
-def test_where_two_machines_part():
+def test_where_two_machines_diverge():
     b = made(model="B")
-    run = b["runs"][BASE]
-    run["fingerprint"] = "sha256:" + "0" * 64
-    run["losses"][4] *= 2
-    run["experiment"]["framework"]["version"] = "2.14.0"
-    found = answers(made(), b)["pytorch", "deterministic"]["difference"]
-    assert (found["step"], found["last_equal_step"]) == (50, 40)
-    assert [row["step"] for row in found["growth"]] == [40, 50, 60, 70, 80, 90, 100]
-    assert [row["relative"] for row in found["growth"][:3]] == [0.0, 1.0, 0.0]
-    (cause,) = found["causes"]
-    assert (cause["fact"], cause["a"], cause["b"]) == ("framework.version", "2.15.0", "2.14.0")
+    run = b.runs[BASE]
+    assert run.experiment
+    run.fingerprint = "sha256:" + "0" * 64
+    run.losses[4] *= 2
+    run.experiment["framework"]["version"] = "2.14.0"
+    found = answers(made(), b)["pytorch", "deterministic"].difference
+    assert found and found.channel is UNSET
+    assert (found.step, found.last_equal_step) == (50, 40)
+    assert [row.step for row in found.growth] == [40, 50, 60, 70, 80, 90, 100]
+    assert [row.relative for row in found.growth[:3]] == [0.0, 1.0, 0.0]
+    (cause,) = found.causes
+    assert (cause.fact, cause.a, cause.b) == ("framework.version", "2.15.0", "2.14.0")

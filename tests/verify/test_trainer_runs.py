@@ -1,4 +1,7 @@
-"""repro.verify.trainer_runs: what a machine lacks for a plan, and how a run ended."""
+"""Runs of the reference trainers.
+
+What a machine lacks for a change, and how a run ended.
+"""
 
 import shutil
 from pathlib import Path
@@ -7,7 +10,8 @@ import pytest
 
 from repro.run import config, gpu
 from repro.verify import trainer_runs
-from repro.verify.questions import BASE, Change
+from repro.verify.questions import TRAINER_BASELINE, Change
+from repro.verify.results import Run
 from support.commands import SCRIPT
 
 
@@ -19,38 +23,38 @@ def runner(tmp_path: Path) -> trainer_runs.Runner:
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("change", "said"),
     [
-        (Change("in Docker", engine="docker"), "Docker is not installed"),
-        (Change("in Apptainer", engine="apptainer"), "Apptainer is not installed"),
-        (Change("Haswell", engine="qemu"), "no qemu-user on this machine"),
-        (Change("other", engine="other"), "verify.others names no other environment for jax"),
+        (Change("in Docker", runtime="docker"), "Docker is not installed"),
+        (Change("in Apptainer", runtime="apptainer"), "Apptainer is not installed"),
+        (Change("Haswell", runtime="qemu"), "no qemu-user on this machine"),
+        (Change("other", runtime="other"), "verify.others names no other environment for jax"),
     ],
 )
 def test_a_machine_that_has_nothing(
-    plan: Change, said: str, runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Change, said: str, runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".venv" / "jax").mkdir(parents=True)
     (tmp_path / ".venv" / "jax" / "installed").touch()
     monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert said in (runner.missing("jax", plan) or "")
-    assert runner.missing("jax", BASE) is None
+    assert said in (runner.missing("jax", change) or "")
+    assert runner.missing("jax", TRAINER_BASELINE) is None
 
 
 def test_no_environment(runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
-    assert runner.missing("jax", BASE) == "no environment for jax: requirements/install.sh jax"
+    assert runner.missing("jax", TRAINER_BASELINE) == "no environment for jax: requirements/install.sh jax"
 
 
-def test_an_engine_without_its_image(runner: trainer_runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_runtime_without_its_image(runner: trainer_runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(trainer_runs, "_ends_well", lambda *command: "inspect" not in command)
-    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker image repro:0.1.0: make image"
-    assert runner.missing("jax", Change("in Apptainer", engine="apptainer")) == "no image such.sif: make sif"
+    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker image repro:0.1.0: make image"
+    assert runner.missing("jax", Change("in Apptainer", runtime="apptainer")) == "no image such.sif: make sif"
     monkeypatch.setattr(trainer_runs, "_ends_well", lambda *_: False)
     trainer_runs._docker.cache_clear()
-    assert runner.missing("jax", Change("in Docker", engine="docker")) == "no Docker engine answers"
+    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker daemon answers"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,8 @@ root = pathlib.Path(__file__).parent
 given = dict(argument.split("=", 1) for argument in sys.argv[2:])
 folder = pathlib.Path(given["--workspace"]) / "outputs" / sys.argv[1] / "now"
 folder.mkdir(parents=True)
-(folder / "metrics.jsonl").write_text('{{"test_loss": 1.5, "test_accuracy": 0.5}}')
+(folder / "metrics.jsonl").write_text('{{"step": 1, "test_loss": 1.5, "test_accuracy": 0.5, '
+    '"train_seconds": 1.0, "fingerprint": "sha256:' + "0" * 64 + '"}}')
 (folder / "trace.jsonl").write_text('{{"step": 1, "losses": ["3fc00000"], "tensors": {{}}}}')
 record = {{"framework": {{"version": "0.6"}}, "cpu": {{"architecture": "aarch64"}},
           "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old",
@@ -78,7 +83,7 @@ print("fingerprint sha256:" + "0" * 64)
 """
 
 
-def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> trainer_runs.Outcome:
+def ended(script: str, change: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """What verify makes of a run where run.sh is `script`."""
     root = folder / "root"
     root.mkdir()
@@ -87,23 +92,23 @@ def ended(script: str, plan: Change, folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(trainer_runs, "ROOT", root)
     settings, output = config.Verify(others={"jax": "qemu python"}), config.Output(data_path=str(folder / "data"))
     runner = trainer_runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
-    return runner.run("jax", "portable", plan, "other", ["jax"])
+    return runner.run("jax", "portable", change, "other", ["jax"]).run
 
 
 def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = ended(TRAINED, Change("other", engine="other"), tmp_path, monkeypatch)
-    assert (outcome.status, outcome.label) == ("done", "0.6 on aarch64")
-    assert outcome.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
-    assert outcome.command.endswith(" 'output.data_path=\"DATA\"'")
-    assert outcome.experiment
-    assert outcome.experiment["folders"] == ["DIR/outputs/jax/now", "DATA", ".", f"{tmp_path}/root.old", "~/.rc"]
+    run = ended(TRAINED, Change("other", runtime="other"), tmp_path, monkeypatch)
+    assert (run.status, run.label) == ("done", "0.6 on aarch64")
+    assert run.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
+    assert run.command.endswith(" 'output.data_path=\"DATA\"'")
+    assert run.experiment
+    assert run.experiment["folders"] == ["DIR/outputs/jax/now", "DATA", ".", f"{tmp_path}/root.old", "~/.rc"]
 
 
 @pytest.mark.parametrize(
     ("script", "status", "said"),
     [
         ("kill -ILL $$", "refused", "killed by SIGILL: its build needs instructions that this CPU lacks"),
-        ("exit 132", "refused", "killed by SIGILL"),  # as a container engine passes it on
+        ("exit 132", "refused", "killed by SIGILL"),  # as a container runtime passes it on
         (
             "echo 'error: RuntimeError: jaxlib was built using AVX instructions, which your CPU lacks' >&2; exit 1",
             "refused",
@@ -115,11 +120,11 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
         ("exec sleep 60", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
     ],
 )
-def test_what_an_emulated_cpu_cannot_run_is_not_asked(
+def test_what_an_emulated_cpu_cannot_run_is_refused(
     script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer_runs, "SECONDS_TO_RUN", 0.5)
-    outcome = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", engine="qemu"), tmp_path, monkeypatch)
-    assert (outcome.status, outcome.fingerprint) == (status, None)
-    assert said in (outcome.error or "")
-    assert " -cpu Nehalem' ./run.sh jax " in outcome.command
+    run = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", runtime="qemu"), tmp_path, monkeypatch)
+    assert (run.status, run.fingerprint) == (status, None)
+    assert said in (run.error or "")
+    assert " -cpu Nehalem' ./run.sh jax " in run.command

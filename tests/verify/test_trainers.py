@@ -1,4 +1,7 @@
-"""repro.verify.trainers: what is said of runs of the suite, by their fingerprints. The runs are made up."""
+"""The answers about the reference trainers.
+
+The runs are made up: an answer follows from their fingerprints.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +11,9 @@ import pytest
 from repro.run.config import Verify
 from repro.verify import trainers
 from repro.verify.questions import Change
-from repro.verify.trainer_runs import DONE, FAILED, REFUSED, Outcome
-from repro.verify.verification import Asking
+from repro.verify.results import DONE, FAILED, REFUSED, Run
+from repro.verify.trainer_runs import Outcome
+from repro.verify.verification import Verification
 
 
 class MadeUp:
@@ -24,12 +28,12 @@ class MadeUp:
     def run(self, framework: str, numerics: str, change: Change, name: str, tasks: list[str]) -> Outcome:
         self.made.append(name)
         said = self.fingerprints.get(change.label.replace(" ", "_"), "0")
-        outcome = Outcome(framework, numerics, change.label, "./run.sh", DONE, 10, 1.0, folder=Path(name))
+        run = Run(framework, numerics, change.label, "./run.sh", DONE, 10, 1.0)
         if said.startswith("!"):
-            outcome.status, outcome.error = (REFUSED if "needs" in said else FAILED), said[1:]
+            run.status, run.error = (REFUSED if "needs" in said else FAILED), said[1:]
         else:
-            outcome.fingerprint = outcome.evaluation = said
-        return outcome
+            run.fingerprint = run.evaluation = said
+        return Outcome(run, Path(name))
 
 
 @pytest.fixture
@@ -40,10 +44,10 @@ def ask(monkeypatch: pytest.MonkeyPatch):
     def ask(*questions: str, frameworks: tuple[str, ...] = ("jax",), **fingerprints: str):
         settings = Verify(questions=list(questions), frameworks=list(frameworks), numerics=["deterministic"])
         made_up: Any = MadeUp(**fingerprints)
-        asking = Asking(trainers.asked(made_up, settings))
-        asking()
-        found = {(one.framework, one.question.name): one for one in asking.answers}
-        return found, asking.exit_code, made_up.made
+        verification = Verification(trainers.agenda(made_up, settings))
+        verification()
+        found = {(one.framework, one.question.name): one for one in verification.answers}
+        return found, verification.exit_code, made_up.made
 
     return ask
 
