@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 from rich.progress import Progress, TaskID
 
-from repro.benchmark import floor, speed
+from repro.benchmark import roofline, speed
 from repro.benchmark.cells import BASELINES, REPEAT_BITS, Cell, cells, in_round
 from repro.benchmark.energy import Monitor
 from repro.benchmark.samples import Sampler
@@ -108,7 +108,7 @@ class Benchmark:
         """A sample of every cell, and the machine's own rates; what failed once is not tried again."""
         for threads in dict.fromkeys(cell.threads for cell in self.cells):
             for dtype in (np.float32, np.float64):
-                self.rates[threads, dtype.__name__].append(floor.rate(dtype, threads))
+                self.rates[threads, dtype.__name__].append(roofline.rate(dtype, threads))
         if number < IMPORTS:
             for framework in dict.fromkeys(cell.framework for cell in self.cells):
                 if number == 0:

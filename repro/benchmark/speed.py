@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from repro import sealed
-from repro.benchmark import floor, intervals
+from repro.benchmark import intervals, roofline
 from repro.benchmark.cells import REPEAT_BITS
 from repro.sealed import INTEGER, NONE, NUMBER, SHA256, TEXT, UTC, Kind
 
@@ -125,7 +125,7 @@ def _floor(cell: Json, content: Json) -> float | None:
     ]  # fmt: skip
     if cell["device"] != "cpu" or not rates:
         return None
-    return floor.flops_per_image(content["settings"]["model"]) * cell["train_samples"] / max(rates)
+    return roofline.flops_per_image(content["settings"]["model"]) * cell["train_samples"] / max(rates)
 
 
 def _to_target(row: Json, content: Json) -> Json | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from repro.benchmark import against, floor, speed
+from repro.benchmark import against, roofline, speed
 from repro.errors import ReproError, UsageError
 from repro.report import against_table, findings, page, report, speed_tables
 from repro.run import times
@@ -37,9 +37,9 @@ def printed(content: Json) -> str:
 def test_flops_by_hand():
     """Multiply-adds forward: 24 x 24 x 25 x 10, 8 x 8 x 250 x 20, 320 x 50, 50 x 10; backward twice, less one."""
     forward = 144_000 + 320_000 + 16_000 + 500
-    assert floor.flops_per_image("lenet") == 2 * (3 * forward - 144_000) == 2_595_000
+    assert roofline.flops_per_image("lenet") == 2 * (3 * forward - 144_000) == 2_595_000
     forward = 26 * 26 * 9 * 32 + 24 * 24 * 9 * 32 * 64 + 9216 * 128 + 128 * 10
-    assert floor.flops_per_image("convnet") == 2 * (3 * forward - 26 * 26 * 9 * 32)
+    assert roofline.flops_per_image("convnet") == 2 * (3 * forward - 26 * 26 * 9 * 32)
 
 
 def test_the_steady_state_is_what_came_before():
