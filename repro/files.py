@@ -1,4 +1,7 @@
-"""Files that are whole or not there, whenever a crash comes, and folders that one process at a time writes to."""
+"""Files written whole, and locked folders.
+
+A file is whole or not there, whenever a crash comes; one process at a time writes to a locked folder.
+"""
 
 import contextlib
 import errno

@@ -1,6 +1,6 @@
-"""A fixture of pytest: `assert_reproducible("python train.py")` asks `repro verify`, and fails where bits differ.
+"""The pytest fixture `assert_reproducible`.
 
-pytest loads this file at each of its starts, wherever the package is installed: it imports what pytest has loaded
+`assert_reproducible("python train.py")` asks `repro verify`, and fails where bits differ. pytest loads this file at each of its starts, wherever the package is installed: it imports what pytest has loaded
 already, and no more. The questions are asked by a process of its own, as from a shell.
 """
 

@@ -1,4 +1,7 @@
-"""Which recorded facts about two runs differ, and which of them most likely explains other bits."""
+"""Recorded facts that differ, likely causes first.
+
+The table says which fact can change bits, and why.
+"""
 
 import fnmatch
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""`compare --narrow`: reruns the steps in which two runs part, one by one, to name the operation where it starts."""
+"""Reruns of trainer runs, for `compare --narrow`.
+
+The steps in which two runs diverge are taken one by one, to name the first operation that differs.
+"""
 
 import tempfile
 from dataclasses import dataclass

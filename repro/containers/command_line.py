@@ -1,6 +1,7 @@
-"""Commands that start a container: where its image is among their words, and what is put before it.
+"""Commands that start a container.
 
-Words in, words out. What asks the engines, and ends what runs in them, is engines.py.
+Where the image is among their words, and what is put before it. Words in, words out: runtimes.py asks the container
+runtimes, and ends what runs in them.
 """
 
 import csv
@@ -23,7 +24,7 @@ JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " "}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the command line of an engine is read."""
+    """How the command line of a container runtime is read."""
 
     kind: str
     actions: tuple[tuple[str, ...], ...]
@@ -81,7 +82,7 @@ class Container:
 
     words: tuple[str, ...]
     program: int
-    """The place of the engine's name."""
+    """The place of the runtime's name."""
     action: int
     """The place of `run` or `exec`."""
     options: tuple[tuple[str, str | None], ...]
@@ -277,7 +278,7 @@ def _for_apptainer(_container: Container, addition: Addition) -> Iterator[str]:
 
 
 def _field(text: str) -> str:
-    """A field of a line of comma-separated values, as both engines read them."""
+    """A field of a line of comma-separated values, as both container runtimes read them."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow([text])
     return line.getvalue()

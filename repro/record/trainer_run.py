@@ -1,4 +1,7 @@
-"""A training run of the suite, read as a record: what its folder holds of each step, from whatever machine."""
+"""A run of a trainer, as a record.
+
+What the folder of a run holds of each step: experiment.json, metrics.jsonl, the trace, checkpoints.
+"""
 
 import json
 from dataclasses import dataclass

@@ -128,8 +128,6 @@ def _check(options: argparse.Namespace) -> None:
     ):
         raise UsageError(f"verify: --json {options.json}: cannot be written; name a file in a folder that can")
     if options.image is not None:
-        from repro.containers.image import engine
-
         engine(options.image)
 
 

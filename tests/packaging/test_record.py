@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from repro.containers.command_line import LABEL, find
-from repro.containers.runtimes import Engine
+from repro.containers.runtimes import ContainerRuntime
 from repro.record import record
 from support import probes
 from support.commands import REPRO, SCRIPTS
@@ -168,7 +168,7 @@ class TestDocker:
     def test_what_is_about_to_start_is_ended(self, image: str) -> None:
         container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
         assert container
-        asked = Engine(container, os.environ)
+        asked = ContainerRuntime(container, os.environ)
         words = ["create" if word == "run" else word for word in asked.words([])]
         number = subprocess.check_output(words, text=True).strip()
         asked.end(signal.SIGINT, 0.1)

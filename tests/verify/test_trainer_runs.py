@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.run import config, gpu
+from repro.run import call, config, gpu
 from repro.verify import trainer_runs
 from repro.verify.questions import TRAINER_BASELINE, Change
 from repro.verify.results import Run
@@ -62,7 +62,7 @@ def test_a_container_runtime_without_its_image(runner: trainer_runs.Runner, monk
 )
 def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKSPACE_PATH", str(tmp_path))
-    composed = config.compose_config(tmp_path, [f"output.data_path={trainer_runs.quoted(value)}"])
+    composed = config.compose_config(tmp_path, [f"output.data_path={call.quoted(value)}"])
     assert composed.output.data_path == value
 
 

@@ -1,4 +1,6 @@
-"""Exact convolutions of integers as sums of products, of any layout, without patches.
+"""Convolutions as sums of products.
+
+Exact convolutions of integers as sums of products, of any layout, without patches.
 
 They are those of repro.portable.operations.convolution. Axes have names: those of images, B C H W, and of the kernel,
 h w; G counts groups, I and O the channels of each.
@@ -68,7 +70,7 @@ def forward(x: Operand, weight: Operand, how: How) -> Part:
 
 @cache
 def of_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
-    """The gradient with respect to a weight of this shape; as many ranks add theirs to it."""
+    """The gradient with respect to a weight of this shape; `ranks` ranks add theirs to it."""
     outputs, height, width, inputs = shape
     sizes = _sizes(gradient, how.layout) | {
         "G": how.groups, "O": outputs // how.groups, "I": inputs, "h": height, "w": width
@@ -134,7 +136,7 @@ def _part(
     x: Operand, names: Sequence[str], sizes: Axes, strides: Axes, others: Axes, layout: str, stride: Pair,
     padding: Pair, dilation: Pair,
 ) -> Part:  # fmt: skip
-    """The sum of products over the last three axes, x between so many rows and columns that are not there."""
+    """The sum of products over the last three axes, x between rows and columns that are not there."""
     own, there = _strides(x, layout), _sizes(x, layout)
     steps = dict(zip("HWhw", (*stride, *dilation), strict=True))
     reduced = ("H", "W") if set("HW") <= set(names[-3:]) else ("h", "w")

@@ -1,4 +1,6 @@
-"""Sums of products of int16: pairs of them are multiplied and added by one instruction.
+"""Int16 sums of products, in pairs.
+
+Sums of products of int16: pairs of them are multiplied and added by one instruction.
 
 With |q| <= 2^13 a pair of products is at most 2^27 in magnitude, so int32 holds the sum of 15. Such sums are added up
 in float64, exactly.

@@ -1,4 +1,7 @@
-"""Sums of products of PyTorch's tensors on a CPU: see repro.portable.kernels."""
+"""Sums of products of PyTorch's tensors.
+
+Sums of products of PyTorch's tensors on a CPU: see repro.portable.kernels.
+"""
 
 from collections.abc import Sequence
 from functools import cache
