@@ -1,6 +1,6 @@
 """Constants of the specification.
 
-docs/portable.md proves that they are right.
+docs/specification.md proves that they are right.
 """
 
 BITS = 13
