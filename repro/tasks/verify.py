@@ -128,7 +128,9 @@ def _check(options: argparse.Namespace) -> None:
     ):
         raise UsageError(f"verify: --json {options.json}: cannot be written; name a file in a folder that can")
     if options.image is not None:
-        engine(options.image)
+        from repro.containers.image import runtime
+
+        runtime(options.image)
 
 
 def _folder(to: Path | None) -> Path:
