@@ -44,12 +44,20 @@ class Comparison:
             return None
         size = {"elements": None, "size": None, "ulps": None, "relative": None} | (asdict(self.far) if self.far else {})
         size.pop("name", None)
-        return size | {
-            "epoch": None, "step": self.found.step, "channel": self.found.channel,
-            "last_equal_step": self.found.equal_before, "tensor": self.found.names[0] if self.found.names else None,
-            "growth": [asdict(point) for point in self.growth], "causes": [asdict(cause) for cause in self.facts],
-            "operation": self.operation,
-        } | ({"ranks": self.found.ranks} if self.found.ranks else {})  # fmt: skip
+        return (
+            size
+            | {
+                "epoch": None,
+                "step": self.found.step,
+                "channel": self.found.channel,
+                "last_equal_step": self.found.equal_before,
+                "tensor": self.found.names[0] if self.found.names else None,
+                "growth": [asdict(point) for point in self.growth],
+                "causes": [asdict(cause) for cause in self.facts],
+                "operation": self.operation,
+            }
+            | ({"ranks": self.found.ranks} if self.found.ranks else {})
+        )
 
 
 def read(path: Path) -> Record:

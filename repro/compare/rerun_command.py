@@ -158,9 +158,13 @@ class Rerun:
         errors = recording.folder.with_name("stderr")
         with open(recording.folder.with_name("stdout"), "wb") as out, open(errors, "wb") as err:
             process = start(
-                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                recording.command,
+                env=recording.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         try:
             reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
             while reached and process.poll() is None and not self._all_at(recording.folder, step):

@@ -48,15 +48,24 @@ LIKE_DOCKER = Dialect(
         "oom-kill-disable passwd privileged publish-all quiet read-only read-only-tmpfs replace rm rmi rootfs "
         "sig-proxy tls-verify tty unsetenv-all use-api-socket"
     ),
-    {"d": "detach", "e": "env", "i": "interactive", "P": "publish-all", "q": "quiet", "t": "tty", "u": "user",
-     "v": "volume", "w": "workdir"},
+    {
+        "d": "detach",
+        "e": "env",
+        "i": "interactive",
+        "P": "publish-all",
+        "q": "quiet",
+        "t": "tty",
+        "u": "user",
+        "v": "volume",
+        "w": "workdir",
+    },
     _names(
         "-H --host -c --context --config -l --log-level --tlscacert --tlscert --tlskey --cgroup-manager --conmon "
         "--connection --events-backend --hooks-dir --identity --imagestore --module --namespace --network-cmd-path "
         "--network-config-dir --out --root --runroot --runtime --runtime-flag --ssh --storage-driver --storage-opt "
         "--tmpdir --url --volumepath"
     ),
-)  # fmt: skip
+)
 LIKE_APPTAINER = Dialect(
     APPTAINER,
     (("run",), ("exec",)),
@@ -66,12 +75,28 @@ LIKE_APPTAINER = Dialect(
         "no-init no-oci no-pid no-privs no-tmp-sandbox no-umask nohttps nv nvccli oci oom-kill-disable passphrase pid "
         "rocm sharens tmp-sandbox underlay unsquash userns uts vm-err writable writable-tmpfs"
     ),
-    {"e": "cleanenv", "c": "contain", "C": "containall", "f": "fakeroot", "h": "help", "i": "ipc", "n": "net",
-     "p": "pid", "u": "userns", "w": "writable", "B": "bind"},
+    {
+        "e": "cleanenv",
+        "c": "contain",
+        "C": "containall",
+        "f": "fakeroot",
+        "h": "help",
+        "i": "ipc",
+        "n": "net",
+        "p": "pid",
+        "u": "userns",
+        "w": "writable",
+        "B": "bind",
+    },
     _names("-c --config"),
-)  # fmt: skip
-DIALECTS = {"docker": LIKE_DOCKER, "podman": LIKE_DOCKER, "nvidia-docker": LIKE_DOCKER,
-            "apptainer": LIKE_APPTAINER, "singularity": LIKE_APPTAINER}  # fmt: skip
+)
+DIALECTS = {
+    "docker": LIKE_DOCKER,
+    "podman": LIKE_DOCKER,
+    "nvidia-docker": LIKE_DOCKER,
+    "apptainer": LIKE_APPTAINER,
+    "singularity": LIKE_APPTAINER,
+}
 BEFORE = _names("env sudo doas nice ionice time timeout numactl taskset stdbuf srun mpirun mpiexec")
 """Programs that run the command that follows them."""
 

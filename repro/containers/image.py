@@ -46,17 +46,36 @@ def in_image(words: Sequence[str], image: str, place: Place, runtime: str) -> li
     if DIALECTS[Path(runtime).name].kind == APPTAINER:
         gpus = ["--nv"] * place.gpus
         start = [
-            runtime, "exec", "--containall", "--net", "--network=none", *gpus, f"--pwd={place.folder}", image, *words
-        ]  # fmt: skip
+            runtime,
+            "exec",
+            "--containall",
+            "--net",
+            "--network=none",
+            *gpus,
+            f"--pwd={place.folder}",
+            image,
+            *words,
+        ]
     else:
         uid, gid = place.user
         home = ["--env=HOME=/tmp", "--env=USER=repro", "--env=LOGNAME=repro"]  # the number may have no name inside
         gpus = ["--gpus=all"] * place.gpus
         start = [
-            runtime, "run", "--rm", "--init", "--network=none", f"--user={uid}:{gid}", "--shm-size=1g",
-            "--security-opt=no-new-privileges", *gpus, *home, f"--workdir={place.folder}", f"--entrypoint={words[0]}",
-            image, *words[1:],
-        ]  # fmt: skip
+            runtime,
+            "run",
+            "--rm",
+            "--init",
+            "--network=none",
+            f"--user={uid}:{gid}",
+            "--shm-size=1g",
+            "--security-opt=no-new-privileges",
+            *gpus,
+            *home,
+            f"--workdir={place.folder}",
+            f"--entrypoint={words[0]}",
+            image,
+            *words[1:],
+        ]
     container = find(start)
     assert container is not None
     return with_added(container, [same], {})

@@ -60,9 +60,15 @@ class ContainerRuntime:
         """What the runtime prints; None where it fails."""
         try:
             done = subprocess.run(
-                [*self._program, *words], env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, errors="replace", timeout=PATIENCE, check=False,
-            )  # fmt: skip
+                [*self._program, *words],
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=PATIENCE,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout if done.returncode == 0 else None

@@ -21,8 +21,17 @@ EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 ALL = "weights"  # the name of a fingerprint of all weights together, which each row of metrics.jsonl has
 
 # The keys of the configuration that say what is trained; how and where (threads, device) are facts about a machine.
-TRAINED = ("params.seed", "params.model", "params.batch_size_train", "params.optimizer", "params.learning_rate",
-           "params.momentum", "params.numerics", "data.dataset", "data.train_samples")  # fmt: skip
+TRAINED = (
+    "params.seed",
+    "params.model",
+    "params.batch_size_train",
+    "params.optimizer",
+    "params.learning_rate",
+    "params.momentum",
+    "params.numerics",
+    "data.dataset",
+    "data.train_samples",
+)
 
 
 @dataclass

@@ -91,9 +91,10 @@ class Contraction:
         self.tiles: dict[int, int] = {}
         for one, other in ((a, b), (b, a)):  # an axis that one does not have: what it reads there serves several sums
             sizes = {
-                axis: _divisor(self.sizes[axis], free) for axis in range(kept)
+                axis: _divisor(self.sizes[axis], free)
+                for axis in range(kept)
                 if axis not in {self.vector, *self.whole, *self.tiles} and one[axis] == 0 and other[axis]
-            }  # fmt: skip
+            }
             if sizes:
                 axis = max(sizes, key=sizes.__getitem__)
                 self.tiles[axis] = sizes[axis]

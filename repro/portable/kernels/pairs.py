@@ -60,10 +60,14 @@ class _Pairs(Contraction):
                 found += [(count, False, last) for count in wide if size % (2 * count) == 0]
             streams = a if b[last] == 1 else b
             found += [
-                (count, out[axis] == 1, axis) for axis in range(self.kept) for count in wide
-                if axis not in self.whole and streams[axis] == 1 and sum((a[axis], b[axis])) == 1
+                (count, out[axis] == 1, axis)
+                for axis in range(self.kept)
+                for count in wide
+                if axis not in self.whole
+                and streams[axis] == 1
+                and sum((a[axis], b[axis])) == 1
                 and self.sizes[axis] % count == 0
-            ]  # fmt: skip
+            ]
         self.wide, _, vector = max(found, default=(1, False, -1))
         return self.wide, vector
 
