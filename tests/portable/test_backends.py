@@ -1,4 +1,4 @@
-"""Backends: the methods that xp.py declares, in its order, with its parameters."""
+"""Backends have the methods that xp.py declares."""
 
 import ast
 import inspect

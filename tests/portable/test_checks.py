@@ -1,4 +1,4 @@
-"""The self-check: it passes here and refuses planted faults; and what is compiled."""
+"""The self-check refuses planted faults."""
 
 import json
 from functools import cache

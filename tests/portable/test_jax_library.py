@@ -1,4 +1,4 @@
-"""JAX's library: functions against JAX's own in float64, training in its modes with ==, what is refused."""
+"""JAX's library: functions, training, and refusals."""
 
 import numpy as np
 import pytest

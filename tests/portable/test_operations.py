@@ -1,4 +1,6 @@
-"""Operations in each framework against the reference implementation, with ==.
+"""Operations of each framework against the reference.
+
+Bits are compared with ==, also before they are rounded to float32.
 
 A fixed table of cases; test_random_operations.py has other ones in every run.
 """

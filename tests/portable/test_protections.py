@@ -1,4 +1,7 @@
-"""Each rule of portable numerics is needed: without it some framework, compiled as a step is, gives other bits."""
+"""Each rule of portable numerics is needed.
+
+Without it some framework, compiled as a step is, gives other bits.
+"""
 
 import platform
 from pathlib import Path

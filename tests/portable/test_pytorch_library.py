@@ -1,4 +1,4 @@
-"""The PyTorch library of portable numerics: functions, modules, optimizers, and models converted to it."""
+"""PyTorch's library: functions, modules, optimizers, conversion."""
 
 import json
 from typing import Any

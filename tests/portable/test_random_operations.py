@@ -1,4 +1,7 @@
-"""Operations as in test_operations.py, of other kinds, sizes and geometries in every run."""
+"""Operations of random kinds, sizes and geometries.
+
+They are other ones in every run; test_operations.py has a fixed table.
+"""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

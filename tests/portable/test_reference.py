@@ -1,4 +1,4 @@
-"""The judge of portable numerics, and the tables, against float64, Decimal and Fraction; no framework is needed."""
+"""Reference implementation and tables against float64 and Decimal."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""TensorFlow's library: eager, in a graph and compiled the bits of JAX's; what is refused."""
+"""TensorFlow's library: the bits of JAX's, and refusals."""
 
 import pytest
 

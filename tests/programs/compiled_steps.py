@@ -1,4 +1,9 @@
-"""Roundings in a training step, as it is written and as XLA compiles it: python compiled_steps.py FRAMEWORK."""
+"""Roundings in a training step under XLA.
+
+    python compiled_steps.py FRAMEWORK
+
+Prints how many are there as it is written, and as it is compiled.
+"""
 
 import importlib
 import re

@@ -1,4 +1,6 @@
-"""What the libraries of JAX and TensorFlow compute for the tests, both alike: cases of functions, and two networks.
+"""Cases for the libraries of JAX and TensorFlow.
+
+Functions, and two networks.
 
 Both frameworks have images as [B, H, W, C] and kernels as [.., in, out], so weights and data are the same arrays.
 """

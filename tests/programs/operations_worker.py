@@ -1,4 +1,4 @@
-"""Computes portable operations in one framework, in its environment, for the tests.
+"""Worker that computes operations in one framework.
 
     python operations_worker.py FRAMEWORK
 

@@ -1,4 +1,6 @@
-"""Short runs of the reference trainers in portable numerics: python portable_training.py FRAMEWORK DATA RUN...
+"""Short runs of a trainer in portable numerics.
+
+    python portable_training.py FRAMEWORK DATA RUN...
 
 Prints JSON: of each run below the fingerprint of the weights, and loss and correct answers on a few test images.
 """

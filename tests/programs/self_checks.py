@@ -1,4 +1,8 @@
-"""Self-checks with planted faults, in one framework: python self_checks.py FRAMEWORK PART. Prints JSON.
+"""Self-checks with planted faults, in one framework.
+
+    python self_checks.py FRAMEWORK PART
+
+Prints JSON.
 
 A part is a function below; some need a process of their own.
 """

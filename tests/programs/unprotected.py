@@ -1,4 +1,6 @@
-"""What the definitions of portable numerics forbid, over a backend, `xp`, each beside what they have instead.
+"""Code that the rules forbid, and its protected form.
+
+Over a backend, `xp`.
 
 Every function takes float64 arrays [N, C], b positive, and gives one. NumPy says what the right one is.
 """

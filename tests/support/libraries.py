@@ -1,4 +1,4 @@
-"""Results of the libraries of JAX and TensorFlow, of the cases in library_cases.py."""
+"""Results of the libraries of JAX and TensorFlow."""
 
 import json
 from functools import cache

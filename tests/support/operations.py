@@ -1,4 +1,4 @@
-"""Operations with arrays of awkward kinds, in a framework and in the reference implementation."""
+"""Cases of operations, and their comparison."""
 
 import zlib
 from collections.abc import Callable

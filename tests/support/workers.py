@@ -1,4 +1,4 @@
-"""Processes that compute portable operations, each in a framework's environment: see operations_worker.py."""
+"""Workers: processes that compute operations, see operations_worker.py."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in JAX: see repro/portable/checks.py."""
+"""The self-check in JAX: see repro/portable/checks.py."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in PyTorch: see repro/portable/checks.py."""
+"""The self-check in PyTorch: see repro/portable/checks.py."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in TensorFlow: see repro/portable/checks.py."""
+"""The self-check in TensorFlow: see repro/portable/checks.py."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Kernels as operations of TensorFlow under XLA, on a CPU."""
+"""Kernels as operations of TensorFlow, on a CPU."""
 
 import ctypes
 import logging

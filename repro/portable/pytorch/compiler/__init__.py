@@ -1,4 +1,6 @@
-"""PyTorch's operations compiled for a CPU, with the same bits.
+"""Compiler of PyTorch's operations for a CPU.
+
+It changes no bit.
 
 nodes.py: operations in a graph. tracer.py: the graph of a definition. plan.py: what becomes one kernel, and its
 execution. kernels.py: its machine code. sums.py: sums of products, of repro.portable.kernels. openmp.py: threads.
