@@ -72,8 +72,11 @@ def of_other_bits(content: Results) -> None:
 def test_what_it_holds(verified: Results) -> None:
     answers = {answer.question: answer for answer in verified.answers}
     assert {name: answer.answer for name, answer in answers.items()} == {
-        "restart": "same", "observed": "same", "file_order": "cannot tell", "kill": "differs",
-    }  # fmt: skip
+        "restart": "same",
+        "observed": "same",
+        "file_order": "cannot tell",
+        "kill": "differs",
+    }
     kill = answers["kill"]
     assert (kill.promise, kill.kept, kill.evidence, kill.control) == ("same", False, "record", False)
     assert kill.difference and kill.difference.channel == "batch"

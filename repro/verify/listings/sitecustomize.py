@@ -1,4 +1,4 @@
-"""Names in a folder in the reverse order, for a Python process.
+"""Folder listings in the reverse order.
 
 The question `file_order` puts this file on the path of a process: Python loads a module of this name when it starts.
 Reversed are os.listdir and os.scandir, and so what stands on them: glob, pathlib, os.walk, shutil. Not reversed: a listing
