@@ -1,9 +1,12 @@
-"""What `benchmark` measures: cells, one for each combination of its lists; and how long a sample of each must train."""
+"""Cells that `benchmark` measures.
+
+One for each combination of its lists; and how long a sample of each must train.
+"""
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
+from repro.benchmark.results import Cell
 from repro.run import layout
 from repro.run.config import TRAIN_SAMPLES, Config
 
@@ -12,26 +15,6 @@ from repro.run.config import TRAIN_SAMPLES, Config
 BASELINES = {"tutorial": 150, "tuned": 900}
 REPEAT_BITS = ("deterministic", "portable")  # numerics in which all samples must end with one fingerprint
 GPU_EPOCHS = 10  # a GPU is timed over so many times as much, because it takes as much less time
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination; all its samples are taken alike, each in a process of its own."""
-
-    framework: str
-    numerics: str
-    device: str
-    batch_size: int
-    threads: int
-    train_samples: int
-    steps: int
-    """Of a sample."""
-
-    @property
-    def name(self) -> str:
-        """As benchmark.json names it; the steps are not part of it."""
-        size = f"{self.batch_size}/{self.threads}/{self.train_samples}"
-        return f"{self.framework}/{self.numerics}/{self.device}/{size}"
 
 
 def cells(config: Config, devices: list[str]) -> list[Cell]:

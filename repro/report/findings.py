@@ -5,10 +5,10 @@ table show it, and add nothing.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import structs
 
+from repro.benchmark.results import Benchmark
 from repro.structs import Struct
 from repro.text import brief, ranks, short
 from repro.verify import machines, results
@@ -137,7 +137,7 @@ class Report(Struct):
     """The tables across machines."""
     sections: list[Section]
     machines: list[MachineFacts]
-    benchmarks: list[dict[str, Any]] = []
+    benchmarks: list[Benchmark] = []
     """The contents of benchmark.json, the newest first."""
 
 
