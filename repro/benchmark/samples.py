@@ -29,6 +29,7 @@ from repro.benchmark.results import (
     Startup,
     Target,
 )
+from repro.frameworks import FRAMEWORKS
 from repro.run import config, environment, times
 from repro.run.call import quoted, run_sh, said_of
 from repro.run.config import Config
@@ -37,7 +38,6 @@ from repro.verify.results import REFUSED
 from repro.verify.trainer_runs import STATUS
 
 NEVER = 10**9  # steps between two lines of the log
-MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 
 
 class FailedRun(Exception):  # noqa: N818
@@ -162,7 +162,7 @@ class Sampler:
 
     def bare_import(self, framework: str) -> float | None:
         """Seconds that the framework's own `import` takes in a fresh process; None where it fails."""
-        code = f"import time; t = time.perf_counter(); import {MODULES[framework]}; print(time.perf_counter() - t)"
+        code = f"import time; t = time.perf_counter(); import {FRAMEWORKS[framework].module}; print(time.perf_counter() - t)"
         done = self._python(framework, self.config.params.threads, "-c", code)
         return None if done.returncode else float(done.stdout.split()[-1])
 

@@ -3,7 +3,6 @@
 The command is started with the observer before its own Python path; in the end record.json is written.
 """
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ import msgspec
 from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
-from repro.files import write_atomically
+from repro.files import write_json
 from repro.record import outputs, provenance, record
 from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
@@ -124,8 +123,7 @@ class Recording:
             notes=list(dict.fromkeys(notes)),
             fingerprint=record.fingerprint(trained, hashes),
         )
-        plain = json.dumps(msgspec.to_builtins(content), indent=2)
-        write_atomically(self.folder / FILE, plain.encode() + b"\n")
+        write_json(self.folder / FILE, msgspec.to_builtins(content))
         return Record(self.folder, content, trained)
 
 

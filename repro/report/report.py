@@ -3,7 +3,6 @@
 They show what `verify` and `benchmark` found, here and elsewhere.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from repro import structs
 from repro.benchmark.results import KIND as BENCHMARK
 from repro.benchmark.results import Benchmark
 from repro.errors import UsageError
-from repro.files import write_atomically
+from repro.files import write_atomically, write_json
 from repro.report import findings, page, speed_tables, tables
 from repro.report.findings import Report
 from repro.verify import results
@@ -39,7 +38,7 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) 
     report.benchmarks = sorted(measured.values(), key=lambda content: content.created, reverse=True)
     folder = to or workspace / "report"
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "report.json", json.dumps(msgspec.to_builtins(report), indent=2).encode() + b"\n")
+    write_json(folder / "report.json", msgspec.to_builtins(report))
     parts = [tables.markdown(report)] if report.sections else []
     text = "\n".join([*parts, *map(speed_tables.markdown, report.benchmarks)])
     write_atomically(folder / "report.md", text.encode())

@@ -15,7 +15,7 @@ from rich.text import Text
 from repro.benchmark.results import Benchmark, Ratio, Row, Summary, TimeToTarget
 from repro.benchmark.speed import TITLES
 from repro.report import markdown as md
-from repro.report.findings import FRAMEWORKS
+from repro.report.findings import FRAMEWORK_TITLES
 from repro.text import short
 
 SPEED = """Seconds per epoch: the median over fresh processes, and the 95 % interval of the median (the whole range, of
@@ -97,7 +97,7 @@ def _prices(content: Benchmark) -> list[Column]:
 def _which(rows: Sequence[Row | Ratio]) -> list[Column]:
     """The columns that name the cell of a row."""
     columns = [
-        ("Framework", [FRAMEWORKS.get(row.framework, row.framework) for row in rows]),
+        ("Framework", [FRAMEWORK_TITLES.get(row.framework, row.framework) for row in rows]),
         ("Numerics", [row.numerics if isinstance(row, Row) else "" for row in rows]),
         ("Batch", [str(row.batch_size) for row in rows]),
     ]
@@ -120,7 +120,7 @@ def facts(content: Benchmark) -> list[str]:
         f"roofline: {max(one.rates) / 1e9:.0f} GFLOP/s in {one.dtype} products (NumPy, threads: {one.threads})"
         for one in content.rooflines
     ]
-    imports = {FRAMEWORKS.get(name, name): seconds for name, seconds in content.imports.items() if seconds}
+    imports = {FRAMEWORK_TITLES.get(name, name): seconds for name, seconds in content.imports.items() if seconds}
     lines += [f"bare import of {name}: {statistics.median(seconds):.2f} s" for name, seconds in imports.items()]
     caches = ", ".join(f"{name}={value}" for name, value in content.caches.items())
     lines.append(f"every sample compiles anew; variables of train.yaml that may keep it from that: {caches or 'none'}")

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from repro.console import wide_console
 from repro.errors import ReproError, UsageError
-from repro.files import write_atomically
-from repro.report.findings import FRAMEWORKS
+from repro.files import write_atomically, write_json
+from repro.report.findings import FRAMEWORK_TITLES
 from repro.report.markdown import table as markdown_table
 from repro.run import config
 from repro.run.config import Config, Data, Params
@@ -37,7 +37,7 @@ def write(target: Path, folder: Path) -> Json:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     page = environment.get_template("sweep.html").render(found, tables=_tables(found), verdict=verdict(found))
-    write_atomically(target / "sweep.json", json.dumps(found, indent=2).encode() + b"\n")
+    write_json(target / "sweep.json", found)
     write_atomically(target / "sweep.md", markdown(found).encode())
     write_atomically(target / "sweep.html", page.encode())
     return found
@@ -171,7 +171,7 @@ def verdict(found: Json) -> str:
 def _tables(found: Json) -> list[Json]:
     """The tables of all three forms of the report: title, head and rows of text."""
     groups = [
-        [FRAMEWORKS[group["task"]], group["numerics"], group["what"], str(group["steps"]), str(group["seeds"]),
+        [FRAMEWORK_TITLES[group["task"]], group["numerics"], group["what"], str(group["steps"]), str(group["seeds"]),
          _percent(group["mean"]), _percent(group["deviation"]),
          f"{_percent(group['least'])} to {_percent(group['most'])}", _seconds(group["seconds"])]
         for group in found["groups"]

@@ -1,7 +1,6 @@
 """The command `verify`: several runs of a command, one thing changed in each."""
 
 import argparse
-import json
 import logging
 import os
 import signal
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     names = _questions(options)
     _check(options)
     from repro.console import log_to_console, wide_console
-    from repro.files import write_atomically
+    from repro.files import write_json
     from repro.report import answers
     from repro.verify import results
     from repro.verify.command import OwnCommand, without_local_folders
@@ -92,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         steps, fingerprint = own.ends
         brief = [answer.brief() for answer in verification.answers]
         content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
-        write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
+        write_json(options.json, content)
     return verification.exit_code
 
 

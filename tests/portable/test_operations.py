@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from repro.errors import UsageError
+from repro.frameworks import FRAMEWORKS
 from repro.portable import reference
 from repro.portable.constants import SUM_BITS
 from repro.portable.operations import grids
 from support.operations import (
     CASES,
-    FRAMEWORKS,
     LARGE,
     SIZES,
     Sizes,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from repro.frameworks import FRAMEWORKS
 from support.operations import (
     CASES,
     FILLS,
-    FRAMEWORKS,
     LARGE,
     SIZES,
     Kinds,

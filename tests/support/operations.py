@@ -31,7 +31,6 @@ Made = Callable[[str, int], np.ndarray | None]
 Sizes = tuple[int, int, int, int]
 Kinds = tuple[str, ...]
 """The kind of each of up to five arrays, and of the gradient."""
-FRAMEWORKS = ("pytorch", "jax", "tensorflow")
 SIZES = (2, 4, 6, 3)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 IMAGE = "repro:test"  # not the name in mlcube.yaml, which may be somebody's own image
 STEPS = 20
 COMMIT = "0123456789abcdef0123456789abcdef01234567-dirty"
