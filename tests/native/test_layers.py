@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from repro.frameworks import FRAMEWORKS
 from support.runs import PROGRAMS, ROOT, needs
@@ -42,7 +43,7 @@ def computed(framework: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what tests/programs/native_layers.py makes of the arrays of each shape, in one process."""
     folder = tmp_path_factory.mktemp(framework)
     for number, shape in enumerate(SHAPES):
-        np.savez(folder / f"{number}.given.npz", **drawn(shape))
+        save_file(drawn(shape), folder / f"{number}.given")
     python, program = ROOT / ".venv" / framework / "bin" / "python", PROGRAMS / "native_layers.py"
     env = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     subprocess.run([str(python), "-s", "-P", str(program), framework, str(folder)], env=env, check=True)
@@ -80,7 +81,6 @@ def test_fast_layers_are_what_they_are_by_definition(framework: str, computed: P
     expected = convolved(given)
     if framework != "pytorch":  # whose pooling is its own
         expected |= pooled(given)
-    with np.load(computed / f"{number}.computed.npz") as archive:
-        found = dict(archive)
+    found = load_file(computed / f"{number}.computed")
     assert found.keys() == expected.keys()
     assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []

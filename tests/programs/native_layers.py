@@ -1,6 +1,6 @@
-"""A framework's fast layers: results and gradients, for each archive of arrays in a folder.
+"""A framework's fast layers: results and gradients, for each file of arrays in a folder.
 
-python native_layers.py FRAMEWORK FOLDER, with FOLDER/NAME.given.npz -> FOLDER/NAME.computed.npz
+python native_layers.py FRAMEWORK FOLDER, with FOLDER/NAME.given -> FOLDER/NAME.computed
 Images are [B, H, W, C] and kernels [h, w, I, O].
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 Arrays = dict[str, np.ndarray]
 
@@ -68,6 +69,5 @@ def named(convolved: list, pooled: Sequence = ()) -> Arrays:
 
 
 layers = {"pytorch": pytorch, "tensorflow": tensorflow, "jax": jax}[sys.argv[1]]
-for path in Path(sys.argv[2]).glob("*.given.npz"):
-    with np.load(path) as archive:
-        np.savez(path.with_name(path.name.replace("given", "computed")), **layers(dict(archive)))
+for path in Path(sys.argv[2]).glob("*.given"):
+    save_file({name: array.copy() for name, array in layers(load_file(path)).items()}, path.with_suffix(".computed"))
