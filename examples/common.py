@@ -83,7 +83,7 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
             ranks=mine.size if mine else 1,
             numerics="portable",
         )
-        os.environ.update(environment.FLAGS[framework](params))
+        os.environ.update(environment.variables(framework, params))
         train(task, trainer(params, options.mode, mine), options)
     except ReproError as error:
         print(f"error: {error}", file=sys.stderr)

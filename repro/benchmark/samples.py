@@ -169,7 +169,7 @@ class Sampler:
     def _python(self, framework: str, threads: int, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The framework's Python on the CPU, in the environment that its trainer would have."""
         params = replace(self.config.params, device="cpu", threads=threads)
-        own = environment.FLAGS[framework](params) | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+        own = environment.variables(framework, params) | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
         command = [str(ROOT / ".venv" / framework / "bin" / "python"), "-P", "-s", "-W", "ignore", *arguments]
         return subprocess.run(
             command, env=os.environ | own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -28,12 +28,17 @@ KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
 
 def apply(task: str, config: Config) -> None:
     """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
-    flags = _threads(config.params) | _native_precision(config.params) | FLAGS[task](config.params)
+    flags = variables(task, config.params)
     if task == "jax":
         flags |= _compiled()
     for name, value in config.environment.items():
         flags[name] = f"{flags[name]} {value}" if name == "XLA_FLAGS" and name in flags else value
     os.environ.update(flags)
+
+
+def variables(task: str, params: Params) -> dict[str, str]:
+    """The variables that a task's framework needs, by the configuration alone."""
+    return _threads(params) | _native_precision(params) | FLAGS[task](params)
 
 
 def deciding(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
