@@ -57,6 +57,7 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
     assert content["answers"]["seed"]["first"] == {"step": 0, "channel": "generator", "name": "python"}
+    assert (found["container"], content["answers"]["container"]["why"]) == ("not asked", "--image names no image")
     assert content["steps"] == 12 and content["fingerprint"].startswith("sha256:")
     assert content.keys() == {"steps", "fingerprint", "answers"}
     assert all(a.keys() == {"question", "answer", "promised", "first", "why"} for a in content["answers"].values())
