@@ -14,7 +14,7 @@ from repro.run.config import TRAIN_SAMPLES, Config
 # each of their two epochs is cut short.
 BASELINES = {"tutorial": 150, "tuned": 900}
 REPEAT_BITS = ("deterministic", "portable")  # numerics in which all samples must end with one fingerprint
-GPU_EPOCHS = 10  # a GPU is timed over so many times as much, because it takes as much less time
+GPU_EPOCHS = 10  # a GPU is timed over ten times the images, because it takes about a tenth of the time
 
 
 def cells(config: Config, devices: list[str]) -> list[Cell]:
@@ -33,25 +33,25 @@ def cells(config: Config, devices: list[str]) -> list[Cell]:
 
 
 def baselines(config: Config, device: str, threads: int, samples: int) -> list[str]:
-    """Those that belong beside these: they know one network and one data set, and the tutorial's nothing of threads."""
+    """The baselines to measure beside these: they know one network and one data set, and the tutorial's no threads."""
     same = (config.params.model, config.params.optimizer, config.data.dataset) == ("lenet", "sgd", "mnist")
     first = (device, threads, samples) == ("cpu", config.benchmark.threads[0], TRAIN_SAMPLES)
     return [name for name in BASELINES if same and first and getattr(config.benchmark, name)]
 
 
 def steps_for(model: str, batch_size: int, samples: int, images: int) -> int:
-    """The steps after which so many images were trained on in calls for which nothing had to be compiled any more.
+    """The steps after which `images` images were trained on in calls for which nothing had to be compiled any more.
 
-    As times.steady() sees it: a call is counted where one of as many steps and images came before it.
+    As times.steady() sees it: a call is counted where one of the same number of steps and images came before it.
     """
-    longest, whole = layout.steps_per_call(model, batch_size), math.ceil(samples / batch_size)
+    longest, epoch = layout.steps_per_call(model, batch_size), math.ceil(samples / batch_size)
     seen, counted, step, place = set(), 0, 0, 0
     while counted < max(images, 1):
-        stop = min(place + longest, whole)
+        stop = min(place + longest, epoch)
         shape = (stop - place, min(stop * batch_size, samples) - place * batch_size)
         counted += shape[1] if shape in seen else 0
         seen.add(shape)
-        step, place = step + stop - place, stop % whole
+        step, place = step + stop - place, stop % epoch
     return step
 
 

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 FAILURE, BROKEN = 1, 3  # exit codes
 SECONDS_A_SAMPLE = 9.0  # on 2 cores, most of them to start; corrected by what the samples really take
-SECONDS_A_TUNED_ONE = 15.0
+SECONDS_A_TUNED_SAMPLE = 15.0
 IMPORTS = 3  # rounds in which the frameworks' bare imports are timed, too
 
 
@@ -105,7 +105,7 @@ class Measurement:
         return ["cpu", *(["gpu"] if gpu.count() else [])] if wanted == ["all"] else [d for d in wanted if d != "all"]
 
     def _measure(self, bar: Progress) -> None:
-        """Rounds, as many as there is time for; after the first one, each framework's run as configured."""
+        """Rounds, while there is time; after the first one, each framework's run as configured."""
         wanted = self.config.benchmark
         self.others_busy = psutil.cpu_percent(interval=1) / 100 * (psutil.cpu_count() or 1)
         budget = 60 * wanted.minutes
@@ -127,7 +127,7 @@ class Measurement:
                 self._to_target()
 
     def _round(self, number: int, bar: Progress, shown: TaskID) -> None:
-        """A sample of every cell, and the machine's own rates; what failed once is not tried again."""
+        """A sample of every cell, and the machine's rates; what failed once is not tried again."""
         for threads in dict.fromkeys(cell.threads for cell in self.cells):
             self.rates[threads, "float32"].append(roofline.rate(np.float32, threads))
             self.rates[threads, "float64"].append(roofline.rate(np.float64, threads))
@@ -159,7 +159,7 @@ class Measurement:
 
     def _expected(self, to_come: list[Cell]) -> float:
         """Seconds for a sample of each of these cells: what its last one took, or a guess."""
-        guesses = {"tuned": SECONDS_A_TUNED_ONE}
+        guesses = {"tuned": SECONDS_A_TUNED_SAMPLE}
         return sum(self.took.get(cell.name, guesses.get(cell.numerics, SECONDS_A_SAMPLE)) for cell in to_come)
 
     def _to_target(self) -> None:
@@ -196,7 +196,7 @@ class Measurement:
                 overrides=self.overrides,
             ),
             energy={device: monitor.source for device, monitor in self.monitors.items()},
-            rooflines=[Roofline(threads, dtype, rates) for (threads, dtype), rates in self.rates.items()],
+            rooflines=[Roofline(threads, dtype, rates) for (threads, dtype), rates in self.rates.items() if rates],
             imports=self.imports,
             targets=self.targets,
             cells={cell.name: cell for cell in self.cells},

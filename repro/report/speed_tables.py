@@ -18,20 +18,27 @@ from repro.report import markdown as md
 from repro.report.findings import FRAMEWORK_TITLES
 from repro.text import short
 
-SPEED = """Seconds per epoch: the median over fresh processes, and the 95 % interval of the median (the whole range, of
-five samples or fewer). Of each process a part of an epoch is timed in which nothing is compiled any more, and carried
-on to a whole epoch; evaluation is not in it. Roofline: the time of the epoch's matrix products alone, at this
-machine's own rate. To the target: from the command to the end of the first evaluation that reaches it, measured in one
-run; with ~ estimated, from the epochs that the measured run needed. Memory: the most that the process had
-resident; the tutorial's loader has processes of its own, which are not counted. Tutorial and tuned: loops to compare
-with, the tutorial's and one tuned by hand, of the same network."""
-START = """Seconds, medians. Begin: run.sh, Python, the configuration, reading and checking the data. Import: the
-framework and the trainer. Build: the data set on the device, the network, the records. Compile: the first call beyond
-what its steps take later. Cold start: the time to the first step over the framework's own bare import and the compile.
-First epoch: with all that is compiled in it."""
-PRICES = """Of samples of the same rounds: the median of the ratios, and its 95 % interval. Where 1 lies in the
-interval, there is no difference beyond the noise."""
-
+SPEED = """
+Seconds per epoch: the median over fresh processes, and the 95 % interval of the median (the whole range, of five samples or fewer).
+Of each process a part of an epoch is timed in which nothing is compiled any more, and carried on to a whole epoch; evaluation is not in it.
+x roofline: the time over that of the epoch's matrix products alone, at this machine's own rate.
+To the target: from the command to the end of the first evaluation that reaches it, measured in one run; with ~ estimated, from the epochs that the measured run needed.
+Memory: the most that the process had resident; the tutorial's loader has processes of its own, which are not counted.
+Tutorial and tuned: loops to compare with, the tutorial's and one tuned by hand, of the same network.
+"""
+START = """
+Seconds, medians.
+Begin: run.sh, Python, the configuration, reading and checking the data.
+Import: the framework and the trainer.
+Build: the data set on the device, the network, the records.
+Compile: the first call beyond what its steps take later.
+Cold start: the time to the first step over the framework's own bare import and the compile.
+First epoch: with all that is compiled in it.
+"""
+PRICES = """
+Of samples of the same rounds: the median of the ratios, and its 95 % interval.
+Where 1 lies in the interval, there is no difference beyond the noise.
+"""
 
 Column = tuple[str, list[str]]
 """Its head, and its cells."""

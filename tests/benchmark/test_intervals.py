@@ -1,4 +1,7 @@
-"""repro.benchmark.intervals against values worked out by hand, and what a seeded bootstrap must hold to."""
+"""repro.benchmark.intervals against values worked out by hand.
+
+And what a seeded bootstrap must hold to.
+"""
 
 import math
 

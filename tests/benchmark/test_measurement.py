@@ -1,4 +1,7 @@
-"""`./run.sh benchmark`: what it measures and in which order, on real trainings, and what it says where it cannot."""
+"""`./run.sh benchmark`, on real trainings.
+
+What it measures and in which order, and its messages where it cannot.
+"""
 
 import json
 import os
