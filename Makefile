@@ -21,14 +21,14 @@ DATA         = $(WORKSPACE)/data/$(if $(findstring fashion_mnist,$(ARGS)),Fashio
 INSTALL     := requirements/install.sh
 DEV         := .venv/dev/bin
 # Most of a test is the start of a framework, on one core. tests/conftest.py says which tests stay together.
-BESIDE      := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+PYTEST      := $(DEV)/pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
 SCRIPTS      = run.sh requirements/install.sh requirements/aarch64.sh .ci/run slurm/*.sbatch
 UPGRADE     ?= --upgrade
 LOCK         = .venv/uv/bin/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 # What each environment that runs the trainers holds besides its own .in file.
 TRAINERS    := ../pyproject.toml --extra trainers
 
-.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-all lock clean
+.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-containers test-all lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
@@ -78,12 +78,16 @@ docs: ## build the site of docs/ into site/; stop at a dead link or path, or an 
 	.venv/docs/bin/python docs/links.py site README.md CHANGELOG.md index.ipynb
 
 test: ## set up everything and run the tests, two at a time; PYTEST_ADDOPTS chooses among them
-	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
-	$(DEV)/pytest $(BESIDE) -m "not slow"
+	@$(INSTALL) pytorch tensorflow jax dev mlcube
+	$(PYTEST) -m "not slow and not containers"
 
-test-all: ## the same, with the tests that take minutes
+test-containers: ## the tests of the images, with Docker and Apptainer: each builds its image
+	@$(INSTALL) pytorch tensorflow jax dev
+	$(PYTEST) -m "containers and not slow"
+
+test-all: ## all tests, those that take minutes, too
 	@$(INSTALL) pytorch tensorflow jax dev mlcube sweep
-	$(DEV)/pytest $(BESIDE)
+	$(PYTEST)
 
 lock: ## lock the newest versions that pyproject.toml and the .in files allow; UPGRADE= keeps those that are locked
 	@$(INSTALL) dev

@@ -298,7 +298,7 @@ def set_determinism(params: Params) -> None:
 
 
 def choose_ops(params: Params, device: str):
-    """The arithmetic for `params.numerics`; portable numerics are checked only where they are used."""
+    """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return NativeOnCpu if "CPU" in device else Native
     from repro.portable.tensorflow import checks, operations

@@ -1,9 +1,9 @@
-"""What the loops that the trainers are compared with share: their options, how they are timed, what they print.
+"""Options, stopwatch and output of the baseline loops.
 
     .venv/pytorch/bin/python -m benchmarks.tutorial_pytorch workspace/data --batch-size=32
     .venv/pytorch/bin/python -m benchmarks.tuned_pytorch workspace/data --batch-size=32
 
-train whole epochs; the last line is JSON. Network, optimizer and data are those of mnist_*.py, so that the work is the
+train whole epochs; the last line is JSON. The trainers are compared with these loops. Network, optimizer and data are those of mnist_*.py, so that the work is the
 same; the loop around them is the tutorial's, or one that was tuned by hand for nothing but speed.
 """
 
@@ -35,14 +35,14 @@ class Baseline:
     batch_size: int
     epochs: int
     steps: int
-    """Of an epoch, at most; fewer than it has where it is cut short, to save time."""
+    """Steps of an epoch, at most; fewer than it has where it is cut short, to save time."""
     workers: int
     threads: int
     times: Times = field(default_factory=Times)
     lasted: list[float] = field(default_factory=list)
-    """Seconds of each epoch; of those that were cut short, what a whole one would take."""
+    """Seconds of each epoch; where it was cut short, of a whole one."""
     window: tuple[float, float] = (0.0, 0.0)
-    """When the last epoch began and ended, in seconds since the process was started."""
+    """Begin and end of the last epoch, in seconds since the process was started."""
 
     def timed(self, batches: Iterator) -> Iterator:
         """The batches of an epoch, timed from where the first is asked for; steps left out count as all but it."""
@@ -103,14 +103,13 @@ def begin() -> Baseline:
     parser.add_argument("--epochs", type=int, default=2, help="at least 2: the first one is not counted")
     parser.add_argument("--workers", type=int, default=4, help="of the tutorial's loader; TensorFlow's has none")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of tuned loops; JAX reads PJRT_NPROC")
-    parser.add_argument("--steps", type=int, default=60_000, help="cut each epoch short after so many")
-    given = parser.parse_args()
-    if given.batch_size < 1 or given.epochs < 2 or given.steps < 2:
+    parser.add_argument("--steps", type=int, default=60_000, help="cut each epoch short after this number")
+    options = parser.parse_args()
+    if options.batch_size < 1 or options.epochs < 2 or options.steps < 2:
         parser.error("--batch-size must be at least 1, --epochs and --steps at least 2")
     times = Times()
     times.reached("imported")
-    dataset = data.load(config.Data(), given.data)
-    most = math.ceil(len(dataset.train_labels) / given.batch_size)
-    return Baseline(
-        dataset, given.batch_size, given.epochs, min(given.steps, most), given.workers, given.threads, times
-    )  # fmt: skip
+    dataset = data.load(config.Data(), options.data)
+    most = math.ceil(len(dataset.train_labels) / options.batch_size)
+    steps = min(options.steps, most)
+    return Baseline(dataset, options.batch_size, options.epochs, steps, options.workers, options.threads, times)

@@ -1,4 +1,6 @@
-"""What `mlcube run` adds to the host's own run: the task `download`, which only checks files that are there already.
+"""Seconds that `mlcube run` adds to a run.
+
+Of the task `download`, which only checks files that are there already.
 
     .venv/jax/bin/python -P benchmarks/mlcube_overhead.py WORKSPACE [ROUNDS]
 
@@ -17,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # -P keeps this file's own folder out of it
 
+from msgspec.structs import asdict  # noqa: E402
+
 from repro.benchmark import intervals  # noqa: E402
 from repro.run.call import callers_environment  # noqa: E402
 
@@ -32,13 +36,13 @@ def seconds(command: list[str], environment: dict[str, str]) -> float:
 
 def main(workspace: Path, rounds: int) -> None:
     image = re.findall(r"^  image: (\S+)", (ROOT / "mlcube.yaml").read_text(), re.MULTILINE)[0]  # Docker's comes first
+    docker = ["docker", "run", "--rm", "--init", f"--user={os.getuid()}:{os.getgid()}"]
+    mlcube = [str(ROOT / ".venv/mlcube/bin/mlcube"), "run", f"--mlcube={ROOT}", "--platform=docker"]
     commands = {
         "host": [str(ROOT / "run.sh"), "download", f"--workspace={workspace}"],
-        "docker": ["docker", "run", "--rm", "--init", f"--user={os.getuid()}:{os.getgid()}",
-                   f"--volume={workspace}:/workspace", image, "download", "--workspace=/workspace"],
-        "mlcube": [str(ROOT / ".venv/mlcube/bin/mlcube"), "run", f"--mlcube={ROOT}", "--platform=docker",
-                   "--task=download", f"--workspace={workspace}"],
-    }  # fmt: skip
+        "docker": [*docker, f"--volume={workspace}:/workspace", image, "download", "--workspace=/workspace"],
+        "mlcube": [*mlcube, "--task=download", f"--workspace={workspace}"],
+    }
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as settings:
         environment = callers_environment(Path(settings)) | {"MLCUBE_SYSTEM_SETTINGS": f"{settings}/mlcube.yaml"}
@@ -47,8 +51,8 @@ def main(workspace: Path, rounds: int) -> None:
                 lasted = seconds(commands[name], environment)
                 taken[name] += [lasted] if number else []  # the first round warms caches
     added = {name: [a - b for a, b in zip(taken[name], taken["host"], strict=True)] for name in ("docker", "mlcube")}
-    rows = {name: intervals.summary(values) for name, values in taken.items()}
-    print(json.dumps(rows | {f"{name} - host": intervals.summary(values) for name, values in added.items()}))
+    measured = taken | {f"{name} - host": values for name, values in added.items()}
+    print(json.dumps({name: asdict(intervals.summary(values)) for name, values in measured.items()}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A loop in JAX, tuned by hand: images ready on the device, an epoch in one scan, convolutions as products.
+"""A loop in JAX, tuned by hand.
+
+Images ready on the device, an epoch in one scan, convolutions as products.
 
 A convolution of XLA's own takes ten times as long inside a loop on a CPU, so its 25 shifted slices become one matrix.
 """

@@ -1,4 +1,7 @@
-"""A loop in PyTorch, tuned by hand: images ready on the device, channels last, a fused optimizer, eager steps."""
+"""A loop in PyTorch, tuned by hand.
+
+Images ready on the device, channels last, a fused optimizer, eager steps.
+"""
 
 import numpy as np
 import torch

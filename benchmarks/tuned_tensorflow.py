@@ -1,4 +1,7 @@
-"""A loop in TensorFlow, tuned by hand: images ready on the device, Keras' layers, an epoch in one tf.function."""
+"""A loop in TensorFlow, tuned by hand.
+
+Images ready on the device, Keras' layers, an epoch in one tf.function.
+"""
 
 import keras
 import numpy as np

@@ -1,4 +1,6 @@
-"""The tutorial's loop in JAX: a loader with four worker processes, Flax' layers, a compiled step called for each batch.
+"""The tutorial's loop in JAX.
+
+A loader with four worker processes, Flax' layers, a compiled step called for each batch.
 
 The tutorial borrows PyTorch's DataLoader; Grain's is what goes with JAX today. The tutorial's convolutions pad their
 inputs, which makes a larger network; here it is the network of the others.

@@ -1,4 +1,7 @@
-"""The tutorial's loop in PyTorch: torchvision's data set, a DataLoader with four workers, eager steps."""
+"""The tutorial's loop in PyTorch.
+
+torchvision's data set, a DataLoader with four workers, eager steps.
+"""
 
 import random
 

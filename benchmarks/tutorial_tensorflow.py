@@ -1,4 +1,7 @@
-"""The tutorial's loop in TensorFlow: tf.data, Keras' layers, optimizer and metrics, a compiled step for each batch."""
+"""The tutorial's loop in TensorFlow.
+
+tf.data, Keras' layers, optimizer and metrics, a compiled step for each batch.
+"""
 
 import keras
 import numpy as np

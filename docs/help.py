@@ -18,7 +18,7 @@ BLOCK = re.compile(r"(<!-- help: ?(.*?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 def help_text(command: str) -> str:
     """What `repro COMMAND --help` prints; CalledProcessError where it fails."""
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
+    environment = os.environ | {"COLUMNS": "88", "NO_COLOR": "1"}
     words = [sys.executable, "-m", "repro", *command.split(), "--help"]
     done = subprocess.run(words, cwd=DOCS.parent, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout

@@ -76,10 +76,14 @@ def main(framework: str, task: Task, trainer: type[Trainer]) -> None:
         if options.ranks > 1 and mine is None:
             sys.exit(start(options.ranks))
         params = Params(
-            seed=options.seed, device=options.device, threads=options.threads, engine=options.engine,
-            ranks=mine.size if mine else 1, numerics="portable",
-        )  # fmt: skip
-        os.environ.update(environment.FLAGS[framework](params))
+            seed=options.seed,
+            device=options.device,
+            threads=options.threads,
+            engine=options.engine,
+            ranks=mine.size if mine else 1,
+            numerics="portable",
+        )
+        os.environ.update(environment.variables(framework, params))
         train(task, trainer(params, options.mode, mine), options)
     except ReproError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -39,10 +39,19 @@ TRAINED = len(TOKENS) * 9 // 10
 """So many characters are trained on; the others are held out."""
 
 _BLOCK = {
-    "norm1.scale": (WIDTH,), "norm1.bias": (WIDTH,), "qkv.kernel": (WIDTH, 3 * WIDTH), "qkv.bias": (3 * WIDTH,),
-    "out.kernel": (WIDTH, WIDTH), "out.bias": (WIDTH,), "norm2.scale": (WIDTH,), "norm2.bias": (WIDTH,),
-    "up.kernel": (WIDTH, 4 * WIDTH), "up.bias": (4 * WIDTH,), "down.kernel": (4 * WIDTH, WIDTH), "down.bias": (WIDTH,),
-}  # fmt: skip
+    "norm1.scale": (WIDTH,),
+    "norm1.bias": (WIDTH,),
+    "qkv.kernel": (WIDTH, 3 * WIDTH),
+    "qkv.bias": (3 * WIDTH,),
+    "out.kernel": (WIDTH, WIDTH),
+    "out.bias": (WIDTH,),
+    "norm2.scale": (WIDTH,),
+    "norm2.bias": (WIDTH,),
+    "up.kernel": (WIDTH, 4 * WIDTH),
+    "up.bias": (4 * WIDTH,),
+    "down.kernel": (4 * WIDTH, WIDTH),
+    "down.bias": (WIDTH,),
+}
 WEIGHTS: dict[str, tuple[int, ...]] = {
     "tokens.embedding": (len(CHARACTERS), WIDTH),
     **{f"block{layer}.{name}": shape for layer in range(LAYERS) for name, shape in _BLOCK.items()},

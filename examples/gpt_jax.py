@@ -2,7 +2,8 @@
 
     python examples/gpt_jax.py --steps 20
 
-The twins are gpt_pytorch.py and gpt_tensorflow.py: same functions, same names, same order, and the same fingerprint.
+The counterparts are gpt_pytorch.py and gpt_tensorflow.py: the same functions in the same order, and the
+same fingerprint.
 """
 
 from typing import Any

@@ -2,7 +2,8 @@
 
     python examples/gpt_pytorch.py --steps 20
 
-The twins are gpt_jax.py and gpt_tensorflow.py: same functions, same names, same order, and the same fingerprint.
+The counterparts are gpt_jax.py and gpt_tensorflow.py: the same functions in the same order, and the
+same fingerprint.
 """
 
 import common

@@ -2,7 +2,7 @@
 
     python examples/resnet_jax.py --steps 20
 
-The twins are resnet_pytorch.py and resnet_tensorflow.py: same functions, same names, same order, and the same
+The counterparts are resnet_pytorch.py and resnet_tensorflow.py: the same functions in the same order, and the same
 fingerprint.
 """
 

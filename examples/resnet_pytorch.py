@@ -2,7 +2,8 @@
 
     python examples/resnet_pytorch.py --steps 20
 
-The twins are resnet_jax.py and resnet_tensorflow.py: same functions, same names, same order, and the same fingerprint.
+The counterparts are resnet_jax.py and resnet_tensorflow.py: the same functions in the same order, and the
+same fingerprint.
 """
 
 import common

@@ -2,7 +2,8 @@
 
     python examples/resnet_tensorflow.py --steps 20
 
-The twins are resnet_pytorch.py and resnet_jax.py: same functions, same names, same order, and the same fingerprint.
+The counterparts are resnet_pytorch.py and resnet_jax.py: the same functions in the same order, and the
+same fingerprint.
 """
 
 import common
@@ -56,7 +57,7 @@ class Block(keras.layers.Layer):
 
 
 def conv(channels: int, size: int, stride: int = 1) -> keras.layers.Layer:
-    # Keras' "same" would pad one side alone where the stride is 2.
+    # Keras's "same" would pad one side alone where the stride is 2.
     padding = keras.layers.ZeroPadding2D(size // 2)
     return keras.Sequential([padding, layers.Conv2D(channels, size, stride, use_bias=False)])
 

@@ -1,7 +1,16 @@
-"""repro: train one small network in three frameworks, and prove that you get it again.
+"""Evidence that a training gives the same bits again.
 
-The core imports no framework. Data flows one way:
-train.yaml -> config -> data, randomness -> trainer -> state -> fingerprint, checkpoint, metrics.
+run/          one training run of the reference trainers; native/ their fast layers, portable/ their portable numerics
+observe/      what is loaded into somebody else's process
+containers/   commands that start a container
+record/       what a record is: made, read, checked
+compare/      the first divergence of two records, and why
+verify/       questions, the runs that they need, the answers
+benchmark/    how fast the reference trainers are
+report/       what people look at: pages, tables
+tasks/        one file for each command
+
+Arrows go up this list only; the core imports no framework.
 """
 
 from repro.observe.watch import watch

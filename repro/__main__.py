@@ -1,6 +1,6 @@
-"""The command line: `repro`, `python -m repro`, and what run.sh hands over to.
+"""The command line of `repro`.
 
-It turns every error into one line and an exit code. Like the parser, it imports the standard library alone.
+It is `repro`, `python -m repro`, and what run.sh hands over to. It turns every error into one line and an exit code. Like the parser, it imports the standard library alone.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""What a person sees of a run: log lines and a progress bar on stderr. Stdout holds the result alone."""
+"""Log lines and progress on stderr.
+
+Stdout holds the result alone.
+"""
 
 import contextlib
 import logging

@@ -1,4 +1,7 @@
-"""The two ways a task can end badly, each one clear line for the user: what, where, the value, the remedy."""
+"""Errors of one line, with exit codes.
+
+What, where, the value, the remedy.
+"""
 
 
 class ReproError(Exception):

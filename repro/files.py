@@ -1,12 +1,17 @@
-"""Files that are whole or not there, whenever a crash comes, and folders that one process at a time writes to."""
+"""Files written whole, and locked folders.
+
+A file is whole or not there, whenever a crash comes; one process at a time writes to a locked folder.
+"""
 
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from repro.errors import ReproError
 
@@ -32,6 +37,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def write_json(path: Path, content: Any, indent: int = 2) -> None:
+    """The same for JSON."""
+    write_atomically(path, json.dumps(content, indent=indent).encode() + b"\n")
 
 
 @contextlib.contextmanager

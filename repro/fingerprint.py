@@ -1,4 +1,7 @@
-"""The fingerprint: one SHA-256 for a set of named arrays. Equal fingerprints mean that every bit is equal."""
+"""One SHA-256 of named arrays.
+
+Equal fingerprints mean that every bit is equal.
+"""
 
 import hashlib
 from collections.abc import Mapping

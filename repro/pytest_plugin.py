@@ -1,6 +1,6 @@
-"""A fixture of pytest: `assert_reproducible("python train.py")` asks `repro verify`, and fails where bits differ.
+"""The pytest fixture `assert_reproducible`.
 
-pytest loads this file at each of its starts, wherever the package is installed: it imports what pytest has loaded
+`assert_reproducible("python train.py")` asks `repro verify`, and fails where bits differ. pytest loads this file at each of its starts, wherever the package is installed: it imports what pytest has loaded
 already, and no more. The questions are asked by a process of its own, as from a shell.
 """
 
@@ -31,9 +31,15 @@ class AssertReproducible(Protocol):
     """What the fixture gives; see there."""
 
     def __call__(
-        self, command: Words, *, ask: Words | None = None, resume: Words | None = None, seed_option: str | None = None,
-        outputs: Words = (), every: int = 1,
-    ) -> dict[str, Any]: ...  # fmt: skip
+        self,
+        command: Words,
+        *,
+        ask: Words | None = None,
+        resume: Words | None = None,
+        seed_option: str | None = None,
+        outputs: Words = (),
+        every: int = 1,
+    ) -> dict[str, Any]: ...
 
 
 @pytest.fixture
@@ -50,9 +56,14 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
     """
 
     def check(
-        command: Words, *, ask: Words | None = None, resume: Words | None = None, seed_option: str | None = None,
-        outputs: Words = (), every: int = 1,
-    ) -> dict[str, Any]:  # fmt: skip
+        command: Words,
+        *,
+        ask: Words | None = None,
+        resume: Words | None = None,
+        seed_option: str | None = None,
+        outputs: Words = (),
+        every: int = 1,
+    ) -> dict[str, Any]:
         __tracebackhide__ = True
         asked = _several(ask or (*ALWAYS, *["kill"] * (resume is not None), *["seed"] * (seed_option is not None)))
         _check_given(asked, resume=resume, seed_option=seed_option)
@@ -95,9 +106,14 @@ def _run(words: list[str]) -> tuple[int, str, str]:
     """`repro verify WORDS` to its end: exit code, stdout, stderr. Interrupted, it ends what it has started."""
     command = [sys.executable, "-P", "-c", START, PACKAGE, "verify", *words]
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
         start_new_session=True,
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             told, errors = process.communicate()
         except BaseException:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from repro.errors import ReproError, UsageError
-from repro.files import write_atomically
+from repro.files import write_json
 from repro.text import printable
 
 LARGEST = 1e100  # no number of a run comes near; beyond, what is computed from it could overflow
@@ -88,7 +88,7 @@ def write(kind: FileKind[C], path: Path, content: C) -> None:
     del plain["seal"]  # it comes last
     plain["seal"] = checksum(plain)
     _check(kind, path, plain)
-    write_atomically(path, json.dumps(plain, indent=2).encode() + b"\n")
+    write_json(path, plain)
 
 
 def read(path: Path, kind: FileKind[C], *others: FileKind[Any]) -> C:

@@ -1,4 +1,7 @@
-"""Words and short forms for what people read."""
+"""Short forms of what people read.
+
+Words and short forms for what people read.
+"""
 
 import re
 from typing import Any

@@ -15,7 +15,14 @@ from repro.run import config, data, gpu
 from support.runs import ROOT, SECONDS, Run, alone, needs, run_sh
 
 # The groups of tests that take longest start first, so that all processes of pytest end at about the same time.
-LONGEST = ("ports",)
+LONGEST = (
+    "apptainer",
+    "docker",
+    "portable/test_operations.py",
+    "ports",
+    "trainers/test_portable.py",
+    "tasks/test_verify_command.py",
+)
 LIMIT = 20  # seconds of a test that is not marked slow
 BEGUN = pytest.StashKey[tuple[float, float]]()  # on the clock, and in seconds of the CPU
 

@@ -1,9 +1,12 @@
-"""What `benchmark` measures: cells, one for each combination of its lists; and how long a sample of each must train."""
+"""Cells that `benchmark` measures.
+
+One for each combination of its lists; and how long a sample of each must train.
+"""
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
+from repro.benchmark.results import Cell
 from repro.run import layout
 from repro.run.config import TRAIN_SAMPLES, Config
 
@@ -11,27 +14,7 @@ from repro.run.config import TRAIN_SAMPLES, Config
 # each of their two epochs is cut short.
 BASELINES = {"tutorial": 150, "tuned": 900}
 REPEAT_BITS = ("deterministic", "portable")  # numerics in which all samples must end with one fingerprint
-GPU_EPOCHS = 10  # a GPU is timed over so many times as much, because it takes as much less time
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination; all its samples are taken alike, each in a process of its own."""
-
-    framework: str
-    numerics: str
-    device: str
-    batch_size: int
-    threads: int
-    train_samples: int
-    steps: int
-    """Of a sample."""
-
-    @property
-    def name(self) -> str:
-        """As benchmark.json names it; the steps are not part of it."""
-        size = f"{self.batch_size}/{self.threads}/{self.train_samples}"
-        return f"{self.framework}/{self.numerics}/{self.device}/{size}"
+GPU_EPOCHS = 10  # a GPU is timed over ten times the images, because it takes about a tenth of the time
 
 
 def cells(config: Config, devices: list[str]) -> list[Cell]:
@@ -50,25 +33,25 @@ def cells(config: Config, devices: list[str]) -> list[Cell]:
 
 
 def baselines(config: Config, device: str, threads: int, samples: int) -> list[str]:
-    """Those that belong beside these: they know one network and one data set, and the tutorial's nothing of threads."""
+    """The baselines to measure beside these: they know one network and one data set, and the tutorial's no threads."""
     same = (config.params.model, config.params.optimizer, config.data.dataset) == ("lenet", "sgd", "mnist")
     first = (device, threads, samples) == ("cpu", config.benchmark.threads[0], TRAIN_SAMPLES)
     return [name for name in BASELINES if same and first and getattr(config.benchmark, name)]
 
 
 def steps_for(model: str, batch_size: int, samples: int, images: int) -> int:
-    """The steps after which so many images were trained on in calls for which nothing had to be compiled any more.
+    """The steps after which `images` images were trained on in calls for which nothing had to be compiled any more.
 
-    As times.steady() sees it: a call is counted where one of as many steps and images came before it.
+    As times.steady() sees it: a call is counted where one of the same number of steps and images came before it.
     """
-    longest, whole = layout.steps_per_call(model, batch_size), math.ceil(samples / batch_size)
+    longest, epoch = layout.steps_per_call(model, batch_size), math.ceil(samples / batch_size)
     seen, counted, step, place = set(), 0, 0, 0
     while counted < max(images, 1):
-        stop = min(place + longest, whole)
+        stop = min(place + longest, epoch)
         shape = (stop - place, min(stop * batch_size, samples) - place * batch_size)
         counted += shape[1] if shape in seen else 0
         seen.add(shape)
-        step, place = step + stop - place, stop % whole
+        step, place = step + stop - place, stop % epoch
     return step
 
 

@@ -1,4 +1,7 @@
-"""Energy and GPU memory, from the counters of the machine: NVML for GPUs, Intel's RAPL for CPUs."""
+"""Energy and GPU memory, from the machine's counters.
+
+NVML for GPUs, Intel's RAPL for CPUs.
+"""
 
 import contextlib
 import threading

@@ -1,4 +1,7 @@
-"""Takes one sample of a benchmark: a fresh process of `./run.sh`, or of a baseline's loop, that times itself."""
+"""Samples of a benchmark: fresh processes that time themselves.
+
+Of `./run.sh`, or of a baseline's loop.
+"""
 
 import json
 import os
@@ -9,17 +12,40 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from repro.benchmark.cells import BASELINES, Cell
+import msgspec
+
+from repro.benchmark.cells import BASELINES
 from repro.benchmark.energy import Monitor
+from repro.benchmark.results import (
+    Cell,
+    DoneSample,
+    DoneTarget,
+    Epoch,
+    FailedSample,
+    FailedTarget,
+    RefusedSample,
+    RefusedTarget,
+    Sample,
+    Startup,
+    Target,
+)
+from repro.frameworks import FRAMEWORKS
 from repro.run import config, environment, times
 from repro.run.call import quoted, run_sh, said_of
 from repro.run.config import Config
 from repro.run.experiment import ROOT
-from repro.verify.results import DONE, FAILED
+from repro.verify.results import REFUSED
 from repro.verify.trainer_runs import STATUS
 
 NEVER = 10**9  # steps between two lines of the log
-MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
+
+
+class FailedRun(Exception):  # noqa: N818
+    """Why a process failed, in its own words."""
+
+    def __init__(self, process: subprocess.CompletedProcess[str], refused: bool = False) -> None:
+        super().__init__(said_of(process))
+        self.refused = refused
 
 
 @dataclass
@@ -32,63 +58,70 @@ class Sampler:
     """The user's own, for all samples alike."""
     folder: Path
 
-    def take(self, cell: Cell, monitor: Monitor) -> dict[str, Any]:
-        """One sample, as benchmark.json holds it: its status, and what it measured where that is `done`."""
+    def sample(self, cell: Cell, number: int, monitor: Monitor) -> Sample:
+        """The cell's sample of a round."""
         started = time.monotonic()
-        with monitor():
-            found = self._baseline(cell) if cell.numerics in BASELINES else self._trainer(cell)
-        begin, end = found.pop("window", (0.0, 0.0))
+        try:
+            with monitor():
+                measured = self._baseline(cell) if cell.numerics in BASELINES else self._trainer(cell)
+        except FailedRun as failure:
+            kind = RefusedSample if failure.refused else FailedSample
+            return kind(cell=cell.name, seconds=time.monotonic() - started, error=str(failure), round=number)
+        begin, end = measured.pop("window")
         joules = monitor.between(started + begin, started + end)
-        if found["status"] == DONE:
-            found["gpu_memory"] = monitor.peak
-            found["joules_per_epoch"] = joules and joules / (end - begin) * found["seconds_per_epoch"]
-        return {"cell": cell.name, "seconds": time.monotonic() - started} | found
+        return DoneSample(
+            cell=cell.name,
+            seconds=time.monotonic() - started,
+            **measured,
+            gpu_memory=monitor.peak,
+            joules_per_epoch=joules and joules / (end - begin) * measured["seconds_per_epoch"],
+            round=number,
+        )
 
     def _trainer(self, cell: Cell) -> dict[str, Any]:
+        """What a sample of the trainer measured, and the window of time that its speed is of."""
         length = [f"++params.{key}={cell.steps}" for key in ("max_steps", "n_epochs")]
-        done, record, measured, _ = self._run(
-            cell.framework, [*_overrides(cell), *length, f"++params.log_interval={NEVER}"]
-        )
-        found: dict[str, Any] = {"status": STATUS.get(done.returncode, FAILED)}
-        if done.returncode:
-            return found | {"error": said_of(done)}
-        steady = times.steady(measured["calls"])
+        options = [*_overrides(cell), *length, f"++params.log_interval={NEVER}"]
+        record, measured, _ = self._run(cell.framework, options)
+        calls, moments = measured["calls"], measured["moments"]
+        steady, first = times.steady(calls), calls[0]
         per_image = sum(call["seconds"] for call in steady) / sum(call["images"] for call in steady)
-        first, moments = measured["calls"][0], measured["moments"]
-        wanted = record["config"]["environment"]
-        compiling = sum(
-            call["seconds"] - call["images"] * per_image for call in measured["calls"] if call not in steady
-        )
-        first_step = first["end"] - first["images"] * per_image
-        return found | {
+        compiling = sum(call["seconds"] - call["images"] * per_image for call in calls if call not in steady)
+        variables = record["config"]["environment"]
+        return {
             "seconds_per_epoch": per_image * cell.train_samples,
             "first_epoch": per_image * cell.train_samples + compiling,
-            "startup": {"begin": moments["begun"], "import": moments["imported"] - moments["begun"],
-                        "build": first["end"] - first["seconds"] - moments["imported"],
-                        "compile": max(first["seconds"] - first["images"] * per_image, 0.0)},
-            "first_step": first_step,
+            "startup": Startup(
+                begin=moments["begun"],
+                import_=moments["imported"] - moments["begun"],
+                build=first["end"] - first["seconds"] - moments["imported"],
+                compile=max(first["seconds"] - first["images"] * per_image, 0.0),
+            ),
+            "first_step": first["end"] - first["images"] * per_image,
             "peak_memory": measured["peak_memory"],
             "fingerprint": record["sha256"]["final_weights"],
             "version": record["framework"]["version"],
-            "compile_cache": {name: value for name, value in wanted.items() if "CACHE" in name},
+            "compile_cache": {name: value for name, value in variables.items() if "CACHE" in name},
             "window": (steady[0]["end"] - steady[0]["seconds"], steady[-1]["end"]),
-        }  # fmt: skip
-
-    def to_target(self, cell: Cell) -> dict[str, Any]:
-        """A run of a cell that is as long as configured: when it knew of which accuracy, epoch by epoch."""
-        done, record, measured, metrics = self._run(cell.framework, _overrides(cell))
-        if done.returncode:
-            return {"status": STATUS.get(done.returncode, FAILED), "error": said_of(done)}
-        return {
-            "status": DONE,
-            "epochs": measured["epochs"],
-            "first_epoch": metrics[0]["train_seconds"],
-            "evaluation": metrics[-1]["test_seconds"],
-            "fingerprint": record["sha256"]["final_weights"],
         }
 
-    def _run(self, framework: str, overrides: list[str]):
-        """`./run.sh FRAMEWORK`: how it ended, and its experiment.json, times.json and metrics.jsonl if well."""
+    def to_target(self, cell: Cell) -> Target:
+        """A run of a cell that is as long as configured: its accuracy, epoch by epoch."""
+        setting = msgspec.structs.asdict(cell)
+        try:
+            record, measured, metrics = self._run(cell.framework, _overrides(cell))
+        except FailedRun as failure:
+            return (RefusedTarget if failure.refused else FailedTarget)(**setting, error=str(failure))
+        return DoneTarget(
+            **setting,
+            epochs=msgspec.convert(measured["epochs"], list[Epoch]),
+            first_epoch=metrics[0]["train_seconds"],
+            evaluation=metrics[-1]["test_seconds"],
+            fingerprint=record["sha256"]["final_weights"],
+        )
+
+    def _run(self, framework: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+        """experiment.json, times.json and metrics.jsonl of `./run.sh FRAMEWORK`. FailedRun without."""
         own, data = self.workspace / f"{config.NAME}.yaml", Path(self.config.output.data_path).resolve()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -96,37 +129,47 @@ class Sampler:
                 shutil.copy(own, self.folder)
             done = run_sh(framework, self.folder, *self.overrides, *overrides, f"output.data_path={quoted(str(data))}")
             if done.returncode:
-                return done, {}, {}, []
+                raise FailedRun(done, refused=STATUS.get(done.returncode) == REFUSED)
             (left,) = (self.folder / "outputs" / framework).iterdir()
             read = {name: json.loads((left / name).read_text()) for name in ("experiment.json", times.NAME)}
             metrics = [json.loads(line) for line in (left / "metrics.jsonl").read_text().splitlines()]
-            return done, read["experiment.json"], read[times.NAME], metrics
+            return read["experiment.json"], read[times.NAME], metrics
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _baseline(self, cell: Cell) -> dict[str, Any]:
+        """What a sample of a baseline's loop measured, as _trainer() does."""
         data = Path(self.config.output.data_path).resolve()
         done = self._python(
-            cell.framework, cell.threads, "-m", f"benchmarks.{cell.numerics}_{cell.framework}", str(data),
-            f"--batch-size={cell.batch_size}", f"--steps={BASELINES[cell.numerics]}", f"--threads={cell.threads}",
-        )  # fmt: skip
+            cell.framework,
+            cell.threads,
+            "-m",
+            f"benchmarks.{cell.numerics}_{cell.framework}",
+            str(data),
+            f"--batch-size={cell.batch_size}",
+            f"--steps={BASELINES[cell.numerics]}",
+            f"--threads={cell.threads}",
+        )
         if done.returncode:
-            return {"status": FAILED, "error": said_of(done)}
+            raise FailedRun(done)
         measured = json.loads(done.stdout.splitlines()[-1])
         keys = ("seconds_per_epoch", "first_epoch", "peak_memory", "fingerprint", "version", "window")
-        own = {"startup": None, "first_step": measured["moments"].get("stepped"), "compile_cache": {}}
-        return {"status": DONE} | own | {key: measured[key] for key in keys}
+        return {key: measured[key] for key in keys} | {
+            "startup": None,
+            "first_step": measured["moments"].get("stepped"),
+            "compile_cache": {},
+        }
 
     def bare_import(self, framework: str) -> float | None:
         """Seconds that the framework's own `import` takes in a fresh process; None where it fails."""
-        code = f"import time; t = time.perf_counter(); import {MODULES[framework]}; print(time.perf_counter() - t)"
+        code = f"import time; t = time.perf_counter(); import {FRAMEWORKS[framework].module}; print(time.perf_counter() - t)"
         done = self._python(framework, self.config.params.threads, "-c", code)
         return None if done.returncode else float(done.stdout.split()[-1])
 
     def _python(self, framework: str, threads: int, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The framework's Python on the CPU, in the environment that its trainer would have."""
         params = replace(self.config.params, device="cpu", threads=threads)
-        own = environment.FLAGS[framework](params) | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+        own = environment.variables(framework, params) | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
         command = [str(ROOT / ".venv" / framework / "bin" / "python"), "-P", "-s", "-W", "ignore", *arguments]
         return subprocess.run(
             command, env=os.environ | own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -135,6 +178,10 @@ class Sampler:
 
 def _overrides(cell: Cell) -> list[str]:
     """What makes a run one of this cell; a train.yaml may lack any of these keys."""
-    params = {"numerics": cell.numerics, "device": cell.device, "batch_size_train": cell.batch_size,
-              "threads": cell.threads}  # fmt: skip
-    return [*(f"++params.{key}={value}" for key, value in params.items()), f"++data.train_samples={cell.train_samples}"]
+    return [
+        f"++params.numerics={cell.numerics}",
+        f"++params.device={cell.device}",
+        f"++params.batch_size_train={cell.batch_size}",
+        f"++params.threads={cell.threads}",
+        f"++data.train_samples={cell.train_samples}",
+    ]

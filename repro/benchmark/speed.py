@@ -1,53 +1,33 @@
-"""benchmark.json: the samples that `benchmark` took on one machine, and what follows from them: rows and ratios."""
+"""Conclusions from samples: rows, ratios and warnings."""
 
 import statistics
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from repro import sealed
-from repro.benchmark import floor, intervals
+from msgspec.structs import asdict, astuple, replace
+
+from repro.benchmark import intervals, roofline
 from repro.benchmark.cells import REPEAT_BITS
-from repro.sealed import INTEGER, NONE, NUMBER, SHA256, TEXT, UTC, Kind
+from repro.benchmark.results import (
+    Benchmark,
+    Cell,
+    DoneSample,
+    DoneTarget,
+    Ratio,
+    RatioKind,
+    Row,
+    Sample,
+    Startup,
+    TimeToTarget,
+)
 
-Json = dict[str, Any]
-
-PAIR = (NONE, [(int, float)])
-SUMMARY = {"n": int, "median": float, "quartiles": [float], "interval": PAIR}
-CELL = {
-    "framework": str, "numerics": str, "device": str, "batch_size": int, "threads": int, "train_samples": int,
-    "steps": int,
-}  # fmt: skip
-SAMPLE = {"cell": str, "round": int, "status": {"done", "failed", "refused"}, "seconds": float}
-ROW = CELL | {
-    "cell": str, "version": TEXT, "error": TEXT, "seconds_per_epoch": (NONE, SUMMARY), "images_per_second": NUMBER,
-    "resolution": NUMBER, "first_epoch": NUMBER, "first_step": NUMBER, "cold_start": NUMBER,
-    "startup": (NONE, {"begin": float, "import": float, "build": float, "compile": float}),
-    "floor": NUMBER, "peak_memory": INTEGER, "gpu_memory": INTEGER, "joules_per_epoch": NUMBER,
-    "fingerprints": [SHA256], "agree": (NONE, bool), "to_target": (NONE, {"seconds": NUMBER, "measured": bool}),
-}  # fmt: skip
-RATIO = {
-    "kind": {"determinism", "portability", "tutorial", "tuned"}, "framework": str, "device": str, "batch_size": int,
-    "threads": int, "train_samples": int, "n": int, "median": float, "interval": PAIR,
-}  # fmt: skip
-BENCHMARK = {
-    "created": UTC, "seconds": (int, float), "interrupted": bool, "others_busy": (int, float), "energy": {...: str},
-    "machine": {"cpu": dict, "gpu": [dict], "platform": str, "name": TEXT}, "source": dict,
-    "settings": {"model": str, "optimizer": str, "dataset": str, "target": NUMBER, "epochs": float, "overrides": [str]},
-    "floor": [{"threads": int, "dtype": {"float32", "float64"}, "rates": [(int, float)]}],
-    "imports": {...: [float]}, "targets": {...: dict}, "cells": {...: CELL}, "samples": [SAMPLE], "skipped": [str],
-    "rows": [ROW], "ratios": [RATIO], "warnings": [str], "disagreements": [str],
-    "caches": {...: str},
-}  # fmt: skip
-
-# What a ratio is of: the numerics above and below the line.
-RATIOS = {
+# The numerics above and below the line of each ratio.
+RATIOS: dict[RatioKind, tuple[str, str]] = {
     "determinism": ("deterministic", "fast"),
     "portability": ("portable", "deterministic"),
     "tutorial": ("tutorial", "deterministic"),
     "tuned": ("tuned", "deterministic"),
 }
-TITLES = {
+TITLES: dict[RatioKind, str] = {
     "determinism": "Price of determinism: deterministic / fast",
     "portability": "Price of portability: portable / deterministic",
     "tutorial": "Tutorial's loop / deterministic",
@@ -55,173 +35,147 @@ TITLES = {
 }
 
 
-def write(path: Path, content: Json) -> None:
-    """Adds schema and seal, and writes the file, whole or not at all. ReproError for what read() would refuse."""
-    sealed.write(KIND, path, content)
-
-
-def read(path: Path) -> Json:
-    """The content of a file, checked. UsageError if it is not there, ReproError if it cannot be believed."""
-    return sealed.read(path, KIND)
-
-
-# --- from samples to rows -------------------------------------------------------------------------------------------
-
-
-def concluded(content: Json) -> Json:
+def concluded(content: Benchmark) -> Benchmark:
     """The content with what follows from its samples: `rows`, `ratios`, `caches`, `warnings`, `disagreements`."""
-    by_cell = {name: [one for one in content["samples"] if one["cell"] == name] for name in content["cells"]}
-    rows = [_row(name, taken, content) for name, taken in by_cell.items() if taken]
-    return content | {
-        "rows": rows,
-        "ratios": list(_ratios(content["cells"], by_cell)),
-        "caches": dict(sorted(item for one in content["samples"] for item in one.get("compile_cache", {}).items())),
-        "warnings": list(_warnings(content, rows)),
-        "disagreements": list(_disagreements(rows)),
-    }
+    by_cell = {name: [sample for sample in content.samples if sample.cell == name] for name in content.cells}
+    rows = [_row(name, samples, content) for name, samples in by_cell.items() if samples]
+    caches = [sample.compile_cache for sample in content.samples if isinstance(sample, DoneSample)]
+    return replace(
+        content,
+        rows=rows,
+        ratios=list(_ratios(content)),
+        caches=dict(sorted(variable for variables in caches for variable in variables.items())),
+        warnings=list(_warnings(content, rows)),
+        disagreements=list(_disagreements(rows)),
+    )
 
 
-def _row(name: str, taken: list[Json], content: Json) -> Json:
-    """What the samples of a cell say together: medians, but of memory the most."""
-    cell = content["cells"][name]
-    done = [one for one in taken if one["status"] == "done"]
-    failed = [one["error"] for one in taken if one["status"] != "done"]
-    seconds = intervals.summary([one["seconds_per_epoch"] for one in done]) if done else None
-    startup = {part: _median(one["startup"][part] for one in done) for part in done[0]["startup"]} if (
-        done and done[0]["startup"]) else None  # fmt: skip
-    fingerprints = list(dict.fromkeys(one["fingerprint"] for one in done))
-    row = {"cell": name} | cell | {
-        "version": done[0]["version"] if done else None,
-        "error": failed[0] if failed else None,
-        "seconds_per_epoch": seconds,
-        "images_per_second": cell["train_samples"] / seconds["median"] if seconds else None,
-        "resolution": intervals.resolution(seconds) if seconds else None,
-        "startup": startup,
-        "fingerprints": fingerprints,
-        "agree": len(fingerprints) == 1 if len(done) > 1 and cell["numerics"] in REPEAT_BITS else None,
-    }  # fmt: skip
-    row |= {key: _median(one[key] for one in done) for key in ("first_epoch", "first_step", "joules_per_epoch")}
-    row |= {key: max((one[key] or 0 for one in done), default=0) or None for key in ("peak_memory", "gpu_memory")}
-    own = _median(content["imports"].get(cell["framework"], []))
-    row["cold_start"] = row["first_step"] / (own + startup["compile"]) if own and startup else None  # type: ignore[operator]
-    row["floor"] = _floor(cell, content)
-    row["to_target"] = _to_target(row, content)
+def _row(name: str, samples: list[Sample], content: Benchmark) -> Row:
+    cell = content.cells[name]
+    done = [sample for sample in samples if isinstance(sample, DoneSample)]
+    errors = [sample.error for sample in samples if not isinstance(sample, DoneSample)]
+    seconds = intervals.summary([sample.seconds_per_epoch for sample in done]) if done else None
+    startup = _startup([sample.startup for sample in done])
+    fingerprints = list(dict.fromkeys(sample.fingerprint for sample in done))
+    first_step = _median(sample.first_step for sample in done)
+    bare_import = _median(content.imports.get(cell.framework, []))
+    row = Row(
+        cell=name,
+        **asdict(cell),
+        version=done[0].version if done else None,
+        error=errors[0] if errors else None,
+        seconds_per_epoch=seconds,
+        images_per_second=cell.train_samples / seconds.median if seconds else None,
+        resolution=intervals.resolution(seconds) if seconds else None,
+        startup=startup,
+        fingerprints=fingerprints,
+        agree=len(fingerprints) == 1 if len(done) > 1 and cell.numerics in REPEAT_BITS else None,
+        first_epoch=_median(sample.first_epoch for sample in done),
+        first_step=first_step,
+        joules_per_epoch=_median(sample.joules_per_epoch for sample in done),
+        peak_memory=max((sample.peak_memory or 0 for sample in done), default=0) or None,
+        gpu_memory=max((sample.gpu_memory or 0 for sample in done), default=0) or None,
+        cold_start=first_step / (bare_import + startup.compile) if first_step and bare_import and startup else None,
+        roofline=_roofline(cell, content),
+        to_target=None,
+    )
+    row.to_target = _to_target(row, content)
     return row
 
 
-def _median(values) -> float | None:
-    """The median; None where there is none, or one sample has none."""
-    known = list(values)
-    return float(statistics.median(known)) if known and None not in known else None
-
-
-def _floor(cell: Json, content: Json) -> float | None:
-    """Seconds that an epoch's products take at the machine's best rate, on the CPU; portable ones are of float64."""
-    dtype = "float64" if cell["numerics"] == "portable" else "float32"
-    rates = [
-        rate
-        for one in content["floor"] if (one["threads"], one["dtype"]) == (cell["threads"], dtype)
-        for rate in one["rates"]
-    ]  # fmt: skip
-    if cell["device"] != "cpu" or not rates:
+def _startup(parts: list[Startup | None]) -> Startup | None:
+    """The median of each part; None where any is missing."""
+    known = [startup for startup in parts if startup]
+    if not known or len(known) < len(parts):
         return None
-    return floor.flops_per_image(content["settings"]["model"]) * cell["train_samples"] / max(rates)
+    return Startup(*map(statistics.median, zip(*map(astuple, known), strict=True)))
 
 
-def _to_target(row: Json, content: Json) -> Json | None:
+def _median(values: Iterable[float | None]) -> float | None:
+    """The median; None where there is none, or one is missing."""
+    given = list(values)
+    known = [value for value in given if value is not None]
+    return float(statistics.median(known)) if known and len(known) == len(given) else None
+
+
+def _roofline(cell: Cell, content: Benchmark) -> float | None:
+    """Seconds that an epoch's products take at the machine's best rate, on the CPU; portable ones are of float64."""
+    dtype = "float64" if cell.numerics == "portable" else "float32"
+    measured = [one for one in content.rooflines if (one.threads, one.dtype) == (cell.threads, dtype)]
+    if cell.device != "cpu" or not measured:
+        return None
+    fastest = max(rate for one in measured for rate in one.rates)
+    return roofline.flops_per_image(content.settings.model) * cell.train_samples / fastest
+
+
+def _to_target(row: Row, content: Benchmark) -> TimeToTarget | None:
     """Seconds from the command to the target, measured for one arithmetic of each framework.
 
     Estimated for others on the same batches, which learn alike: what it takes to start, and the epochs that the
-    measured run needed, at this row's speed. `seconds` is None where the run did not get there.
+    measured run needed, at this row's speed.
     """
-    run = content["targets"].get(row["framework"])
-    same = run and run["status"] == "done" and row["startup"]
-    if not same or any(run[key] != row[key] for key in ("batch_size", "device", "threads", "train_samples")):
+    run, target = content.targets.get(row.framework), content.settings.target
+    if not isinstance(run, DoneTarget) or target is None or not row.startup:
         return None
-    reached = [epoch for epoch in run["epochs"] if epoch["test_accuracy"] >= content["settings"]["target"]]
-    measured = run["numerics"] == row["numerics"]
+    if any(getattr(run, key) != getattr(row, key) for key in ("batch_size", "device", "threads", "train_samples")):
+        return None
+    reached = [epoch for epoch in run.epochs if epoch.test_accuracy >= target]
+    measured = run.numerics == row.numerics
     if not reached:
-        return {"seconds": None, "measured": measured}
+        return TimeToTarget(None, measured)
     if measured:
-        return {"seconds": reached[0]["end"], "measured": True}
-    an_epoch = row["seconds_per_epoch"]["median"] + run["evaluation"]
-    return {"seconds": row["first_step"] + reached[0]["epoch"] * an_epoch, "measured": False}
+        return TimeToTarget(reached[0].end, True)
+    if row.first_step is None or row.seconds_per_epoch is None:
+        return None
+    return TimeToTarget(
+        row.first_step + reached[0].epoch * (row.seconds_per_epoch.median + run.evaluation), measured=False
+    )
 
 
-def _ratios(cells: Json, by_cell: dict[str, list[Json]]) -> Iterator[Json]:
+def _ratios(content: Benchmark) -> Iterator[Ratio]:
     """Of samples of two cells taken in the same rounds, for each pair of cells that differ in their numerics alone."""
-    times = {
-        name: {one["round"]: one["seconds_per_epoch"] for one in taken if one["status"] == "done"}
-        for name, taken in by_cell.items()
-    }
     for kind, (above, below) in RATIOS.items():
-        for name, cell in cells.items():
-            if cell["numerics"] != below:
+        for name, cell in content.cells.items():
+            if cell.numerics != below:
                 continue
-            other = name.replace(f"/{below}/", f"/{above}/")
-            found = intervals.ratios(times.get(other, {}), times[name])
-            if found:
-                what = {key: value for key, value in cell.items() if key not in ("numerics", "steps")}
-                yield {"kind": kind} | what | intervals.summary(found)
+            other = replace(cell, numerics=above).name
+            ratios = intervals.ratios(content.times(other), content.times(name))
+            if ratios:
+                setting = {key: value for key, value in asdict(cell).items() if key not in ("numerics", "steps")}
+                yield Ratio(kind=kind, **setting, **asdict(intervals.summary(ratios)))
 
 
-def _warnings(content: Json, rows: list[Json]) -> Iterator[str]:
+def _warnings(content: Benchmark, rows: list[Row]) -> Iterator[str]:
     """Why the figures may be worth less than they look."""
-    usable = content["machine"]["cpu"].get("usable") or 1
-    if content["others_busy"] > 0.1 * usable:
-        yield (
-            f"the machine is busy: other processes took {content['others_busy']:.1f} of {usable} cores before the "
-            "first sample"
-        )
-    told = [row for row in rows if row["resolution"] is not None]
-    if not told:
+    usable = content.machine.cpu.usable or 1
+    if content.others_busy > 0.1 * usable:
+        yield f"the machine is busy: other processes took {content.others_busy:.1f} of {usable} cores before the first sample"
+    resolutions = {row.cell: row.resolution for row in rows if row.resolution is not None}
+    if not resolutions:
         yield "one sample of each: nothing is known of the noise; raise minutes or rounds"
-    noisy = [row for row in told if row["resolution"] > intervals.NOISY]
+    noisy = [cell for cell, resolution in resolutions.items() if resolution > intervals.NOISY]
     if noisy:
-        worst = max(noisy, key=lambda row: row["resolution"])
-        best = min(told, key=lambda row: row["resolution"])
+        best, worst = min(resolutions, key=resolutions.__getitem__), max(noisy, key=resolutions.__getitem__)
         yield (
-            f"the machine is noisy: in {len(noisy)} of {len(told)} rows no difference below "
-            f"{intervals.NOISY:.0%} could have been told; the smallest one that could: {best['resolution']:.1%} in "
-            f"{best['cell']}, {worst['resolution']:.1%} in {worst['cell']}"
+            f"the machine is noisy: in {len(noisy)} of {len(resolutions)} rows no difference below {intervals.NOISY:.0%} could have been seen; "
+            f"the smallest one that could: {resolutions[best]:.1%} in {best}, {resolutions[worst]:.1%} in {worst}"
         )
-    if content["interrupted"]:
+    if content.interrupted:
         yield "interrupted: the rows hold what was measured until then"
     for row in rows:
-        if row["error"]:
-            yield f"{row['cell']}: {row['error']}"
+        if row.error:
+            yield f"{row.cell}: {row.error}"
 
 
-def _disagreements(rows: list[Json]) -> Iterator[str]:
+def _disagreements(rows: list[Row]) -> Iterator[str]:
     """Fingerprints that should be one and are not: of a cell's samples, and of portable rows that train alike."""
     for row in rows:
-        if row["agree"] is False:
-            yield f"{row['cell']}: {len(row['fingerprints'])} fingerprints, where {row['numerics']} promises one"
-    alike: dict[tuple, list[Json]] = {}
+        if row.agree is False:
+            yield f"{row.cell}: {len(row.fingerprints)} fingerprints, where {row.numerics} promises one"
+    alike: dict[tuple[int, int, int], list[Row]] = {}
     for row in rows:
-        if row["numerics"] == "portable":
-            alike.setdefault((row["batch_size"], row["train_samples"], row["steps"]), []).append(row)
+        if row.numerics == "portable":
+            alike.setdefault((row.batch_size, row.train_samples, row.steps), []).append(row)
     for together in alike.values():
-        if len({mark for row in together for mark in row["fingerprints"]}) > 1:
-            yield f"portable promises one fingerprint to all of {', '.join(row['cell'] for row in together)}"
-
-
-def _contradictions(content: Json) -> Iterator[str]:
-    """A sample or a row of no known cell, and medians that are not those of the samples."""
-    for one in [*content["samples"], *content["rows"]]:
-        if one["cell"] not in content["cells"]:
-            yield f"{one['cell']} is no cell"
-    if not all(one["rates"] for one in content["floor"]):
-        yield "a floor has no rates"
-    for row in content["rows"]:
-        taken = [one for one in content["samples"] if one["cell"] == row["cell"] and one["status"] == "done"]
-        times = [one.get("seconds_per_epoch") for one in taken]
-        if not all(isinstance(seconds, float) and seconds > 0 for seconds in times):
-            yield f"a sample of {row['cell']} has no seconds_per_epoch"
-        elif bool(times) != bool(row["seconds_per_epoch"]) or (
-            times and statistics.median(times) != row["seconds_per_epoch"]["median"]
-        ):
-            yield f"the row of {row['cell']} does not follow from its samples"
-
-
-KIND = Kind("benchmark", "benchmark.json", 1, "ratios", BENCHMARK, _contradictions)
+        if len({fingerprint for row in together for fingerprint in row.fingerprints}) > 1:
+            yield f"portable promises one fingerprint to all of {', '.join(row.cell for row in together)}"

@@ -1,4 +1,7 @@
-"""Compares two folders, records of a command or runs of the suite: where they part, why, and by how much."""
+"""Comparison of two records, or of two trainer runs.
+
+Where they diverge, why, and by how much.
+"""
 
 import shlex
 from dataclasses import asdict, dataclass, field
@@ -31,7 +34,7 @@ class Comparison:
     facts: list[Cause] = field(default_factory=list)
     """Recorded facts that differ, most likely cause first."""
     losses: str | None = None
-    """Of runs of the suite: which loss that training reported is the first to differ."""
+    """Of runs of a trainer: which loss that training reported is the first to differ."""
     operation: str | None = None
     """Where it begins; --narrow finds it."""
 
@@ -41,12 +44,20 @@ class Comparison:
             return None
         size = {"elements": None, "size": None, "ulps": None, "relative": None} | (asdict(self.far) if self.far else {})
         size.pop("name", None)
-        return size | {
-            "epoch": None, "step": self.found.step, "channel": self.found.channel,
-            "last_equal_step": self.found.equal_before, "tensor": self.found.names[0] if self.found.names else None,
-            "growth": [asdict(point) for point in self.growth], "causes": [asdict(cause) for cause in self.facts],
-            "operation": self.operation,
-        } | ({"ranks": self.found.ranks} if self.found.ranks else {})  # fmt: skip
+        return (
+            size
+            | {
+                "epoch": None,
+                "step": self.found.step,
+                "channel": self.found.channel,
+                "last_equal_step": self.found.equal_before,
+                "tensor": self.found.names[0] if self.found.names else None,
+                "growth": [asdict(point) for point in self.growth],
+                "causes": [asdict(cause) for cause in self.facts],
+                "operation": self.operation,
+            }
+            | ({"ranks": self.found.ranks} if self.found.ranks else {})
+        )
 
 
 def read(path: Path) -> Record:
@@ -62,7 +73,7 @@ def compare(first: Path, second: Path) -> Comparison:
         return of_runs(a, b)
     if isinstance(a, trainer_run.Run) or isinstance(b, trainer_run.Run):
         raise UsageError(
-            "compare: one is a run of the suite, the other the record of a command; compare two of one kind"
+            "compare: one is a run of a trainer, the other the record of a command; compare two of one kind"
         )
     difference.check_comparable(a, b)
     if any(pair.offset for pair in difference.pairs(b, a)) and not any(pair.offset for pair in difference.pairs(a, b)):
@@ -76,7 +87,7 @@ def compare(first: Path, second: Path) -> Comparison:
 
 
 def of_runs(a: trainer_run.Run, b: trainer_run.Run) -> Comparison:
-    """Of two runs of the suite, whatever they train."""
+    """Of two runs of a trainer, whatever they train."""
     comparison = known(a, b, difference.first_difference(a, b, resumed=False))
     comparison.losses = trainer_run.other_losses(a, b)
     return comparison

@@ -1,4 +1,7 @@
-"""Where two records part: the first step, and of that step the first channel in the order of cause."""
+"""The first divergence of two records.
+
+The first step, and of that step the first channel in the order of cause.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ class Pair:
     offset: int
     """Step n of `b` is step n + offset of `a`: more than 0 where `b` was resumed."""
     called: tuple[str, str] = ("A", "B")
-    """What people are told of the two."""
+    """The names of the two, for people."""
 
     @property
     def sampled(self) -> bool:
@@ -87,7 +90,7 @@ class Difference:
     equal_before: int | None = None
     """The last step before it that both hashed."""
     ranks: list[int] = field(default_factory=list)
-    """All that part in this step and channel, where several ranks train."""
+    """All that diverge in this step and channel, where several ranks train."""
     went_on: dict[int, list[int]] = field(default_factory=dict)
     """By step the ranks that go on after it, where that is not one step for all."""
 
@@ -160,7 +163,7 @@ def check_comparable(a: Record, b: Record) -> None:
 
 
 def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Difference | None:
-    """Where two records part, or None where all that both hold is equal.
+    """Where two records diverge, or None where all that both hold is equal.
 
     `resumed` as in pairs(). A generator that differs, and that neither run draws from, is no difference: nobody seeds
     what he does not use.
@@ -168,8 +171,7 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
     found = [found for pair in pairs(a, b, resumed) if (found := _of_pair(pair))]
     if len(a.processes) != len(b.processes) and not found:
         raise UsageError(
-            f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records "
-            "with as many"
+            f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records with equally many"
         )
     if found:
         first = min(found, key=_order)
@@ -218,7 +220,7 @@ def _of_pair(pair: Pair) -> Difference | None:
             return Difference(min(ends) + 1, "weights", [], pair, lengths=ends, equal_before=steps[-1])
         if not steps and (pair.a.last or pair.b.last):
             raise UsageError(
-                "compare: no step was hashed in both records; record both with the same --every (runs of the suite: "
+                "compare: no step was hashed in both records; record both with the same --every (trainer runs: "
                 "with the same params.max_steps or params.trace_steps)"
             )
         return None

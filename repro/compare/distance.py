@@ -1,4 +1,7 @@
-"""By how much two records differ, and how that grows, where arrays were kept."""
+"""Distance between the arrays of two records.
+
+At the first divergence, and how it grows with the steps.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +10,7 @@ import numpy as np
 from repro.compare.difference import Difference, Pair
 from repro.record.record import STARTS, Record
 
-POINTS = 20  # steps at which the growth is told, at most
+POINTS = 20  # steps at which the growth is reported, at most
 
 Arrays = dict[str, np.ndarray]
 

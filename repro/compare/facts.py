@@ -1,4 +1,7 @@
-"""Which recorded facts about two runs differ, and which of them most likely explains other bits."""
+"""Recorded facts that differ, likely causes first.
+
+The table says which fact can change bits, and why.
+"""
 
 import fnmatch
 from dataclasses import dataclass
@@ -44,9 +47,15 @@ REASONS = (
     ("sha256.data.*", "other data"),
     ("sha256.*", "other batches or initial weights"),
 )
-UNRELATED = ("sha256.final_weights", "environment.PYTHONPATH", "environment.PYTHONNOUSERSITE",
-             "environment.JAX_COMPILATION_CACHE_DIR", "environment.JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES",
-             "environment.JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "source.dirty")  # fmt: skip
+UNRELATED = (
+    "sha256.final_weights",
+    "environment.PYTHONPATH",
+    "environment.PYTHONNOUSERSITE",
+    "environment.JAX_COMPILATION_CACHE_DIR",
+    "environment.JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES",
+    "environment.JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS",
+    "source.dirty",
+)
 
 
 @dataclass(frozen=True)

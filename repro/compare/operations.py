@@ -1,4 +1,7 @@
-"""Where a step that was looked into begins to differ: the first operation that makes other bits of equal ones."""
+"""The operation where two steps diverge.
+
+It makes other bits of equal ones, and the end of the step depends on it.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,9 @@
-"""`compare --narrow` of two records: runs both commands again up to the step in which they part, and looks into it.
+"""Reruns of recorded commands, for `compare --narrow`.
 
-This is the one place where something that a record names is run. It is said before, and refused where the files that
-the command names are not those that were recorded.
+Both run up to the step in which they diverge, and each operation of it is hashed.
+
+This is the one place where something that a record names is run. It is shown before, and refused where the files
+that the command names are not those that were recorded.
 """
 
 import contextlib
@@ -77,7 +79,7 @@ def _narrowable(found: Difference) -> Pair:
 def _parted(
     reruns: list["Rerun"], folder: Path, found: Difference, offset: int, narrow: bool
 ) -> tuple[Record, Record, Difference]:
-    """Both again up to the step in which they part, and where they part when every step is hashed."""
+    """Both again up to the step in which they diverge, and where they diverge when every step is hashed."""
     steps = [found.step or 0, (found.step or 0) - offset]
     a, b = (rerun(folder / rerun.name, step, narrow) for rerun, step in zip(reruns, steps, strict=True))
     again = first_difference(a, b)
@@ -156,9 +158,13 @@ class Rerun:
         errors = recording.folder.with_name("stderr")
         with open(recording.folder.with_name("stdout"), "wb") as out, open(errors, "wb") as err:
             process = start(
-                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                recording.command,
+                env=recording.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         try:
             reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
             while reached and process.poll() is None and not self._all_at(recording.folder, step):
@@ -192,7 +198,7 @@ def trained(folder: Path) -> list[Process]:
 
 
 def _other_bits(ours: Process, theirs: Process, until: int) -> str | None:
-    """Where a run parts from its record, up to a step; a generator that nothing draws from may do so."""
+    """Where a run diverges from its record, up to a step; a generator that nothing draws from may do so."""
     drawn = ours.moving()
     for step, channels in sorted(ours.steps.items()):
         if step > until:

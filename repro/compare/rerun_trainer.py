@@ -1,4 +1,7 @@
-"""`compare --narrow`: reruns the steps in which two runs part, one by one, to name the operation where it starts."""
+"""Reruns of trainer runs, for `compare --narrow`.
+
+The steps in which two runs diverge are taken one by one, to name the first operation that differs.
+"""
 
 import tempfile
 from dataclasses import dataclass
@@ -51,8 +54,15 @@ def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
             f"compare: --narrow needs the state of {run.path} after step {start}; run it with params.trace_steps"
         )
     workspace.mkdir()
-    done = run_sh(task, workspace, *_recorded(run), f"params.resume={quoted(str(run.states[start]))}",
-                  f"params.max_steps={step}", "params.trace_steps=1", "params.trace_operations=true")  # fmt: skip
+    done = run_sh(
+        task,
+        workspace,
+        *_recorded(run),
+        f"params.resume={quoted(str(run.states[start]))}",
+        f"params.max_steps={step}",
+        "params.trace_steps=1",
+        "params.trace_operations=true",
+    )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["no word"])[-1].removeprefix("error: ")
         raise ReproError(f"compare: {run.path} cannot be rerun here: {said}")

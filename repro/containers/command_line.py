@@ -1,6 +1,7 @@
-"""Commands that start a container: where its image is among their words, and what is put before it.
+"""Commands that start a container.
 
-Words in, words out. What asks the engines, and ends what runs in them, is engines.py.
+Where the image is among their words, and what is put before it. Words in, words out: runtimes.py asks the container
+runtimes, and ends what runs in them.
 """
 
 import csv
@@ -23,7 +24,7 @@ JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " "}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the command line of an engine is read."""
+    """How the command line of a container runtime is read."""
 
     kind: str
     actions: tuple[tuple[str, ...], ...]
@@ -47,15 +48,24 @@ LIKE_DOCKER = Dialect(
         "oom-kill-disable passwd privileged publish-all quiet read-only read-only-tmpfs replace rm rmi rootfs "
         "sig-proxy tls-verify tty unsetenv-all use-api-socket"
     ),
-    {"d": "detach", "e": "env", "i": "interactive", "P": "publish-all", "q": "quiet", "t": "tty", "u": "user",
-     "v": "volume", "w": "workdir"},
+    {
+        "d": "detach",
+        "e": "env",
+        "i": "interactive",
+        "P": "publish-all",
+        "q": "quiet",
+        "t": "tty",
+        "u": "user",
+        "v": "volume",
+        "w": "workdir",
+    },
     _names(
         "-H --host -c --context --config -l --log-level --tlscacert --tlscert --tlskey --cgroup-manager --conmon "
         "--connection --events-backend --hooks-dir --identity --imagestore --module --namespace --network-cmd-path "
         "--network-config-dir --out --root --runroot --runtime --runtime-flag --ssh --storage-driver --storage-opt "
         "--tmpdir --url --volumepath"
     ),
-)  # fmt: skip
+)
 LIKE_APPTAINER = Dialect(
     APPTAINER,
     (("run",), ("exec",)),
@@ -65,12 +75,28 @@ LIKE_APPTAINER = Dialect(
         "no-init no-oci no-pid no-privs no-tmp-sandbox no-umask nohttps nv nvccli oci oom-kill-disable passphrase pid "
         "rocm sharens tmp-sandbox underlay unsquash userns uts vm-err writable writable-tmpfs"
     ),
-    {"e": "cleanenv", "c": "contain", "C": "containall", "f": "fakeroot", "h": "help", "i": "ipc", "n": "net",
-     "p": "pid", "u": "userns", "w": "writable", "B": "bind"},
+    {
+        "e": "cleanenv",
+        "c": "contain",
+        "C": "containall",
+        "f": "fakeroot",
+        "h": "help",
+        "i": "ipc",
+        "n": "net",
+        "p": "pid",
+        "u": "userns",
+        "w": "writable",
+        "B": "bind",
+    },
     _names("-c --config"),
-)  # fmt: skip
-DIALECTS = {"docker": LIKE_DOCKER, "podman": LIKE_DOCKER, "nvidia-docker": LIKE_DOCKER,
-            "apptainer": LIKE_APPTAINER, "singularity": LIKE_APPTAINER}  # fmt: skip
+)
+DIALECTS = {
+    "docker": LIKE_DOCKER,
+    "podman": LIKE_DOCKER,
+    "nvidia-docker": LIKE_DOCKER,
+    "apptainer": LIKE_APPTAINER,
+    "singularity": LIKE_APPTAINER,
+}
 BEFORE = _names("env sudo doas nice ionice time timeout numactl taskset stdbuf srun mpirun mpiexec")
 """Programs that run the command that follows them."""
 
@@ -81,7 +107,7 @@ class Container:
 
     words: tuple[str, ...]
     program: int
-    """The place of the engine's name."""
+    """The place of the runtime's name."""
     action: int
     """The place of `run` or `exec`."""
     options: tuple[tuple[str, str | None], ...]
@@ -277,7 +303,7 @@ def _for_apptainer(_container: Container, addition: Addition) -> Iterator[str]:
 
 
 def _field(text: str) -> str:
-    """A field of a line of comma-separated values, as both engines read them."""
+    """A field of a line of comma-separated values, as both container runtimes read them."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow([text])
     return line.getvalue()

@@ -1,4 +1,7 @@
-"""For the question `container`: the words that run a command of the host inside an image."""
+"""A command of the host inside an image.
+
+The words that run it there, for the question `container`.
+"""
 
 import shutil
 import subprocess
@@ -25,7 +28,7 @@ class Place:
     gpus: bool = False
 
 
-def engine(image: str) -> str:
+def runtime(image: str) -> str:
     """The program that runs an image: Apptainer a file of its own, Docker what has a name. UsageError without it."""
     names = ("apptainer", "singularity") if image.endswith(".sif") else ("docker", "podman")
     found = next((name for name in names if shutil.which(name)), None)
@@ -36,24 +39,43 @@ def engine(image: str) -> str:
     return found
 
 
-def in_image(words: Sequence[str], image: str, place: Place, engine: str) -> list[str]:
+def in_image(words: Sequence[str], image: str, place: Place, runtime: str) -> list[str]:
     """The command in the image, without a network. Its program is the image's: `python` by its name alone."""
     folders = [place.folder] + ([] if place.run.is_relative_to(place.folder) else [place.run])
     same = Addition(tuple(Mount(str(folder), str(folder)) for folder in folders), place.variables)
-    if DIALECTS[Path(engine).name].kind == APPTAINER:
+    if DIALECTS[Path(runtime).name].kind == APPTAINER:
         gpus = ["--nv"] * place.gpus
         start = [
-            engine, "exec", "--containall", "--net", "--network=none", *gpus, f"--pwd={place.folder}", image, *words
-        ]  # fmt: skip
+            runtime,
+            "exec",
+            "--containall",
+            "--net",
+            "--network=none",
+            *gpus,
+            f"--pwd={place.folder}",
+            image,
+            *words,
+        ]
     else:
         uid, gid = place.user
         home = ["--env=HOME=/tmp", "--env=USER=repro", "--env=LOGNAME=repro"]  # the number may have no name inside
         gpus = ["--gpus=all"] * place.gpus
         start = [
-            engine, "run", "--rm", "--init", "--network=none", f"--user={uid}:{gid}", "--shm-size=1g",
-            "--security-opt=no-new-privileges", *gpus, *home, f"--workdir={place.folder}", f"--entrypoint={words[0]}",
-            image, *words[1:],
-        ]  # fmt: skip
+            runtime,
+            "run",
+            "--rm",
+            "--init",
+            "--network=none",
+            f"--user={uid}:{gid}",
+            "--shm-size=1g",
+            "--security-opt=no-new-privileges",
+            *gpus,
+            *home,
+            f"--workdir={place.folder}",
+            f"--entrypoint={words[0]}",
+            image,
+            *words[1:],
+        ]
     container = find(start)
     assert container is not None
     return with_added(container, [same], {})
@@ -70,21 +92,21 @@ def program(word: str, folder: Path) -> str:
     return path.name
 
 
-def moved(words: Sequence[str], image: str, place: Place, engine: str) -> list[str]:
+def moved(words: Sequence[str], image: str, place: Place, runtime: str) -> list[str]:
     """The words that run a command of the host in an image; its Python is the image's, by its name there."""
     name = program(words[0], place.folder)
     if name.startswith("python"):
-        name = _python(name, image, engine)
-    return in_image([name, *words[1:]], image, place, engine)
+        name = _python(name, image, runtime)
+    return in_image([name, *words[1:]], image, place, runtime)
 
 
-def _python(name: str, image: str, engine: str) -> str:
+def _python(name: str, image: str, runtime: str) -> str:
     """The first that the image has of this name, python3 and python; the name itself where it has none, or no shell."""
     code = f"for name in {name} python3 python; do command -v $name && break; done"
-    if DIALECTS[Path(engine).name].kind == APPTAINER:
-        words = [engine, "exec", "--containall", image, "sh", "-c", code]
+    if DIALECTS[Path(runtime).name].kind == APPTAINER:
+        words = [runtime, "exec", "--containall", image, "sh", "-c", code]
     else:
-        words = [engine, "run", "--rm", "--network=none", "--entrypoint=sh", image, "-c", code]
+        words = [runtime, "run", "--rm", "--network=none", "--entrypoint=sh", image, "-c", code]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     found = done.stdout.strip().splitlines()
     return found[0] if done.returncode == 0 and found else name

@@ -1,5 +1,6 @@
-"""The command of an MLCube's task: the `docker run`, or `singularity run`, that MLCube itself would call.
+"""The container command of an MLCube's task.
 
+It is the `docker run`, or `singularity run`, that MLCube itself would call.
 It is made here, from mlcube.yaml, because what observes has to be put among its words. The rules are those of the
 runners of MLCube 0.0.9, which hand one text to a shell: so a $(...) in an option is worked out by a shell here, too.
 Two things differ. A path may hold spaces. And what a task puts out goes, where it is asked for, to a folder of each

@@ -1,4 +1,7 @@
-"""Asks container engines what a command would get from them, and ends the containers that we started, and no others."""
+"""Container runtimes: facts, mounts, end of containers.
+
+They are asked what a command would get from them. Only containers that we started are ended.
+"""
 
 import functools
 import json
@@ -16,14 +19,14 @@ from typing import Any
 from repro.containers.command_line import APPTAINER, LABEL, Addition, Container, mounts, outside, with_added
 from repro.errors import UsageError
 
-AS_ROOT = ("sudo", "doas", "env")  # what an engine has to be asked by, too
-PATIENCE = 120.0  # seconds for an engine to answer
+AS_ROOT = ("sudo", "doas", "env")  # what a container runtime has to be asked by, too
+PATIENCE = 120.0  # seconds for a container runtime to answer
 SIF = (32, b"SIF_MAGIC\0", 48)  # of Apptainer's files: where this is, and where the image's own number of 16 bytes
 OPEN, OURS = 0o777, 0o700
 
 
 @dataclass
-class Engine:
+class ContainerRuntime:
     """What is known of the container that a command starts, and how to end it."""
 
     container: Container
@@ -54,12 +57,18 @@ class Engine:
         return [*before, *(general[:-1] if general[-1] == "container" else general)]
 
     def ask(self, *words: str) -> str | None:
-        """What the engine prints; None where it fails."""
+        """What the runtime prints; None where it fails."""
         try:
             done = subprocess.run(
-                [*self._program, *words], env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, errors="replace", timeout=PATIENCE, check=False,
-            )  # fmt: skip
+                [*self._program, *words],
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=PATIENCE,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout if done.returncode == 0 else None
@@ -96,13 +105,13 @@ class Engine:
             try:
                 lines = Path(path).read_text(errors="replace").splitlines()
             except OSError:
-                continue  # the engine will say so
+                continue  # the runtime will say so
             found |= _pairs([line.lstrip() for line in lines if not line.lstrip().startswith("#")], self.environment)
         return found | _pairs(container.values("env"), self.environment)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Which container it is: the engine, the image as the command calls it, and the number of its content."""
+        """Which container it is: the runtime, the image as the command calls it, and the number of its content."""
         name, image = Path(self.container.words[self.container.program]).name, self.container.image
         if self.container.kind == APPTAINER:
             return {"engine": "apptainer", "name": image, "image": sif_number(Path(image))}
@@ -122,7 +131,7 @@ class Engine:
     def end(self, number: signal.Signals, seconds: float) -> None:
         """Sends a signal to the first process of each container that we started, and sees to it that they end.
 
-        It is not sent to the engine's client alone, whose end would not be theirs. A first process that has no handler
+        It is not sent to the runtime's client alone, whose end would not be theirs. A first process that has no handler
         for SIGTERM never gets it, as the kernel has it, so that waiting would be in vain.
         """
         if self.container.kind == APPTAINER:
@@ -139,7 +148,7 @@ class Engine:
         if ours:
             self.ask("kill", *ours)
         created = self._ours("--filter=status=created", "--all")
-        if created:  # the engine's client is about to start them
+        if created:  # the runtime's client is about to start them
             self.ask("rm", "--force", "--volumes", *created)
 
     def _heeds(self, one: str, number: signal.Signals) -> bool:
@@ -163,7 +172,7 @@ class Engine:
     def prepare(self, folders: Sequence[Path], run: Path | None) -> None:
         """Lets any user inside write into these folders, and nobody on the host reach them but us.
 
-        Who runs inside may be of any number: the image's own, or one that the engine maps. It gets a folder by its
+        Who runs inside may be of any number: the image's own, or one that the runtime maps. It gets a folder by its
         mount, not by its path, so that what is above need not be open. Folders of the run's own that are mounted are
         made: Docker would make them as root, and Apptainer fail.
         """

@@ -1,1 +1,4 @@
-"""Portable numerics: the same bits in three frameworks, on any device. The rules are in docs/portable.md."""
+"""Portable numerics: the same bits everywhere.
+
+In three frameworks, on any device. README.md says what stands where, docs/specification.md what is computed.
+"""

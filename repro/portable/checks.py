@@ -1,4 +1,6 @@
-"""The self-check: small cases of all that portable numerics rely on, and what must come out, with `==`.
+"""The self-check: small cases and their bits.
+
+They are of all that portable numerics rely on.
 
 Each framework computes them when training starts, on its device, compiled as a step is. So it shows when a library or a
 compiler takes liberties: products by a transform (Winograd, FFT), in TF32, or with sums in float32; emulated float64; a
@@ -22,6 +24,7 @@ from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN
 from repro.portable.operations.grids import quantize, rounded_product
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.xp import Backend
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +34,7 @@ SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables
 
 WEIGHTS = {"int16": 0.7, "int8": 1.4}
 """Of their times beside float64's, with `auto`: int16 is for convolutions, too, and int8 must be clearly faster."""
-LARGE = 2**30  # multiplications: whatever an engine is for, it is for so many
+LARGE = 2**30  # multiplications: a number for which every matmul backend is used
 
 TITLES = {
     "product": "a product of matrices",
@@ -42,7 +45,7 @@ TITLES = {
     "scaled": "a product of matrices, rounded to float32",
     "maximum": "the maximum of numbers rounded to float32",
     "root": "the reciprocal of a root",
-    "grid": "rounding to a grid",
+    "grid": "rounding to a quantization grid",
     "loss": "the softmax cross-entropy",
     "sgd": "a step of SGD",
     "adam": "a step of Adam",
@@ -111,34 +114,34 @@ def adam() -> dict[str, Any]:
     return {"corrections": corrections, "rate": SGD["rate"], "decay": 0.0, **constants}
 
 
-def computed(X, given: Mapping[str, Sequence]) -> dict[str, tuple]:
+def computed(xp: Backend, given: Mapping[str, Sequence]) -> dict[str, tuple]:
     """What a framework makes of inputs(), by its backend."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
-    plain, operands = tuple(PLAIN.values()), partial(X.operands, work=LARGE)
+    plain, operands = tuple(PLAIN.values()), partial(xp.operands, work=LARGE)
     images_and = partial(operands, layout=PLAIN["layout"])
     (kernel, result), (images, gradient) = given["images"], given["kernel"]
     *factors, grids = given["scaled"]
-    loss, (residual,) = cross_entropy.forward(X, *given["loss"], mean=False)
-    inverse = X.f64(X.r32(1.0 / X.f64(X.r32(X.sqrt(X.f64(root) + EPSILON)))))
+    loss, (residual,) = cross_entropy.forward(xp, *given["loss"], mean=False)
+    inverse = xp.f64(xp.r32(1.0 / xp.f64(xp.r32(xp.sqrt(xp.f64(root) + EPSILON)))))
     return {
-        "product": (X.matmul(*operands(*given["product"])),),
-        "convolution": (X.convolve(*images_and(*given["convolution"]), *plain),),
-        "kernel": (X.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
-        "images": (X.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
-        "rounding": (X.f64(X.r32(rounding * FACTOR)) * FACTOR,),
-        "scaled": (rounded_product(X, *operands(*factors), grids),),
-        "maximum": (X.maximum_of(X.f64(X.r32(maximum * FACTOR))),),
+        "product": (xp.matmul(*operands(*given["product"])),),
+        "convolution": (xp.convolve(*images_and(*given["convolution"]), *plain),),
+        "kernel": (xp.convolve_with(*images_and(images, gradient), (20, 5, 5, 10), *plain),),
+        "images": (xp.convolve_back(*images_and(result, kernel), (10, 12, 12, 32), *plain),),
+        "rounding": (xp.f64(xp.r32(rounding * FACTOR)) * FACTOR,),
+        "scaled": (rounded_product(xp, *operands(*factors), grids),),
+        "maximum": (xp.maximum_of(xp.f64(xp.r32(maximum * FACTOR))),),
         "root": (inverse * FACTOR,),
-        "grid": quantize(X, grid, (1,)),
+        "grid": quantize(xp, grid, (1,)),
         "loss": (loss, residual),
-        "sgd": optimizers.sgd(X, *given["sgd"], **SGD),
-        "adam": optimizers.adam(X, *given["adam"], **adam()),
+        "sgd": optimizers.sgd(xp, *given["sgd"], **SGD),
+        "adam": optimizers.adam(xp, *given["adam"], **adam()),
     }
 
 
 @cache
 def expected() -> dict[str, tuple[np.ndarray, ...]]:
-    """The same by the judge, and products in int64."""
+    """The results of the reference implementation, and products in int64."""
     given = inputs()
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
     a, b, grids = map(reference.f64, given["scaled"])
@@ -165,16 +168,16 @@ def _products() -> dict[str, np.ndarray]:
     seen, gradient = given["kernel"]
     weights, result = given["images"]
     places = [(i, j) for i in range(5) for j in range(5)]
-    of_kernel, of_images = np.zeros_like(kernel), np.zeros_like(images)
+    grad_kernel, grad_images = np.zeros_like(kernel), np.zeros_like(images)
     for i, j in places:
-        of_kernel[:, i, j] = np.einsum("ohwb,ihwb->oi", gradient, seen[:, i : i + 8, j : j + 8])
-        of_images[:, i : i + 8, j : j + 8] += np.einsum("oi,ohwb->ihwb", weights[:, i, j], result)
+        grad_kernel[:, i, j] = np.einsum("ohwb,ihwb->oi", gradient, seen[:, i : i + 8, j : j + 8])
+        grad_images[:, i : i + 8, j : j + 8] += np.einsum("oi,ohwb->ihwb", weights[:, i, j], result)
     parts = [np.einsum("oi,ihwb->ohwb", kernel[:, i, j], images[:, i : i + 8, j : j + 8]) for i, j in places]
     return {
         "product": given["product"][0] @ given["product"][1],
         "convolution": np.sum(parts, axis=0),
-        "kernel": of_kernel,
-        "images": of_images,
+        "kernel": grad_kernel,
+        "images": grad_images,
     }
 
 
@@ -191,32 +194,37 @@ def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
                 )
 
 
-def settle(
-    name: str, X, wanted: str, run: Callable[[], Mapping], multiply: Callable[[], object],
-    paired: bool = False, int8_may_be_faster: bool = True,
-) -> None:  # fmt: skip
-    """Checks a library, and sets the engine of X for products: the one that is wanted, or with `auto` the fastest.
+def choose_engine(
+    name: str,
+    xp: Backend,
+    wanted: str,
+    run: Callable[[], Mapping],
+    multiply: Callable[[], object],
+    paired: bool = False,
+    int8_may_be_faster: bool = True,
+) -> None:
+    """Checks a library, and sets its matmul backend, `xp.engine`: the one that is wanted, or with `auto` the fastest.
 
-    `run` gives what the library makes of inputs(), `multiply` is a large product, both by the engine of that moment.
-    With `paired` there is int16, and `auto` does not time int8 unless that may be faster. Where an engine is not there,
-    or fails its check, float64 is taken, with a line in the log.
+    `run` gives what the library computes of inputs(), `multiply` is a large product, both by the matmul backend of that
+    moment. With `paired` there is int16, and `auto` does not time int8 unless that may be faster. For one that is not
+    there, or fails its check, float64 is taken, with a line in the log.
     ReproError where that fails, too.
     """
-    X.engine = "float64"
+    xp.engine = "float64"
     check(name, run())
     if wanted == "float64":
         return
     if wanted == "int16" and not paired:
-        log.warning("portable: %s has no engine of products %s on this device, so it is float64", name, wanted)
+        log.warning("portable: %s has no matmul backend %s on this device, so it is float64", name, wanted)
         return
     asked = [wanted]
     if wanted == "auto":
         asked = ["int16"] * paired + ["int8"] * (int8_may_be_faster or not paired)
     taken = {"float64": _seconds(multiply) if wanted == "auto" else math.inf}
-    for X.engine in asked:
+    for xp.engine in asked:
         try:
             check(name, run())
-            taken[X.engine] = WEIGHTS[X.engine] * _seconds(multiply) if wanted == "auto" else 0.0
+            taken[xp.engine] = WEIGHTS[xp.engine] * _seconds(multiply) if wanted == "auto" else 0.0
         except Exception as error:  # a library may lack the product altogether: on some GPUs, for some sizes
             own = isinstance(error, ReproError)
             said = (
@@ -224,9 +232,9 @@ def settle(
                 if own
                 else f"portable: {name} has no such products on this device ({_first_line(error)})"
             )
-            log.warning("%s; so the engine of products is not %s", said, X.engine)
-    X.engine = min(taken, key=taken.__getitem__)
-    log.info("portable: the engine of products is %s", X.engine)
+            log.warning("%s; so the matmul backend is not %s", said, xp.engine)
+    xp.engine = min(taken, key=taken.__getitem__)
+    log.info("portable: the matmul backend is %s", xp.engine)
 
 
 def _first_line(error: Exception) -> str:

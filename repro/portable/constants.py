@@ -1,4 +1,7 @@
-"""The numbers of the specification, docs/portable.md, which proves that they are right."""
+"""Constants of the specification.
+
+docs/specification.md proves that they are right.
+"""
 
 BITS = 13
 """An operand of a sum of products is an integer of at most 2^BITS in magnitude, times a power of two."""
@@ -28,7 +31,7 @@ NODE_BITS, STEP_BITS, VALUE_BITS = 10, 20, 50
 """Activations are linear between nodes at multiples of 2^-NODE_BITS, and taken of multiples of 2^-STEP_BITS; nodes and
 slopes are multiples of 2^-VALUE_BITS."""
 
-# --- of the suite's networks ------------------------------------------------------------------------------------------
+# --- of the trainers' networks----------------------------------------------------------------------------------------
 
 SCALE = 54667345 * 2.0**-32
 """1 / (255 0.3081) in 26 bits: a pixel enters as pixel SCALE - SHIFT, and the product is exact."""

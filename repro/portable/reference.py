@@ -1,4 +1,6 @@
-"""The judge of portable numerics: every operation again, in plain NumPy, forward and backward; docs/portable.md.
+"""Reference implementation: every operation in plain NumPy.
+
+Forward and backward, by docs/specification.md.
 
 It shares no code with repro/portable/operations, whose mistakes it is there to find. Read it before you write them for
 another framework. Arrays between operations are float32. Inside, a sum that must be exact is one of int64. The rest is
@@ -100,11 +102,11 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
 def linear_gradients(x: Array, weight: Array, bias: Array | None, gradient: Array):
     """That of the weight: x is on the grids of its rows. Their p go into the gradient, with a grid for each output."""
     (q, p), (w, s), (g, r) = grid(x, (-1,)), grid(weight, (0, 1)), grid(gradient, (-1,))
-    of_x = r32((g @ w) * (r * s[0] * 2.0 ** (-2 * BITS)))
+    grad_x = r32((g @ w) * (r * s[0] * 2.0 ** (-2 * BITS)))
     rows, inputs = gradient.reshape(-1, len(weight)), q.reshape(-1, weight.shape[1])
     h, r = grid(rows * p.reshape(-1, 1), (0,))
-    of_weight = r32((h.T @ inputs) * (r.T * 2.0 ** (-2 * BITS)))
-    return of_x, of_weight, None if bias is None else r32(exact_sum(rows, (0,)))[0]
+    grad_weight = r32((h.T @ inputs) * (r.T * 2.0 ** (-2 * BITS)))
+    return grad_x, grad_weight, None if bias is None else r32(exact_sum(rows, (0,)))[0]
 
 
 def embedding(index: Array, weight: Array) -> Array:
@@ -171,14 +173,14 @@ def convolution_gradients(x, weight, bias, gradient, stride: Pair, padding: Pair
     """As those of linear, with samples for rows."""
     (q, p), (w, s), (g, r) = grid(x, (1, 2, 3)), grid(weight, (0, 1, 2, 3)), grid(gradient, (1, 2, 3))
     h, t = grid(gradient * p, (0, 1, 2))
-    of_x, of_weight = np.zeros(x.shape, np.int64), np.zeros(weight.shape, np.int64)
+    grad_x, grad_weight = np.zeros(x.shape, np.int64), np.zeros(weight.shape, np.int64)
     for (i, j), (y, c), (row, column) in meetings(x.shape[1:3], weight.shape[1:3], stride, padding, dilation):
         for outs, ins in channels(weight, groups):
-            of_x[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
-            of_weight[outs, i, j] += h[:, y, c, outs].T @ q[:, row, column, ins]
+            grad_x[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
+            grad_weight[outs, i, j] += h[:, y, c, outs].T @ q[:, row, column, ins]
     return (
-        r32(of_x * (r * s * 2.0 ** (-2 * BITS))),
-        r32(of_weight * (t.reshape(-1, 1, 1, 1) * 2.0 ** (-2 * BITS))),
+        r32(grad_x * (r * s * 2.0 ** (-2 * BITS))),
+        r32(grad_weight * (t.reshape(-1, 1, 1, 1) * 2.0 ** (-2 * BITS))),
         None if bias is None else r32(exact_sum(gradient, (0, 1, 2)))[0, 0, 0],
     )
 
@@ -332,10 +334,10 @@ def keep(key: int, step: int, shape: tuple[int, ...], rate: float) -> Array:
 
 
 def dropout(x: Array, key: Array, step: Array, rate: float, rows: bool) -> Array:
-    """What is kept times 1 / (1 - rate), a float32 number. With `rows`, a sample keeps or loses a whole channel."""
+    """x times 1 / (1 - rate), a float32 number. With `rows`, a sample keeps or loses a whole channel."""
     shape = (len(x), *(1,) * (x.ndim - 2), x.shape[-1]) if rows else x.shape
-    kept = keep(int(key), int(step), shape, rate)
-    return np.where(kept, r32(f64(x) * float(np.float32(1 / (1 - rate)))), np.float32(0))
+    held = keep(int(key), int(step), shape, rate)
+    return np.where(held, r32(f64(x) * float(np.float32(1 / (1 - rate)))), np.float32(0))
 
 
 def dropout_gradients(x: Array, key: Array, step: Array, gradient: Array, rate: float, rows: bool):
@@ -459,14 +461,14 @@ def attention_gradients(query, key, value, mask, gradient, causal: bool, scale: 
     (q, p), (k, s), (v, r), (g, w) = (grid(x, (-1,)) for x in (query, key, value, gradient))
     shares, unit = _shares(query, key, mask, causal, scale), 2.0 ** (-2 * BITS)
     along = exact_dot(gradient, attention(query, key, value, mask, causal, scale), (-1,))
-    of_shares = (g @ swap(v)) * (w * swap(r) * unit)
-    of_scores = r32(f64(shares) * (of_shares - along))
-    h, u = grid(of_scores * swap(s), (-1,))
-    of_query = r32((h @ k) * (u * (unit * _scale(query, scale))))
-    h, u = grid(of_scores * p, (-2,))
-    of_key = r32((swap(h) @ q) * (swap(u) * (unit * _scale(query, scale))))
+    grad_shares = (g @ swap(v)) * (w * swap(r) * unit)
+    grad_scores = r32(f64(shares) * (grad_shares - along))
+    h, u = grid(grad_scores * swap(s), (-1,))
+    grad_query = r32((h @ k) * (u * (unit * _scale(query, scale))))
+    h, u = grid(grad_scores * p, (-2,))
+    grad_key = r32((swap(h) @ q) * (swap(u) * (unit * _scale(query, scale))))
     h, u = grid(shares * w, (-2,))
-    return of_query, of_key, r32((swap(h) @ g) * (swap(u) * unit)), None
+    return grad_query, grad_key, r32((swap(h) @ g) * (swap(u) * unit)), None
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -524,8 +526,8 @@ def mse(x: Array, target: Array) -> Array:
 
 def mse_gradients(x: Array, target: Array, gradient: Array):
     share = r32(f64(gradient) * (2.0 / x.size))
-    of_x = r32(f64(r32(f64(x) - f64(target))) * f64(share))
-    return of_x, -of_x
+    grad_x = r32(f64(r32(f64(x) - f64(target))) * f64(share))
+    return grad_x, -grad_x
 
 
 # --- optimizers -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-"""Learning rates for all frameworks, by the number of the update, counted from 0: float32 numbers, of exact arithmetic.
+"""Schedules of learning rates, exact in float32.
 
+A rate is a function of the number of the update, counted from 0.
 Frameworks' own schedules call functions of the C library. These are called before each update:
 
     for group in optimizer.param_groups:

@@ -1,5 +1,6 @@
-"""Tables of exp, log, activations and rotations, and constants of optimizers, by arithmetic on integers.
+"""Tables of functions, by integer arithmetic.
 
+They are of exp, log, activations and rotations; constants of optimizers and schedules come the same way.
 No function of a C library is called, so each machine makes the same tables. Inside, a number x is the integer x 2^200;
 errors are far below what the tables are rounded to.
 """
@@ -241,7 +242,7 @@ def float32(x: float) -> float:
 
 
 def _significant(x: int, bits: int) -> float:
-    """The float64 nearest to x among those with so many significant bits."""
+    """The float64 nearest to x of `bits` significant bits."""
     dropped = x.bit_length() - bits
     return math.ldexp(_rounded(x, dropped), dropped - PRECISION)
 

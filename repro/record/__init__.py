@@ -1,0 +1,10 @@
+"""The record of a command: made, read, checked.
+
+record         what a record is: record.json and the lines of each process, as typed structs
+recording      one run of a command with the observer
+process        the command's processes: started, watched, ended
+outputs        the files that it writes
+arrays         the arrays that `--keep` holds
+provenance     the facts that can decide its bits
+trainer_run    a run of a reference trainer, read as a record
+"""

@@ -1,6 +1,6 @@
-"""The arrays that `repro record --keep` kept: DIR/kept/SHA256, each as it was hashed.
+"""Arrays that a record holds.
 
-A file holds the line `<dtype> <shape>`, then the bytes of the array, little-endian and in C order; its name is the
+`repro record --keep` writes them to DIR/kept/SHA256, each as it was hashed. A file holds the line `<dtype> <shape>`, then the bytes of the array, little-endian and in C order; its name is the
 SHA-256 of all that. It is believed only if that is so.
 """
 

@@ -1,4 +1,7 @@
-"""The files that a command writes: which it wrote, and their hashes."""
+"""Output files of a command.
+
+Which of them it wrote, and their hashes.
+"""
 
 import contextlib
 import glob

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from repro.containers.runtimes import Engine
+from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.text import printable
 
@@ -107,7 +107,7 @@ def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def limited_to_cores(count: int | None) -> Iterator[None]:
-    """Meanwhile what this thread starts gets so many cores."""
+    """Meanwhile what this thread starts gets `count` cores; all that are usable where it is None."""
     usable = os.sched_getaffinity(0)
     try:
         if count is not None:
@@ -117,13 +117,15 @@ def limited_to_cores(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, usable)
 
 
-def terminate(process: subprocess.Popen[bytes], number: signal.Signals, engine: Engine | None = None) -> None:
+def terminate(
+    process: subprocess.Popen[bytes], number: signal.Signals, runtime: ContainerRuntime | None = None
+) -> None:
     """Sends a signal to a process and all that it started, and sees to it that they end.
 
-    A launcher such as torchrun may put its workers into sessions of their own, and an engine runs a container itself.
+    A launcher such as torchrun may put its workers into sessions of their own, and a container runtime runs a container itself.
     """
-    if engine:
-        engine.end(number, GRACE)
+    if runtime:
+        runtime.end(number, GRACE)
     family: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
         family = psutil.Process(process.pid).children(recursive=True)

@@ -1,4 +1,7 @@
-"""Where a record comes from: the facts that can decide the bits of a command, as far as they show from outside."""
+"""Facts that can decide a record's bits.
+
+As far as they show from outside: versions, machine, threads, variables, scripts.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence

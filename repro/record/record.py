@@ -1,6 +1,6 @@
-"""The record of a command: the folder that `repro record` leaves, read and checked.
+"""The record of a command.
 
-It may come from anybody: nothing in it is run, no path in it is followed, and what is shown of it is made printable.
+It is a folder that `repro record` leaves: record.json, and steps/ with a file for each process. It may come from anybody: nothing in it is run, no path in it is followed, and what is shown of it is made printable.
 """
 
 import contextlib

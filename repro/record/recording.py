@@ -1,6 +1,8 @@
-"""Records a command: starts it with the observer before its own Python path, and writes down what came of it."""
+"""One run of a command, recorded.
 
-import json
+The command is started with the observer before its own Python path; in the end record.json is written.
+"""
+
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -12,9 +14,9 @@ from typing import Any
 import msgspec
 
 from repro.containers import command_line
-from repro.containers.runtimes import Engine
+from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
-from repro.files import write_atomically
+from repro.files import write_json
 from repro.record import outputs, provenance, record
 from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
@@ -50,12 +52,12 @@ class Recording:
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise UsageError(f"record: {self.folder} is there already, and not empty; name another folder with --to")
         container = command_line.find(self.command)
-        self.engine = Engine(container, unobserved(self.variables)) if container else None
+        self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
         (self.folder / STEPS).mkdir(parents=True)
-        if self.engine:
-            self.engine.prepare(self._shared, self.run)
+        if self.runtime:
+            self.runtime.prepare(self._shared, self.run)
         self.before = outputs.states(outputs.matched(self.patterns, self.run))
-        inside = self.engine.scripts() if self.engine else []
+        inside = self.runtime.scripts() if self.runtime else []
         self.facts = provenance.beforehand([*self.command, *inside], Path.cwd())
         self.started = datetime.now(UTC)
         self.clock = time.perf_counter()
@@ -68,15 +70,15 @@ class Recording:
     @property
     def words(self) -> list[str]:
         """What is started: the command, and in the words of a container what it gets beside."""
-        if self.engine is None:
+        if self.runtime is None:
             return list(self.command)
         observing = [command_line.observing(self.folder, OBSERVER.parent, self.every, self.keep)] * self.observed
-        return self.engine.words([*observing, self.changes])
+        return self.runtime.words([*observing, self.changes])
 
     @property
     def environment(self) -> dict[str, str]:
         """What the command is started with."""
-        if self.engine or not self.observed:
+        if self.runtime or not self.observed:
             return unobserved(self.variables)
         own = {FOLDER: str(self.folder), EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
         own |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
@@ -85,16 +87,16 @@ class Recording:
     @property
     def _facts(self) -> dict[str, Any]:
         """Those that were told beforehand, and those of a container in the place of the host's."""
-        if self.engine is None:
+        if self.runtime is None:
             return self.facts
-        inside = {**self.engine.variables, **self.changes.variables}
-        return self.facts | {"container": self.engine.facts, "environment": environment.deciding(inside)}
+        inside = {**self.runtime.variables, **self.changes.variables}
+        return self.facts | {"container": self.runtime.facts, "environment": environment.deciding(inside)}
 
     def finish(self, code: int) -> Record:
         """Writes record.json. OSError where the disk is full."""
         seconds = time.perf_counter() - self.clock
-        if self.engine:
-            self.engine.settle()
+        if self.runtime:
+            self.runtime.settle()
         processes = record.processes(self.folder)
         trained = [process for process in processes if process.steps]
         files = outputs.matched(self.patterns, self.run)
@@ -121,8 +123,7 @@ class Recording:
             notes=list(dict.fromkeys(notes)),
             fingerprint=record.fingerprint(trained, hashes),
         )
-        plain = json.dumps(msgspec.to_builtins(content), indent=2)
-        write_atomically(self.folder / FILE, plain.encode() + b"\n")
+        write_json(self.folder / FILE, msgspec.to_builtins(content))
         return Record(self.folder, content, trained)
 
 

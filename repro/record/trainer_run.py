@@ -1,4 +1,7 @@
-"""A training run of the suite, read as a record: what its folder holds of each step, from whatever machine."""
+"""A run of a trainer, as a record.
+
+What the folder of a run holds of each step: experiment.json, metrics.jsonl, the trace, checkpoints.
+"""
 
 import json
 from dataclasses import dataclass
@@ -18,8 +21,17 @@ EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 ALL = "weights"  # the name of a fingerprint of all weights together, which each row of metrics.jsonl has
 
 # The keys of the configuration that say what is trained; how and where (threads, device) are facts about a machine.
-TRAINED = ("params.seed", "params.model", "params.batch_size_train", "params.optimizer", "params.learning_rate",
-           "params.momentum", "params.numerics", "data.dataset", "data.train_samples")  # fmt: skip
+TRAINED = (
+    "params.seed",
+    "params.model",
+    "params.batch_size_train",
+    "params.optimizer",
+    "params.learning_rate",
+    "params.momentum",
+    "params.numerics",
+    "data.dataset",
+    "data.train_samples",
+)
 
 
 @dataclass

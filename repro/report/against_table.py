@@ -1,4 +1,4 @@
-"""What became slower or faster since another benchmark, as a table for the terminal."""
+"""Comparison with another benchmark, as a table."""
 
 from rich import box
 from rich.console import Console
@@ -7,7 +7,6 @@ from rich.text import Text
 
 from repro.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, Verdict
 from repro.report.speed_tables import measured
-from repro.text import printable
 
 DRIFT = (
     "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"
@@ -17,13 +16,13 @@ STYLES = {SLOWER: "bold red", FASTER: "green", EQUAL: "default", INCOMPARABLE: "
 
 def show(verdicts: list[Verdict], console: Console) -> None:
     """Prints the verdicts, what changed last, where the eye rests."""
-    table = Table(title=Text("Against the older benchmark: new / old"), title_justify="left", title_style="bold",
-                  box=box.SIMPLE_HEAD)  # fmt: skip
+    title = Text("Against the older benchmark: new / old")
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for name in ("cell", "ratio", "verdict", ""):
         table.add_column(name, overflow="fold")
     for one in sorted(verdicts, key=lambda one: (INCOMPARABLE, EQUAL, FASTER, SLOWER).index(one.verdict)):
-        table.add_row(*(Text(printable(text), STYLES[one.verdict]) for text in
-                        (one.cell, measured(one.ratio), one.verdict, one.why)))  # fmt: skip
+        cells = (one.cell, measured(one.ratio), one.verdict, one.why)
+        table.add_row(*(Text(text, STYLES[one.verdict]) for text in cells))
     console.print(table)
     counts = [f"{sum(one.verdict == verdict for one in verdicts)} {verdict}" for verdict in STYLES]
     console.print(Text(", ".join(counts)))

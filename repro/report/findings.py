@@ -5,10 +5,11 @@ table show it, and add nothing.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import structs
 
+from repro.benchmark.results import Benchmark
+from repro.frameworks import FRAMEWORKS
 from repro.structs import Struct
 from repro.text import brief, ranks, short
 from repro.verify import machines, results
@@ -16,7 +17,7 @@ from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
 from repro.verify.results import COMMAND, DONE, Answer, Difference, Results, Run, Settings
 
-FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX", COMMAND: "Your command"}
+FRAMEWORK_TITLES = {name: framework.title for name, framework in FRAMEWORKS.items()} | {COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
 MANY = 1_000_000  # units in the last place: from there on, nobody counts
 BASELINES = ("as configured", "as it stands")  # the label of the run that nothing was changed for
@@ -137,7 +138,7 @@ class Report(Struct):
     """The tables across machines."""
     sections: list[Section]
     machines: list[MachineFacts]
-    benchmarks: list[dict[str, Any]] = []
+    benchmarks: list[Benchmark] = []
     """The contents of benchmark.json, the newest first."""
 
 
@@ -244,7 +245,7 @@ def _where(first: Difference) -> str:
 
 def framework_name(framework: str) -> str:
     """The name that people know a framework by."""
-    return FRAMEWORKS.get(framework, "all together" if framework == TOGETHER else framework)
+    return FRAMEWORK_TITLES.get(framework, "all together" if framework == TOGETHER else framework)
 
 
 def promised(cell: Cell) -> str:
@@ -291,7 +292,7 @@ def _baselines(content: Results, numerics: str) -> list[Run]:
     """Of each framework the run that nothing was changed for, where it was done, in the frameworks' usual order."""
     done = [run for run in content.runs.values() if run.status == DONE and run.label in BASELINES]
     by_framework = {run.task: run for run in done if run.numerics == numerics}
-    return sorted(by_framework.values(), key=lambda run: (*FRAMEWORKS, run.task).index(run.task))
+    return sorted(by_framework.values(), key=lambda run: (*FRAMEWORK_TITLES, run.task).index(run.task))
 
 
 def _curves(numerics: str, runs: list[Run]) -> Curves:

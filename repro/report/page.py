@@ -11,7 +11,7 @@ from repro import __version__
 from repro.report import charts, speed_page
 from repro.report.charts import Chart, Line
 from repro.report.findings import (
-    FRAMEWORKS,
+    FRAMEWORK_TITLES,
     TOGETHER,
     Block,
     Cell,
@@ -59,7 +59,7 @@ def html(report: Report) -> str:
         promises=PROMISES,
         unanswered=UNANSWERED,
         together=TOGETHER,
-        frameworks=FRAMEWORKS,
+        frameworks=FRAMEWORK_TITLES,
         chart=charts,
         version=__version__,
     )

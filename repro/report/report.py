@@ -3,19 +3,18 @@
 They show what `verify` and `benchmark` found, here and elsewhere.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from repro.benchmark import speed
+from repro import structs
+from repro.benchmark.results import KIND as BENCHMARK
+from repro.benchmark.results import Benchmark
 from repro.errors import UsageError
-from repro.files import write_atomically
+from repro.files import write_atomically, write_json
 from repro.report import findings, page, speed_tables, tables
 from repro.report.findings import Report
-from repro.text import printable
 from repro.verify import results
 from repro.verify.results import Results
 
@@ -33,24 +32,15 @@ def write(workspace: Path, files: Sequence[str | Path], to: Path | None = None) 
         raise UsageError(
             f"report: there is none of {', '.join(PATTERNS)} in {workspace}; run `verify` or `benchmark` first, or name the files"
         )
-    contents = [_read(path) for path in paths]
+    contents: list[Results | Benchmark] = [structs.read(path, results.KIND, BENCHMARK) for path in paths]
     report = findings.build([content for content in contents if isinstance(content, Results)])
-    measured = {content["seal"]: printable(content) for content in contents if not isinstance(content, Results)}
-    report.benchmarks = sorted(measured.values(), key=lambda content: content["created"], reverse=True)
+    measured = {content.seal: content for content in contents if isinstance(content, Benchmark)}
+    report.benchmarks = sorted(measured.values(), key=lambda content: content.created, reverse=True)
     folder = to or workspace / "report"
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "report.json", json.dumps(msgspec.to_builtins(report), indent=2).encode() + b"\n")
+    write_json(folder / "report.json", msgspec.to_builtins(report))
     parts = [tables.markdown(report)] if report.sections else []
     text = "\n".join([*parts, *map(speed_tables.markdown, report.benchmarks)])
     write_atomically(folder / "report.md", text.encode())
     write_atomically(folder / "report.html", page.html(report).encode())
     return report
-
-
-def _read(path: Path) -> Results | dict[str, Any]:
-    """The content of a results.json, or of a benchmark.json."""
-    try:
-        measured = speed.KIND.mark in json.loads(path.read_bytes())
-    except (OSError, ValueError, TypeError, RecursionError):
-        measured = False  # results.read() says why
-    return speed.read(path) if measured else results.read(path)

@@ -1,88 +1,108 @@
-"""One benchmark as the page's template draws it: its tables, bars beside the times, and pictures of what they hide."""
+"""One benchmark as the page's template draws it.
 
-from collections.abc import Callable, Hashable
-from typing import Any
+Its tables, bars beside the times, and pictures of what they hide.
+"""
 
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+from repro.benchmark.results import Benchmark, Row
 from repro.report import charts
-from repro.report.speed_tables import facts, tables
-
-Json = dict[str, Any]
+from repro.report.speed_tables import Table, facts, tables
 
 AXES = {"batch_size": "batch size", "threads": "threads", "train_samples": "training images"}
 MEASURED = "s per epoch"  # the column that gets bars
 
 
-def section(content: Json) -> Json:
-    """What the template needs of the content of a benchmark.json."""
-    rows = [row for row in content["rows"] if row["seconds_per_epoch"]]
-    found = [vars(table) | {"bars": _bars(rows) if MEASURED in table.head else []} for table in tables(content)]
-    model = content["machine"]["cpu"].get("model") or content["machine"]["platform"]
-    return {key: content[key] for key in ("created", "seconds", "seal", "warnings", "disagreements", "settings")} | {
-        "summary": f"{model}, {content['machine']['cpu'].get('usable')} cores",
-        "tables": found,
-        "measured": MEASURED,
-        "facts": facts(content),
-        "growth": [picture for axis in AXES for picture in _growth(rows, axis)],
-        "rounds": _rounds(content, rows),
-    }
+@dataclass
+class Bar:
+    """A median and its interval, in hundredths of the largest of all."""
+
+    low: float
+    median: float
+    high: float
 
 
-def _bars(rows: list[Json]) -> list[Json]:
-    """For each row its median and interval, in hundredths of the largest of all."""
-    ends = [row["seconds_per_epoch"]["interval"] or [row["seconds_per_epoch"]["median"]] * 2 for row in rows]
-    largest = max(high for _, high in ends)
-    medians = [row["seconds_per_epoch"]["median"] for row in rows]
-    places = [[round(100 * value / largest, 1) for value in (low, median, high)]
-              for (low, high), median in zip(ends, medians, strict=True)]  # fmt: skip
-    return [{"low": low, "median": median, "high": high} for low, median, high in places]
+@dataclass
+class Section:
+    """A benchmark's part of the page."""
+
+    content: Benchmark
+    summary: str
+    tables: list[tuple[Table, list[Bar]]]
+    """With a bar for each row, where the table has the column MEASURED."""
+    facts: list[str]
+    pictures: dict[str, list[charts.Chart]]
+    """By heading."""
+    measured: str = MEASURED
 
 
-def _growth(rows: list[Json], axis: str) -> list[charts.Chart]:
+def section(content: Benchmark) -> Section:
+    """The part of the page about one benchmark.json."""
+    rows = [row for row in content.rows if row.seconds_per_epoch]
+    cpu = content.machine.cpu
+    growth = [picture for axis in AXES for picture in _growth(rows, axis)]
+    return Section(
+        content,
+        f"{cpu.model or content.machine.platform}, {cpu.usable} cores",
+        [(table, _bars(rows) if MEASURED in table.head else []) for table in tables(content)],
+        facts(content),
+        {"How the cost grows": growth, "Round by round": _rounds(content, rows)},
+    )
+
+
+def _bars(rows: list[Row]) -> list[Bar]:
+    summaries = [row.seconds_per_epoch for row in rows if row.seconds_per_epoch]
+    ends = [(low, one.median, high) for one in summaries for low, high in [one.interval or (one.median, one.median)]]
+    largest = max(high for _, _, high in ends)
+    return [Bar(*(round(100 * end / largest, 1) for end in each)) for each in ends]
+
+
+def _growth(rows: list[Row], axis: str) -> list[charts.Chart]:
     """A chart for each arithmetic, of the images a second over an axis: where that was varied, and nothing else was."""
     others = [key for key in ("numerics", "device", *AXES) if key != axis]
-    groups = _grouped(rows, lambda row: tuple(row[key] for key in others))
     pictures = []
-    for group in groups:
+    for group in _grouped(rows, lambda row: tuple(getattr(row, key) for key in others)):
         lines = [
-            charts.Line(by[0]["framework"], sorted((row[axis], row["images_per_second"]) for row in by))
-            for by in _grouped(group, lambda row: (row["framework"],))
+            charts.Line(by[0].framework, sorted((getattr(row, axis), row.images_per_second or 0.0) for row in by))
+            for by in _grouped(group, lambda row: row.framework)
             if len(by) > 1
         ]
         if lines:
             points = [point for line in lines for point in line.points]
-            scale = charts.linear([0.0, *(y for _, y in points)])
-            title = f"Images a second, {_of(group[0], rows, others)}"
-            pictures.append(charts.chart(title, lines, scale, charts.doubling(x for x, _ in points), AXES[axis]))
+            title = f"Images a second, {_shared(group[0], rows, others)}"
+            x_scale = charts.doubling(x for x, _ in points)
+            pictures.append(charts.chart(title, lines, _from_zero(y for _, y in points), x_scale, AXES[axis]))
     return pictures
 
 
-def _rounds(content: Json, rows: list[Json]) -> list[charts.Chart]:
+def _rounds(content: Benchmark, rows: list[Row]) -> list[charts.Chart]:
     """A chart for each arithmetic and size, of the seconds per epoch over the rounds: how much is noise, or drift."""
     others = ["numerics", "device", *AXES]
     pictures = []
-    for group in _grouped(rows, lambda row: tuple(row[key] for key in others)):
-        lines = [charts.Line(row["framework"], _samples(content, row["cell"])) for row in group]
+    for group in _grouped(rows, lambda row: tuple(getattr(row, key) for key in others)):
+        times = [(row.framework, content.times(row.cell)) for row in group]
+        lines = [charts.Line(name, [(number + 1, y) for number, y in by_round.items()]) for name, by_round in times]
         if max(len(line.points) for line in lines) > 1:
-            scale = charts.linear([0.0, *(y for line in lines for _, y in line.points)])
-            title = f"Seconds per epoch, {_of(group[0], rows, others)}"
+            scale = _from_zero(y for line in lines for _, y in line.points)
+            title = f"Seconds per epoch, {_shared(group[0], rows, others)}"
             pictures.append(charts.chart(title, lines, scale, x_label="round"))
     return pictures
 
 
-def _samples(content: Json, cell: str) -> list[tuple[float, float]]:
-    taken = [one for one in content["samples"] if one["cell"] == cell and one["status"] == "done"]
-    return [(one["round"] + 1, one["seconds_per_epoch"]) for one in taken]
+def _from_zero(values: Iterable[float]) -> charts.Scale:
+    return charts.linear([0.0, *values])
 
 
-def _of(row: Json, rows: list[Json], keys: list[str]) -> str:
+def _shared(row: Row, rows: list[Row], keys: list[str]) -> str:
     """What a group of rows has in common, as far as not all rows have it: `deterministic, batch size 32`."""
-    varied = [key for key in keys if key == "numerics" or len({other[key] for other in rows}) > 1]
-    return ", ".join(f"{AXES[key]} {row[key]}" if key in AXES else str(row[key]) for key in varied)
+    varied = [key for key in keys if key == "numerics" or len({getattr(other, key) for other in rows}) > 1]
+    return ", ".join(f"{AXES[key]} {getattr(row, key)}" if key in AXES else str(getattr(row, key)) for key in varied)
 
 
-def _grouped(rows: list[Json], key: Callable[[Json], Hashable]) -> list[list[Json]]:
+def _grouped(rows: list[Row], key: Callable[[Row], Hashable]) -> list[list[Row]]:
     """Rows of equal keys together, in the order of the first of each."""
-    groups: dict[Hashable, list[Json]] = {}
+    groups: dict[Hashable, list[Row]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return list(groups.values())

@@ -1,7 +1,7 @@
-"""Checkpoints: arrays and the record of how they came about, in one safetensors file that is written atomically.
+"""Checkpoints: arrays and their record in one file.
 
-The record is JSON under one metadata key of the file, so that arrays and record can never part; the `.json` beside it
-is a copy for people and tools, and is not read. No pickle is involved.
+The file is safetensors, without pickle, and is written atomically. The record is JSON under one metadata key of it, so
+that both stay together; the `.json` beside it is a copy for people and tools, and is not read.
 """
 
 import json
@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from repro.errors import ReproError, UsageError
-from repro.files import write_atomically
+from repro.files import write_atomically, write_json
 from repro.fingerprint import fingerprint
 from repro.run.config import PORTABLE
 
@@ -25,28 +25,28 @@ REMEDY = "choose another checkpoint with params.resume=PATH, or start anew with 
 
 @dataclass
 class Record:
-    """Where in which run a checkpoint was taken."""
+    """The run of a checkpoint, and its step."""
 
     task: str
     run: str
     """The name of the run's folder; names sort by time, so the newest run is the largest."""
     step: int
-    """Updates made since the first epoch's first."""
+    """The number of updates since the run's start."""
     steps_per_epoch: int
     deciding: dict[str, object]
     """The configuration's keys that decide the bits, and `device`: a run that resumes must have the same."""
     metrics: list[dict] = field(default_factory=list)
     """The lines of metrics.jsonl so far."""
     seconds: float = 0.0
-    """Time spent training in the epoch that is not finished."""
+    """The training time of the unfinished epoch."""
     fingerprint: str = ""
-    """Of all arrays in the file and of the rest of this record. Set by save()."""
+    """The fingerprint of all arrays in the file and of the rest of this record, set by save()."""
     format: int = FORMAT
 
 
 @dataclass
 class Checkpoint:
-    """A trainer's state, the losses of the epoch that is not finished (float32 [steps]), and the record."""
+    """A trainer's state, the losses of the unfinished epoch (float32 [steps]), and the record."""
 
     state: dict[str, np.ndarray]
     losses: np.ndarray
@@ -57,16 +57,16 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Writes a checkpoint under the name that belongs to its step; OSError if the disk is full or read-only."""
     arrays = checkpoint.state | {LOSSES: checkpoint.losses}
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}  # safetensors ignores strides
-    checkpoint.record.fingerprint = _seal(arrays, checkpoint.record)
+    checkpoint.record.fingerprint = _fingerprint(arrays, checkpoint.record)
     path = folder / f"{_name(checkpoint.record)}.safetensors"
     record = json.dumps(asdict(checkpoint.record))
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, to_bytes(arrays, metadata={KEY: record}))
-    write_atomically(path.with_suffix(".json"), json.dumps(json.loads(record), indent=2).encode() + b"\n")
+    write_json(path.with_suffix(".json"), asdict(checkpoint.record))
     return path
 
 
-def _seal(arrays: dict[str, np.ndarray], record: Record) -> str:
+def _fingerprint(arrays: dict[str, np.ndarray], record: Record) -> str:
     text = json.dumps(asdict(record) | {"fingerprint": ""}, sort_keys=True)
     return fingerprint(arrays | {KEY: np.frombuffer(text.encode(), np.uint8)})
 
@@ -95,25 +95,30 @@ def load(path: Path) -> Checkpoint:
         record = Record(**fields)
     except (ValueError, TypeError, KeyError) as error:
         raise ReproError(f"checkpoint: {path} holds a record that cannot be read ({error}); {REMEDY}") from None
-    if _seal(arrays, record) != record.fingerprint:
+    if _fingerprint(arrays, record) != record.fingerprint:
         raise ReproError(f"checkpoint: {path} is damaged: its content no longer matches its fingerprint; {REMEDY}")
     losses = arrays.pop(LOSSES)
     return Checkpoint(arrays, losses, record)
 
 
+def paths(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, by step."""
+    return sorted(folder.glob("epoch_*.safetensors"))
+
+
 def newest(folder: Path) -> Checkpoint | None:
     """The last checkpoint of the newest run in a folder, or None. ReproError if one there cannot be read."""
-    found = [load(path) for path in sorted(folder.glob("epoch_*.safetensors"))]
-    return max(found, key=lambda checkpoint: (checkpoint.record.run, checkpoint.record.step), default=None)
+    checkpoints = map(load, paths(folder))
+    return max(checkpoints, key=lambda checkpoint: (checkpoint.record.run, checkpoint.record.step), default=None)
 
 
-def remove_superseded(folder: Path, kept: Path, record: Record) -> None:
-    """Removes what a new checkpoint makes useless: those of earlier runs, and those within an epoch.
+def remove_superseded(folder: Path, newest: Path, record: Record) -> None:
+    """Removes the checkpoints that a new one replaces: those of earlier runs, and those within an epoch.
 
-    Only called when `kept` is safely on disk. Files that are no checkpoints of ours are left alone.
+    Only called when `newest` is safely on disk. Files that are no checkpoints of ours stay.
     """
-    for path in sorted(folder.glob("epoch_*.safetensors")):
-        if path == kept:
+    for path in paths(folder):
+        if path == newest:
             continue
         try:
             other = load(path).record

@@ -1,4 +1,4 @@
-"""The configuration: the dataclasses behind `train.yaml`. Every type, range and cross-rule is checked here.
+"""Configuration: the dataclasses behind `train.yaml`, checked.
 
 Nothing of a framework is loaded before this is done, so a mistake costs no waiting.
 """

@@ -1,6 +1,6 @@
-"""MNIST and Fashion-MNIST: where they come from, their checksums, and IDX files -> uint8 arrays.
+"""MNIST and Fashion-MNIST: sources, checksums, arrays.
 
-A file is kept uncompressed, in the folder and under the name that torchvision expects (`DATA/MNIST/raw/...`). It is
+A file is stored uncompressed, in the folder and under the name that torchvision expects (`DATA/MNIST/raw/...`). It is
 checked against its SHA-256 whenever it is read, and gets its final name only after the check.
 """
 
@@ -61,7 +61,7 @@ class Dataset:
     test_images: np.ndarray
     test_labels: np.ndarray
     folder: Path
-    """Where the files lie, as torchvision's datasets want it: the parent of `MNIST` or `FashionMNIST`."""
+    """The folder of the files for torchvision's datasets: the parent of `MNIST` or `FashionMNIST`."""
     sha256: dict[str, str]
     """SHA-256 of each IDX file, as checked on this run."""
 
@@ -148,7 +148,7 @@ def _brief(error: Exception) -> str:
 
 
 def _sources(config: Data, target: Path, scratch: Path) -> Iterator[tuple[str, Callable[[str], bytes]]]:
-    """The places to ask, in order: a name to show, and a function from a file's name to its uncompressed content."""
+    """The sources, in order: a name to show, and a function from a file's name to its uncompressed content."""
     yield WORKSPACE, lambda name: _gunzip((target / f"{name}.gz").read_bytes())
     for mirror in config.mirrors.get(config.dataset, []):
         yield mirror, partial(_from_mirror, mirror, scratch)

@@ -1,7 +1,7 @@
-"""The environment variables that a framework reads when it is loaded: what gets in, and what was shut out.
+"""Environment variables that a framework reads.
 
 run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is
-set here, from the configuration alone, before the framework is imported; and where JAX keeps its compiled programs.
+set here, from the configuration alone, before the framework is imported; and where JAX stores its compiled programs.
 """
 
 import os
@@ -15,8 +15,11 @@ from repro.run.config import Config, Params
 SHUT_OUT = "REPRO_SHUT_OUT_"
 
 # Variables that can change the bits of a run; experiment.json lists those that are set.
-DECIDING = ("XLA_", "TF_", "MKL_", "ONEDNN_", "DNNL_", "OMP_", "GOMP_", "KMP_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_",
-            "CUDA_", "JAX_", "TORCH_", "PYTORCH_", "ATEN_", "OPENBLAS_", "KERAS_", "PJRT_", "PYTHON")  # fmt: skip
+DECIDING = (
+    *("TORCH_", "PYTORCH_", "ATEN_", "TF_", "KERAS_", "JAX_", "XLA_", "PJRT_", "PYTHON"),
+    *("MKL_", "ONEDNN_", "DNNL_", "OPENBLAS_", "OMP_", "GOMP_", "KMP_"),
+    *("CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_"),
+)
 
 # Else XLA may leave out a conversion to float32 and back, as more exact. The portable operations round in ways that it
 # keeps; this is for what a framework, or an operation to come, converts on its own.
@@ -25,12 +28,17 @@ KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
 
 def apply(task: str, config: Config) -> None:
     """Sets this process's environment for the framework of a task, then what `environment` in train.yaml asks for."""
-    flags = FLAGS[task](config.params)
+    flags = variables(task, config.params)
     if task == "jax":
         flags |= _compiled()
     for name, value in config.environment.items():
         flags[name] = f"{flags[name]} {value}" if name == "XLA_FLAGS" and name in flags else value
     os.environ.update(flags)
+
+
+def variables(task: str, params: Params) -> dict[str, str]:
+    """The variables that a task's framework needs, by the configuration alone."""
+    return _threads(params) | _native_precision(params) | FLAGS[task](params)
 
 
 def deciding(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -39,7 +47,7 @@ def deciding(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def shut_out() -> dict[str, str]:
-    """The variables of the caller's shell that were kept out of the run."""
+    """The variables of the caller's shell that run.sh removed."""
     named = {name.removeprefix(SHUT_OUT): value for name, value in os.environ.items() if name.startswith(SHUT_OUT)}
     return dict(sorted(named.items()))
 
@@ -62,11 +70,11 @@ def _strict(task: str, params: Params) -> dict[str, str]:
 
 
 def _pytorch(params: Params) -> dict[str, str]:
-    return _threads(params) | _native_precision(params) | _strict("pytorch", params)
+    return _strict("pytorch", params)
 
 
 def _tensorflow(params: Params) -> dict[str, str]:
-    flags = _threads(params) | _native_precision(params) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    flags = {"TF_CPP_MIN_LOG_LEVEL": "3"}
     flags["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # takes what it needs of a GPU's memory, not all that is free
     # TensorFlow takes oneDNN unasked on newer CPUs only. Here XLA convolves, but what else there is to do, and a
     # benchmark's other loops, oneDNN does faster on older ones, too. On other architectures TensorFlow decides.
@@ -79,7 +87,7 @@ def _tensorflow(params: Params) -> dict[str, str]:
 
 def _jax(params: Params) -> dict[str, str]:
     waiting = 1 if params.ranks > 1 else 0  # in an exchange with other ranks, a thread does nothing else
-    flags = _threads(params) | _native_precision(params) | {"PJRT_NPROC": str(params.threads + waiting)}
+    flags = {"PJRT_NPROC": str(params.threads + waiting)}
     flags["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # as in TensorFlow; JAX would take three quarters of all
     if params.device == "cpu":
         flags["JAX_PLATFORMS"] = "cpu"
@@ -90,7 +98,7 @@ def _jax(params: Params) -> dict[str, str]:
 
 
 def _compiled() -> dict[str, str]:
-    """Has JAX keep what XLA compiled, in the user's own cache, for the next run; nothing where that cannot be written.
+    """Variables by which JAX stores what XLA compiled, in the user's cache; none where that cannot be written.
 
     A program is found again only by the same code, versions, flags and instructions of the CPU, and only if whole:
     https://docs.jax.dev/en/latest/persistent_compilation_cache.html

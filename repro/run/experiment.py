@@ -1,9 +1,8 @@
-"""experiment.json: everything that decides the bits of a run, as it really was."""
+"""experiment.json: all that decides a run's bits."""
 
 import contextlib
 import hashlib
 import importlib.metadata
-import json
 import os
 import platform
 import subprocess
@@ -15,7 +14,7 @@ from typing import Any
 import psutil
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
-from repro.files import write_atomically
+from repro.files import write_json
 from repro.frameworks import FRAMEWORKS
 from repro.run import environment, gpu, randomness
 from repro.run.config import Config
@@ -92,7 +91,7 @@ def machine() -> dict[str, Any]:
 
 def write(folder: Path, content: dict[str, object]) -> None:
     """Writes DIR/experiment.json, whole or not at all."""
-    write_atomically(folder / "experiment.json", json.dumps(content, indent=2).encode() + b"\n")
+    write_json(folder / "experiment.json", content)
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Constants of the configuration as portable numerics count them: float32 numbers, none too small."""
+"""Constants of the configuration as float32 numbers."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from repro.errors import UsageError
 
 TINY = 2.0**-100
-"""Smaller magnitudes become +0 when they enter the float32 state: denormals, and -0, are not the same everywhere."""
+"""Smaller magnitudes become +0 when they enter the float32 state: subnormals, and -0, are not the same everywhere."""
 
 
 def nearest(constant: float) -> float:
@@ -16,7 +16,7 @@ def nearest(constant: float) -> float:
 
 
 def rounded(learning_rate: float, momentum: float) -> dict[str, float]:
-    """The constants of the configuration as they count. UsageError for one that becomes zero or infinite."""
+    """The constants as portable numerics use them. UsageError for one that becomes zero or infinite."""
     given = {"params.learning_rate": learning_rate, "params.momentum": momentum}
     with np.errstate(over="ignore"):
         counted = {key: nearest(value) for key, value in given.items()}

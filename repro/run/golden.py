@@ -1,4 +1,7 @@
-"""The published fingerprints of portable runs, golden/DATASET.txt: one number for every framework and machine."""
+"""Published fingerprints of portable runs, golden/DATASET.txt.
+
+Each is one number for every framework and machine.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +38,7 @@ def read(dataset: str) -> dict[str, str]:
 
 
 def verdict(checked: Config, step: int, steps_per_epoch: int, fingerprint: str) -> str | None:
-    """What is to be said of the fingerprint of a portable run, or None where none is published for it."""
+    """A line on the fingerprint of a portable run beside the published one; None where none is published."""
     row = name(checked, step, steps_per_epoch)
     published = read(checked.data.dataset).get(row or "")
     if published is None:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs, as their driver (NVML) shows them: which there are, why a framework finds none, what its errors mean."""
+"""NVIDIA GPUs by their driver (NVML): models, errors explained."""
 
 import contextlib
 import logging
@@ -15,7 +15,7 @@ from repro.frameworks import FRAMEWORKS
 log = logging.getLogger(__name__)
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-# What PyTorch, XLA, TensorFlow, cuBLAS and cuDNN say.
+# In errors of PyTorch, XLA, TensorFlow, cuBLAS and cuDNN.
 FULL = re.compile("(?i)out of memory|resource_exhausted|OOM when allocating|_alloc_failed|failed to allocate")
 LOST = re.compile("CUDA error|CUDA_ERROR|launch failure|GPU is lost|NCCL error|device-side assert|_EXECUTION_FAILED")
 
@@ -57,18 +57,18 @@ def _described(nvml: Any, index: int) -> dict[str, object]:
 
 @cache
 def count() -> int:
-    """How many NVIDIA GPUs the driver shows; 0 where CUDA_VISIBLE_DEVICES hides all."""
+    """The number of NVIDIA GPUs that the driver shows; 0 where CUDA_VISIBLE_DEVICES hides all."""
     return 0 if os.environ.get(VISIBLE) == "" else len(described())
 
 
 def joules() -> float:
-    """What the GPU in use has taken since its driver was loaded, for all that ran on it. NVMLError if unknown."""
+    """The energy that the GPU in use has taken since its driver was loaded. NVMLError if unknown."""
     with _nvml() as nvml:
         return float(nvml.nvmlDeviceGetTotalEnergyConsumption(_in_use(nvml))) / 1000
 
 
 def memory() -> tuple[int, int]:
-    """Bytes of the memory of the GPU in use that are taken, by whomever, and in all. NVMLError if unknown."""
+    """Bytes of the GPU's memory that are taken, by any program, and in all. NVMLError if unknown."""
     with _nvml() as nvml:
         found = nvml.nvmlDeviceGetMemoryInfo(_in_use(nvml))
         return int(found.used), int(found.total)

@@ -16,14 +16,13 @@ from repro.errors import ReproError
 from repro.run.ranks import LOOPBACK, RankInfo
 
 ERRORS = "REPRO_RANK_ERRORS"
-"""The variable with the folder of the ranks' errors, R.error, and of what frameworks write to stderr, R.engine."""
-ERROR, ENGINE = ".error", ".engine"
+"""The variable with the folder of the ranks' errors, R.error, and of what frameworks write to stderr, R.stderr."""
+ERROR, STDERR = ".error", ".stderr"
 LOST = "lost another rank"
 ABORTED = re.compile("another task died|gloo::EnforceNotMet")  # by JAX, where another rank is gone
 RESUME = "params.resume=auto goes on from the last checkpoint"
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
-
 
 Starter = Callable[[int, list[str], str | None], dict[int, int]]
 """Runs a command in n ranks that meet at a port; the exit codes of those that failed, below 0 for signals."""
@@ -35,7 +34,7 @@ def start(size: int, arguments: list[str], starter: Starter) -> int:
     ReproError where a rank was killed, which ends the others.
     """
     with tempfile.TemporaryDirectory(prefix="repro-ranks-") as folder:
-        return _told(starter(size, command(folder, arguments), os.environ.get("MASTER_PORT")), folder)
+        return _reported(starter(size, command(folder, arguments), os.environ.get("MASTER_PORT")), folder)
 
 
 def watch(rank_info: RankInfo, arguments: list[str]) -> int:
@@ -44,7 +43,7 @@ def watch(rank_info: RankInfo, arguments: list[str]) -> int:
     The parent then reports how it ended. ReproError where it was killed.
     """
     with tempfile.TemporaryDirectory(prefix="repro-rank-") as folder:
-        return _told(_processes([rank_info], command(folder, arguments)), folder)
+        return _reported(_processes([rank_info], command(folder, arguments)), folder)
 
 
 def command(folder: str, arguments: list[str]) -> list[str]:
@@ -52,16 +51,16 @@ def command(folder: str, arguments: list[str]) -> list[str]:
     return ["env", f"{ERRORS}={folder}", sys.executable, "-P", "-s", "-m", "repro", *arguments]
 
 
-def _told(failed: dict[int, int], folder: str) -> int:
+def _reported(failed: dict[int, int], folder: str) -> int:
     """Prints the error of the rank that failed first, for all ranks; its exit code, of those that failed.
 
     What a framework wrote is shown where nothing else has the cause. ReproError where that is a signal, or unknown.
     """
     if not failed:
         return 0
-    errors, engines = _left(folder, ERROR), _left(folder, ENGINE)
+    errors, written = _left(folder, ERROR), _left(folder, STDERR)
     for rank, code in failed.items():
-        if code == -signal.SIGABRT and (said := ABORTED.search(engines.get(rank, ""))):
+        if code == -signal.SIGABRT and (said := ABORTED.search(written.get(rank, ""))):
             why = f"JAX aborted it: {said[0]}"
             errors[rank] = f"error: ranks: rank {rank} {LOST} ({why}); see what the other ranks say; {RESUME}"
     causes = {rank: text for rank, text in errors.items() if LOST not in text}
@@ -69,7 +68,7 @@ def _told(failed: dict[int, int], folder: str) -> int:
     first = sorted(killed.items(), key=lambda item: item[1] == "SIGTERM")  # by which torchrun ends the others
     for rank, name in first if not causes else ():
         if name not in FROM_OUTSIDE:
-            print(engines.get(rank, "").rstrip(), file=sys.stderr)
+            print(written.get(rank, "").rstrip(), file=sys.stderr)
         raise ReproError(f"ranks: rank {rank} was killed by {name}, which ends the others; {RESUME}")
     for rank, text in (causes or errors).items():
         print(text, file=sys.stderr)
@@ -132,7 +131,7 @@ def join_launcher() -> None:
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
-    with open(_own(ENGINE), "ab") as file:
+    with open(_own(STDERR), "ab") as file:
         os.dup2(file.fileno(), 2)
 
 

@@ -1,8 +1,8 @@
-"""The models' weights: one set of names, shapes and orders for all frameworks.
+"""Layout of the models' weights: names, shapes, orders.
 
-Convolution kernels are [height, width, in, out], dense kernels [in, out], and the features that enter `dense1` are
-flattened in the order (height, width, channel). A trainer converts to its framework's own layout and back, so that a
-checkpoint written by one framework resumes in another.
+All frameworks share it. Convolution kernels are [height, width, in, out], dense kernels [in, out], and the features
+that enter `dense1` are flattened in the order (height, width, channel). A trainer converts to its framework's own
+layout and back, so that a checkpoint written by one framework resumes in another.
 """
 
 import math
@@ -13,16 +13,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Dropout:
-    """A place in the model where dropout switches off `units` of a sample, each with probability 2^-bits."""
+    """A dropout layer that switches off each of `units` of a sample with probability 2^-bits."""
 
     units: int
     bits: int
-    """How many random bits decide on a unit: it is dropped where all of them are 0."""
+    """The number of random bits for a unit: it is dropped where all of them are 0."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What the core knows of a network."""
+    """A network's weights and dropout, without its framework."""
 
     weights: dict[str, tuple[int, ...]]
     dropout: tuple[Dropout, ...]
@@ -31,10 +31,10 @@ class Model:
     @property
     def units(self) -> int:
         """The units that dropout can switch off, for each sample."""
-        return sum(place.units for place in self.dropout)
+        return sum(layer.units for layer in self.dropout)
 
     def fan_in(self, weight: str) -> int:
-        """How many inputs feed one output of the layer that this kernel or bias belongs to."""
+        """The number of inputs to one output of this kernel's or bias' layer."""
         *inputs, _ = self.weights[weight.split(".")[0] + ".kernel"]
         return math.prod(inputs)
 
@@ -68,7 +68,7 @@ MODELS = {
     ),
 }
 
-# What each optimizer remembers for every weight, besides the weight itself. Adam also counts its updates.
+# The arrays of an optimizer for every weight. Adam also counts its updates.
 SLOTS: dict[str, tuple[str, ...]] = {
     "sgd": ("momentum",),
     "adam": ("first_moment", "second_moment"),
@@ -78,12 +78,12 @@ ADAM_COUNT = "adam.count"
 
 
 def slot(name: str, weight: str) -> str:
-    """The name under which an optimizer's slot for a weight is kept in the state: `momentum/conv1.kernel`."""
+    """The name of a weight's slot in the state: `momentum/conv1.kernel`."""
     return f"{name}/{weight}"
 
 
 def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights alone, without the optimizer's slots: what the fingerprint is of."""
+    """The weights without the optimizer's slots: the arrays of the fingerprint."""
     return {name: array for name, array in state.items() if is_weight(name)}
 
 
@@ -97,7 +97,7 @@ BYTES_PER_CALL = 2**27  # of dropout bits; a whole epoch's may not fit in memory
 
 
 def steps_per_call(model: str, batch_size: int) -> int:
-    """How many steps a trainer makes in one call, at most; it changes no bit."""
+    """The largest number of steps in one call of a trainer; it changes no bit."""
     return max(1, min(STEPS_PER_CALL, BYTES_PER_CALL // (batch_size * MODELS[model].units)))
 
 
@@ -105,12 +105,12 @@ LEAST = 16  # images for a thread: with fewer, waiting for the others takes the 
 
 
 def shares_of(size: int, threads: int) -> int:
-    """How many threads share so many images: as many as cut them into equal shares, none too small."""
+    """The number of threads that share `size` images: the most that cut them into equal shares, none too small."""
     return max(n for n in range(1, threads + 1) if n == 1 or (size % n == 0 and size // n >= LEAST))
 
 
 def part_of(size: int, least: int = LEAST) -> int:
-    """How many of so many images to work on at a time: `least` to twice that, where it divides them, or else all.
+    """The number of `size` images to work on at a time: `least` to twice that, where it divides them, or else all.
 
     XLA makes patches of them in memory: of so few, these fit the caches of a CPU's core.
     """

@@ -1,4 +1,4 @@
-"""Every random number of a run, as pure functions of (seed, purpose, epoch).
+"""Random numbers of a run: pure functions of (seed, purpose, epoch).
 
 Nothing is drawn from a framework's generator. The numbers are the raw 64-bit words of NumPy's counter-based `Philox`
 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), whose stream NumPy keeps stable; the key is (seed,
@@ -16,7 +16,7 @@ from repro.run import layout
 
 
 class Purpose(enum.IntEnum):
-    """What the numbers are for. Each purpose has a stream of its own, keyed by its value: never reuse one."""
+    """The use of a stream of numbers. Each has a stream of its own, keyed by its value: never reuse one."""
 
     WEIGHTS = 1
     ORDER = 2
@@ -73,16 +73,16 @@ def dropout_bits(seed: int, epoch: int, model: str, start: int, stop: int) -> np
     The samples are those visited as number [start, stop) of the epoch. A unit spends as many random bits as
     layout.Dropout says, and is dropped where all of them are 0.
     """
-    places = layout.MODELS[model].dropout
-    spent = np.array([place.units * place.bits for place in places])  # by each sample
+    layers = layout.MODELS[model].dropout
+    spent = np.array([layer.units * layer.bits for layer in layers])  # by each sample
     word, skipped = divmod(start * int(spent.sum()), 64)
     count = skipped + (stop - start) * int(spent.sum())
     raw = words(seed, Purpose.DROPOUT, epoch, -(-count // 64), word).astype("<u8")
     bits = np.unpackbits(raw.view(np.uint8), count=count, bitorder="little")[skipped:].reshape(stop - start, -1)
     parts = np.split(bits, np.cumsum(spent)[:-1], axis=1)
-    return np.concatenate([_any(part, place.bits) for part, place in zip(parts, places, strict=True)], axis=1)
+    return np.concatenate([_any(part, layer.bits) for part, layer in zip(parts, layers, strict=True)], axis=1)
 
 
-def _any(bits: np.ndarray, together: int) -> np.ndarray:
-    """1 where any of so many neighbours is 1: [N, units * together] -> [N, units]."""
-    return functools.reduce(np.bitwise_or, (bits[:, i::together] for i in range(together)))
+def _any(bits: np.ndarray, n: int) -> np.ndarray:
+    """1 where any of n neighbors is 1: [N, units * n] -> [N, units]."""
+    return functools.reduce(np.bitwise_or, (bits[:, i::n] for i in range(n)))

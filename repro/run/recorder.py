@@ -1,4 +1,4 @@
-"""Looks into one training step: what each operation returned, and the gradients on the way back."""
+"""Results and gradients of one training step's operations."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ LAYERS = ("conv", "dense")  # operations that have weights
 
 
 class Recorder:
-    """Stands in for a trainer's arithmetic and keeps what each of its operations returns, in the order of the calls.
+    """A trainer's arithmetic that also holds the result of each of its operations, in the order of the calls.
 
     `taps`, where given, are added to the results: zeros, with respect to which JAX differentiates.
     """

@@ -1,4 +1,7 @@
-"""The task `sweep`: a run for each combination of frameworks and values, each a fresh process, by Hydra's launchers."""
+"""Sweeps: a run for each combination of frameworks and values.
+
+Each run is a fresh process, by Hydra's launchers.
+"""
 
 import importlib.util
 import logging
@@ -93,7 +96,7 @@ def combinations(overrides: list[str]) -> Iterator[list[str]]:
 def job(composed: DictConfig) -> None:
     """One run: a fresh process of run.sh, on the bare machine or in a container. What it says goes to run.log.
 
-    A run that fails ends no other: the sweep's report tells of it.
+    A run that fails ends no other: the sweep's report shows it.
     """
     from hydra.core.hydra_config import HydraConfig
 

@@ -1,41 +1,39 @@
-"""times.json: when the parts of a run were done, and how long each call of the trainer took."""
+"""times.json: moments of a run, seconds of each call."""
 
-import json
 import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from repro.files import write_atomically
+from repro.files import write_json
 
 NAME = "times.json"
 
 
 @dataclass
 class Times:
-    """What one process measures of itself. Moments are seconds since the process was started, by run.sh or whatever."""
+    """A process' own times. Moments are seconds since it was started."""
 
     moments: dict[str, float] = field(default_factory=dict)
     calls: list[dict[str, Any]] = field(default_factory=list)
     epochs: list[dict[str, Any]] = field(default_factory=list)
 
     def reached(self, moment: str) -> None:
-        """Now is this moment; the first time counts."""
+        """Sets a moment to now; the first time counts."""
         self.moments.setdefault(moment, age())
 
     def called(self, steps: int, images: int, seconds: float) -> None:
-        """A call of the trainer for so many steps has ended, and took so long with all that it was given."""
+        """Adds a call of the trainer that has just ended, with its data made ready."""
         self.calls.append({"steps": steps, "images": images, "seconds": seconds, "end": age()})
 
     def evaluated(self, epoch: int, accuracy: float) -> None:
-        """The epoch's test accuracy, 0 to 1, has become known."""
+        """Adds an epoch's test accuracy, 0 to 1, as known from now on."""
         self.epochs.append({"epoch": epoch, "test_accuracy": accuracy, "end": age()})
 
     def write(self, folder: Path) -> None:
         """Writes FOLDER/times.json, whole or not at all."""
-        content = vars(self) | {"peak_memory": peak_memory()}
-        write_atomically(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
+        write_json(folder / NAME, vars(self) | {"peak_memory": peak_memory()}, indent=1)
 
 
 def steady(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:

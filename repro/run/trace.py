@@ -1,7 +1,8 @@
-"""Step traces: what a run was at every `params.trace_steps`-th step, so that two runs can be laid side by side.
+"""Step traces: losses, fingerprints, states.
 
-`trace.jsonl` in the run's folder holds a line per traced step: the losses since the line before as bits, and the
-fingerprint of each tensor. `trace/` holds the states themselves, as checkpoints from which a run can be resumed.
+They are of every `params.trace_steps`-th step, so that two runs can be compared. `trace.jsonl` in the run's folder
+holds a line per traced step: the losses since the line before as bits, and the fingerprint of each tensor. `trace/`
+holds the states themselves, as checkpoints from which a run can be resumed.
 """
 
 import json
@@ -30,7 +31,7 @@ class Trace:
         self.arrays: dict[str, np.ndarray] = {}
 
     def looked_into(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes what Trainer.inspect() found in the next step, in the order in which it was computed."""
+        """Takes the arrays that Trainer.inspect() returned for the next step, in the order of computation."""
         self.arrays = arrays
 
     def saw(self, losses: np.ndarray) -> None:
@@ -38,7 +39,7 @@ class Trace:
         self.losses.extend(losses.astype(np.float32))
 
     def add(self, current: Checkpoint) -> None:
-        """Writes down the state after the step that the checkpoint is of; OSError as from a full disk."""
+        """Writes the state after the checkpoint's step; OSError as from a full disk."""
         checkpoint.save(self.folder / STATES, current)
         tensors = {name: fingerprint({name: array}) for name, array in sorted(current.state.items())}
         line = {"step": current.record.step, "losses": [bits_of(loss) for loss in self.losses], "tensors": tensors}
@@ -70,17 +71,17 @@ class Recorded:
     """A trace that was read back."""
 
     tensors: dict[int, dict[str, str]] = field(default_factory=dict)
-    """By traced step: the fingerprint of each tensor after it."""
+    """The fingerprint of each tensor after a traced step, by step."""
     losses: dict[int, str] = field(default_factory=dict)
-    """By step: the bits of its loss, whether that step was traced or not."""
+    """The bits of each step's loss, whether it was traced or not."""
     states: dict[int, Path] = field(default_factory=dict)
-    """By traced step: the checkpoint of the state after it."""
+    """The checkpoint after each traced step."""
     operations: dict[int, list[str]] = field(default_factory=dict)
-    """By step that was looked into: what was kept of it, in order; `operations()` reads the arrays."""
+    """The names of a step's arrays, in order, where it was inspected; `operations()` reads the arrays."""
 
 
 def read(folder: Path) -> Recorded:
-    """The trace in a run's folder, empty where there is none. ReproError for a line that is none of ours."""
+    """The trace in a run's folder, empty where there is none. ReproError for a line of another form."""
     found = Recorded()
     path = folder / LINES
     lines = path.read_text().split("\n")[:-1] if path.exists() else []  # what a kill cut short does not count
@@ -96,12 +97,12 @@ def read(folder: Path) -> Recorded:
             raise ReproError(
                 f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"
             ) from None
-    for state in sorted((folder / STATES).glob("epoch_*.safetensors")):
+    for state in checkpoint.paths(folder / STATES):
         found.states[checkpoint.load(state).record.step] = state
     return found
 
 
 def operations(folder: Path, recorded: Recorded, step: int) -> dict[str, np.ndarray]:
-    """What was kept of a step that was looked into: the results of its operations, in their order."""
+    """The arrays of an inspected step: the results of its operations, in their order."""
     with safe_open(str(_operations(folder, step)), framework="numpy") as file:
         return {name: file.get_tensor(name) for name in recorded.operations[step]}

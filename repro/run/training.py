@@ -1,4 +1,4 @@
-"""The loop over epochs: steps, evaluation, checkpoints, resume, log lines, progress."""
+"""Training loop: steps, evaluation, checkpoints, resume, log."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ from repro.run.trace import Trace
 
 log = logging.getLogger(__name__)
 
-# In the line, of many, in which an engine says that another rank does not answer.
+# In the line, of many, in which a framework reports that another rank does not answer.
 GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNORECASE)
 
 
@@ -91,12 +91,11 @@ class Run:
         self.trace = Trace(self.folder)
         self.ranks = self.trainer.ranks
         self.writes = self.ranks.rank == 0
-        log.info(
-            "%s %s on the %s, %d thread%s, %s%s, %s, seed %d", facts["framework"], facts["version"],
-            str(facts["device"]).upper(), facts["threads"], "s"[: facts["threads"] != 1],
-            f"{params.ranks} ranks, " if params.ranks > 1 else "", params.numerics, self.config.data.dataset,
-            params.seed,
-        )  # fmt: skip
+        framework = f"{facts['framework']} {facts['version']} on the {str(facts['device']).upper()}"
+        threads = "1 thread" if facts["threads"] == 1 else f"{facts['threads']} threads"
+        ranks = [f"{params.ranks} ranks"] if params.ranks > 1 else []
+        data = [params.numerics, self.config.data.dataset, f"seed {params.seed}"]
+        log.info("%s", ", ".join([framework, threads, *ranks, *data]))
 
     def train(self) -> str:
         """Trains to the end and returns the fingerprint of the weights."""
@@ -213,7 +212,7 @@ class Run:
         return min(end, self.step + longest, *ends)
 
     def _steps_of_all(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """_steps(); what the engine says when another rank is gone becomes one line."""
+        """_steps(); a framework's error when another rank is gone becomes one line."""
         try:
             return self._steps(epoch, order, start, stop)
         except Exception as error:
@@ -238,7 +237,7 @@ class Run:
         return np.concatenate(losses)
 
     def _images(self, steps: int) -> int:
-        """How many images so many steps of an epoch visit."""
+        """The number of images that the first steps of an epoch visit."""
         return min(steps * self.config.params.batch_size_train, self.samples)
 
     def _call(self, epoch: int, order: np.ndarray, start: int, stop: int, size: int) -> np.ndarray:
@@ -273,10 +272,8 @@ class Run:
             "fingerprint": weights,
         }
         self.times.evaluated(epoch, row["test_accuracy"])
-        log.info(
-            "%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, row["train_loss"], test_loss,
-            100 * row["test_accuracy"], row["train_seconds"], row["test_seconds"],
-        )  # fmt: skip
+        measured = (row["train_loss"], test_loss, 100 * row["test_accuracy"], row["train_seconds"], row["test_seconds"])
+        log.info("%s  train loss %.4f  test loss %.4f  accuracy %.2f%%  %.1f s + %.1f s", name, *measured)
         if whole:
             self.metrics, self.losses, self.seconds = [*self.metrics, row], [], 0.0
             self._write_metrics()

@@ -23,20 +23,20 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Measures and prints; the exit code is 3 where fingerprints that should be equal are not, 1 where a run failed."""
     folder, overrides = workspace.read(options, lists=LISTS, values=VALUES)
-    from repro.benchmark import against, speed
-    from repro.benchmark.measurement import Benchmark
+    from repro.benchmark import against, results
+    from repro.benchmark.measurement import Measurement
     from repro.console import log_to_console, wide_console
     from repro.files import write_atomically
     from repro.report import against_table, speed_tables
     from repro.run import config, data
 
     checked = config.compose_config(folder, overrides)
-    old = speed.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
+    old = results.read(Path(checked.benchmark.against)) if checked.benchmark.against else None
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
-    benchmark = Benchmark(checked, folder, overrides)
-    content, exit_code = benchmark()
-    write_atomically(benchmark.folder / "benchmark.md", speed_tables.markdown(content).encode())
+    measurement = Measurement(checked, folder, overrides)
+    content, exit_code = measurement()
+    write_atomically(measurement.folder / "benchmark.md", speed_tables.markdown(content).encode())
     console = wide_console()
     speed_tables.show(content, console)
     if old:

@@ -11,11 +11,7 @@ from repro.tasks.parser import Parser
 if TYPE_CHECKING:
     from repro.record.record import Record
 
-NOTHING_OBSERVED = (
-    "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen; "
-    "so no two runs can be called the same by it; "
-    "call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
-)
+NOTHING_OBSERVED = "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
 EPILOG = "Its exit code is the command's own. `repro compare A B` compares two records."
 
 

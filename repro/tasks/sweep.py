@@ -26,4 +26,4 @@ def run(options: argparse.Namespace) -> int:
     from repro.run.sweep import sweep
 
     result = sweep_report.report(folder / "report", sweep(folder, overrides))
-    return 1 if result["failed"] else NOT_REPRODUCIBLE if result["disagree"] else 0
+    return 1 if result.failed else NOT_REPRODUCIBLE if result.disagree else 0

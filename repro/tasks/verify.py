@@ -1,7 +1,6 @@
 """The command `verify`: several runs of a command, one thing changed in each."""
 
 import argparse
-import json
 import logging
 import os
 import signal
@@ -32,15 +31,17 @@ QUESTIONS = {
 
 SUMMARY = "run a command several times, one thing changed each time, and compare"
 OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
-EPILOG = "\n".join([
-    "questions for --ask:",
-    *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
-    "",
-    "With --workspace and no command, the reference trainers are verified, with keys as:",
-    "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
-    "",
-    "Exit code 3: not reproducible; 1: a run failed.",
-])  # fmt: skip
+EPILOG = "\n".join(
+    [
+        "questions for --ask:",
+        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
+        "",
+        "With --workspace and no command, the reference trainers are verified, with keys as:",
+        "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
+        "",
+        "Exit code 3: not reproducible; 1: a run failed.",
+    ]
+)
 
 
 def parser() -> Parser:
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     names = _questions(options)
     _check(options)
     from repro.console import log_to_console, wide_console
-    from repro.files import write_atomically
+    from repro.files import write_json
     from repro.report import answers
     from repro.verify import results
     from repro.verify.command import OwnCommand, without_local_folders
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         steps, fingerprint = own.ends
         brief = [answer.brief() for answer in verification.answers]
         content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
-        write_atomically(options.json, json.dumps(content, indent=2).encode() + b"\n")
+        write_json(options.json, content)
     return verification.exit_code
 
 
@@ -126,9 +127,9 @@ def _check(options: argparse.Namespace) -> None:
     ):
         raise UsageError(f"verify: --json {options.json}: cannot be written; name a file in a folder that can")
     if options.image is not None:
-        from repro.containers.image import engine
+        from repro.containers.image import runtime
 
-        engine(options.image)
+        runtime(options.image)
 
 
 def _folder(to: Path | None) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from repro.containers import command_line
-from repro.containers.image import Place, engine, moved
+from repro.containers.image import Place, moved, runtime
 from repro.record import outputs
 from repro.record.process import describe_exit, error_line, limited_to_cores, seen_steps, start, terminate
 from repro.record.record import STEPS, Record, fingerprint
@@ -168,11 +168,11 @@ class Trials:
         try:
             code = process.wait()
         except BaseException:
-            terminate(process, signal.SIGKILL, recording.engine)
+            terminate(process, signal.SIGKILL, recording.runtime)
             raise
         finally:
-            if recording.engine:
-                recording.engine.remove()
+            if recording.runtime:
+                recording.runtime.remove()
         if code:
             trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
             return
@@ -199,14 +199,14 @@ class Trials:
                 end = describe_exit(process.wait())
                 trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
                 return None
-            terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.engine)
+            terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
         except BaseException:
-            terminate(process, signal.SIGKILL, recording.engine)
+            terminate(process, signal.SIGKILL, recording.runtime)
             raise
         finally:
-            if recording.engine:
-                recording.engine.remove()
-                recording.engine.settle()
+            if recording.runtime:
+                recording.runtime.remove()
+                recording.runtime.settle()
         return recording
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
@@ -215,7 +215,7 @@ class Trials:
         if trial.change.contained:
             assert self.command.image is not None
             here = Place(Path.cwd(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
-            in_place = moved(in_place, self.command.image, here, engine(self.command.image))
+            in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
         return Recording(
             in_place,

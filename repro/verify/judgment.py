@@ -39,7 +39,7 @@ class Steps:
         """Why a run differs."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
-        facts = reasons.beside_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
+        facts = reasons.facts_besides_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
         return label + self.question.meaning + facts
 
     def sameness(self, trials: Sequence[Trial]) -> str:

@@ -1,4 +1,7 @@
-"""`./run.sh benchmark`: what it measures and in which order, on real trainings, and what it says where it cannot."""
+"""`./run.sh benchmark`, on real trainings.
+
+What it measures and in which order, and its messages where it cannot.
+"""
 
 import json
 import os
@@ -7,11 +10,12 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from repro.benchmark import cells, energy, speed
+from repro.benchmark import cells, energy, results, speed
+from repro.benchmark.results import Benchmark
 from repro.run import config, times
 from support.measurements import benchmark
 from support.runs import ROOT, Run, run_sh, some
@@ -22,9 +26,9 @@ pytestmark = pytest.mark.spread
 SHORT = ("frameworks=jax", "devices=cpu", "batch_sizes=100", "train_samples=600", "tutorial=false", "target=null")
 
 
-def left(workspace: Path) -> dict[str, Any]:
+def left(workspace: Path) -> Benchmark:
     (path,) = workspace.glob("benchmark/*/benchmark.json")
-    return speed.read(path)
+    return results.read(path)
 
 
 # --- what is measured -----------------------------------------------------------------------------------------------
@@ -149,17 +153,15 @@ def test_one_framework(run: Run, workspace: Path):
     assert done.returncode == 0, done.stderr
     content = left(workspace)
     names = [f"jax/{numerics}/cpu/100/2/600" for numerics in ("deterministic", "fast")]
-    assert [(one["cell"], one["round"]) for one in content["samples"]] == [
-        (names[0], 0), (names[1], 0), (names[1], 1), (names[0], 1),
-    ]  # fmt: skip
-    assert [(row["cell"], row["agree"], row["seconds_per_epoch"]["n"]) for row in content["rows"]] == [
-        (names[0], True, 2), (names[1], None, 2),
-    ]  # fmt: skip
-    assert [one["kind"] for one in content["ratios"]] == ["determinism"]
-    assert {one["dtype"]: len(one["rates"]) for one in content["floor"]} == {"float32": 2, "float64": 2}
-    assert len(content["imports"]["jax"]) == 2
-    assert all(row["cold_start"] > 0 and row["floor"] > 0 for row in content["rows"])
-    mark = content["rows"][0]["fingerprints"][0][7:15]
+    order = [names[0], names[1], names[1], names[0]]
+    assert [(sample.cell, sample.round) for sample in content.samples] == list(zip(order, (0, 0, 1, 1), strict=True))
+    assert [(row.cell, row.agree) for row in content.rows] == [(names[0], True), (names[1], None)]
+    assert [row.seconds_per_epoch and row.seconds_per_epoch.n for row in content.rows] == [2, 2]
+    assert [ratio.kind for ratio in content.ratios] == ["determinism"]
+    assert {one.dtype: len(one.rates) for one in content.rooflines} == {"float32": 2, "float64": 2}
+    assert len(content.imports["jax"]) == 2
+    assert all((row.cold_start or 0) > 0 and (row.roofline or 0) > 0 for row in content.rows)
+    mark = content.rows[0].fingerprints[0][7:15]
     (folder,) = workspace.glob("benchmark/*")
     assert sorted(path.name for path in folder.iterdir()) == ["benchmark.json", "benchmark.md"]
     assert f"✓ {mark}" in done.stdout and f"✓ {mark}" in (folder / "benchmark.md").read_text()
@@ -188,7 +190,7 @@ def test_interrupted(interruptible: None, workspace: Path):
     assert process.returncode == 1
     assert "interrupted; what was measured so far is kept" in stderr and "Traceback" not in stderr
     content = left(workspace)
-    assert content["interrupted"] and len(content["samples"]) == 1
+    assert content.interrupted and len(content.samples) == 1
     assert "warning: interrupted: the rows hold what was measured until then" in stdout
     assert not list(workspace.glob("benchmark/*/run"))
 
@@ -202,10 +204,8 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     assert baseline in cells.BASELINES
     command = [str(python), "-P", "-s", "-m", f"benchmarks.{baseline}_{framework}", str(data_dir)]
     own = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [*command, "--steps=3", "--workers=1"], env=os.environ | own, capture_output=True, text=True, check=False,
-        timeout=300,
-    )  # fmt: skip
+    command += ["--steps=3", "--workers=1"]
+    done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["batch_size"], found["steps"], found["test_accuracy"]) == (32, 6, None)
@@ -252,5 +252,5 @@ def test_no_data(tmp_path: Path):
 
 
 def test_a_busy_machine_is_said_to_be_one():
-    busy = speed.concluded(benchmark(noise=0.001) | {"others_busy": 0.5})
-    assert busy["warnings"] == ["the machine is busy: other processes took 0.5 of 2 cores before the first sample"]
+    busy = speed.concluded(replace(benchmark(noise=0.001), others_busy=0.5))
+    assert busy.warnings == ["the machine is busy: other processes took 0.5 of 2 cores before the first sample"]

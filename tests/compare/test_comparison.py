@@ -157,7 +157,7 @@ class TestFirstDifference:
             difference(a, b)
 
     def test_a_run_and_a_record(self, folder: Folder, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="one is a run of the suite, the other the record of a command"):
+        with pytest.raises(UsageError, match="one is a run of a trainer, the other the record of a command"):
             comparison.compare(folder.run("a"), commands.write(tmp_path / "record", commands.straight()))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from repro.containers.command_line import Addition, Mount, find, mounts, observing, outside, reversing, with_added
-from repro.containers.image import Place, engine, in_image, moved, program
+from repro.containers.image import Place, in_image, moved, program, runtime
 from repro.errors import UsageError
 from repro.verify.command_runs import places
 from support import commands
@@ -164,9 +164,9 @@ def test_python_has_another_name_in_the_image(stand_in: Callable[[str, str], Non
 
 def test_the_engine_of_an_image(stand_in: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"there is no such file|neither apptainer nor"):
-        engine("no.sif")
+        runtime("no.sif")
     stand_in("podman", "")
     monkeypatch.setenv("PATH", os.environ["PATH"].split(os.pathsep)[0])
-    assert engine("i") == "podman"
+    assert runtime("i") == "podman"
     with pytest.raises(UsageError, match=r"--image i\.sif: neither apptainer nor singularity is installed"):
-        engine("i.sif")
+        runtime("i.sif")

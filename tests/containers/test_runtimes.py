@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from repro.containers.command_line import Addition
-from repro.containers.runtimes import Engine, sif_number
+from repro.containers.runtimes import ContainerRuntime, sif_number
 from repro.errors import UsageError
 from repro.record.recording import Recording
 from support import commands
@@ -35,7 +35,7 @@ def test_the_environment_inside_docker(stand_in: Callable[[str, str], None], tmp
     stand_in("docker", f"assert words == ['-D', 'image', 'inspect', 'i']; print(json.dumps({INSPECTED}))")
     (tmp_path / "list").write_text("# A=no\nA=file\nC\n\n  D=d\n")
     text = f"docker -D run --env-file {tmp_path}/list -e A=flag -e E -e F -e G= i x"
-    asked = Engine(container(text), {**os.environ, "C": "c", "E": "e", "H": "h"})
+    asked = ContainerRuntime(container(text), {**os.environ, "C": "c", "E": "e", "H": "h"})
     assert asked.variables == {"PYTHONPATH": "/i", "A": "flag", "B": "b", "C": "c", "D": "d", "E": "e", "G": ""}
     assert asked.facts == {"engine": "docker", "name": "i", "image": "sha256:1", "digest": "i@sha256:2"}
 
@@ -43,22 +43,22 @@ def test_the_environment_inside_docker(stand_in: Callable[[str, str], None], tmp
 def test_the_environment_inside_apptainer(stand_in: Callable[[str, str], None]) -> None:
     expected = ["exec", "--env", "A=1", "i.sif", "cat", "/proc/self/environ"]
     stand_in("apptainer", f"assert words == {expected}; print('PYTHONPATH=/i\\0A=1\\0', end='')")
-    asked = Engine(container("apptainer run --env A=1 i.sif train"), os.environ)
+    asked = ContainerRuntime(container("apptainer run --env A=1 i.sif train"), os.environ)
     assert asked.variables == {"PYTHONPATH": "/i", "A": "1"}
 
 
 def test_an_image_that_is_not_here_is_fetched_first(stand_in: Callable[[str, str], None], tmp_path: Path) -> None:
     log = tmp_path / "log"
     stand_in("docker", f"open({str(log)!r}, 'a').write(' '.join(words) + '\\n'); sys.exit(1)")
-    assert Engine(container("docker run i"), os.environ).variables == {}
+    assert ContainerRuntime(container("docker run i"), os.environ).variables == {}
     assert log.read_text().splitlines() == ["image inspect i", "pull i", "image inspect i"]
     log.unlink()
-    assert Engine(container("docker run --pull never i"), os.environ).variables == {}
+    assert ContainerRuntime(container("docker run --pull never i"), os.environ).variables == {}
     assert log.read_text().splitlines() == ["image inspect i"]
 
 
 def test_an_engine_that_is_not_there_is_no_error() -> None:
-    asked = Engine(container("docker run i"), {"PATH": "/nowhere"})
+    asked = ContainerRuntime(container("docker run i"), {"PATH": "/nowhere"})
     asked.end(signal.SIGKILL, 0)
     asked.remove()
     assert (asked.variables, asked.facts["image"]) == ({}, None)
@@ -72,11 +72,11 @@ def test_only_containers_of_ours_are_ended(stand_in: Callable[[str, str], None],
 if words[0] == 'ps': print('three' if '--filter=status=created' in words else 'one\\ntwo')
 if words[0] == 'inspect': print({os.getpid()})""",
     )
-    asked = Engine(container("sudo docker run i"), os.environ)
+    asked = ContainerRuntime(container("sudo docker run i"), os.environ)
     assert asked._program == ["sudo", "docker"]
-    asked = Engine(container("nice docker --tls container run i"), os.environ)
+    asked = ContainerRuntime(container("nice docker --tls container run i"), os.environ)
     assert asked._program == ["docker", "--tls"]
-    asked = Engine(container("docker run i"), os.environ)
+    asked = ContainerRuntime(container("docker run i"), os.environ)
     asked.end(signal.SIGKILL, 0)
     asked.remove()
     assert log.read_text().splitlines() == [
@@ -103,7 +103,7 @@ def test_a_signal_that_nobody_heeds_is_not_waited_for(
 if words[0] == 'ps': print('one')
 if words[0] == 'inspect': print({process.pid})""",
         )
-        Engine(container("docker run i"), os.environ).end(signal.SIGTERM, 0.3)
+        ContainerRuntime(container("docker run i"), os.environ).end(signal.SIGTERM, 0.3)
         process.kill()
     kills = [line for line in log.read_text().splitlines() if line.startswith("kill")]
     assert kills == (["kill --signal=SIGTERM one", "kill one"] if handled else ["kill one"])
@@ -173,5 +173,5 @@ def test_the_words_and_the_environment_of_a_recording(stand_in: Callable[[str, s
 
 def test_a_container_in_the_background_is_refused() -> None:
     with pytest.raises(UsageError, match="leave --detach out"):
-        Engine(container("docker run -d i"), {})
-    Engine(container("docker run --detach=false i"), {})
+        ContainerRuntime(container("docker run -d i"), {})
+    ContainerRuntime(container("docker run --detach=false i"), {})

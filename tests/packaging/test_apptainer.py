@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from support import probes
 from support.probes import Caller
 
 
-@pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_fingerprint_of_the_host(
     framework: str,
     sif: Path,

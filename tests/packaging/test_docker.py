@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from repro.frameworks import FRAMEWORKS
 from support import probes
 from support.runs import ROOT
 
@@ -24,7 +25,7 @@ def docker_run(image: str, workspace: Path, *arguments: str, options: tuple[str,
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-@pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_fingerprint_of_the_host(
     framework: str, image: str, short: Path, poison: Path, on_host: Callable[[str], str]
 ) -> None:

@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 import repro
+from repro.frameworks import FRAMEWORKS
 from support import probes
 from support.probes import Caller
-from support.runs import ROOT
+from support.runs import ROOT, some
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +68,7 @@ class TestDocker:
     def root(self, tmp_path: Path) -> Caller:
         return Caller(os.getuid(), os.getgid(), tmp_path)
 
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    @pytest.mark.parametrize("framework", some(FRAMEWORKS, "jax"))  # test_docker.py has them all
     def test_fingerprint_of_the_host(
         self, framework: str, image: str, mlcube: Path, short: Path, root: Caller, poisoned: dict[str, str],
         on_host: Callable[[str], str],
@@ -110,7 +111,7 @@ class TestDocker:
 
 
 class TestSingularity:
-    @pytest.mark.parametrize("framework", probes.FRAMEWORKS)
+    @pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))  # test_apptainer.py has them all
     def test_fingerprint_of_the_host(
         self, framework: str, sif: Path, mlcube: Path, short: Path, caller: Caller, poisoned: dict[str, str],
         poisoned_home: Path, on_host: Callable[[str], str],
@@ -170,7 +171,7 @@ class TestSingularity:
 
 def test_declares_what_the_project_has() -> None:
     cube = yaml.safe_load((ROOT / "mlcube.yaml").read_text())
-    assert list(cube["tasks"]) == ["download", *probes.FRAMEWORKS, "verify", "benchmark", "report"]
+    assert list(cube["tasks"]) == ["download", *FRAMEWORKS, "verify", "benchmark", "report"]
     assert cube["docker"]["image"] == f"repro:{repro.__version__}"
     assert cube["docker"]["cpu_args"] == cube["docker"]["gpu_args"]
     assert f"IMAGE       := repro:{repro.__version__}" in (ROOT / "Makefile").read_text()

@@ -2,13 +2,14 @@
 
 import subprocess
 import zipfile
+from collections.abc import Callable
 from email import message_from_bytes
 from pathlib import Path
 
 import pytest
 
 import repro
-from support.runs import ROOT
+from support.runs import PROGRAMS, ROOT
 
 UV = ROOT / ".venv" / "uv" / "bin" / "uv"
 CONSTRAINTS = (f"--build-constraints={ROOT / 'requirements' / 'build.txt'}", "--require-hashes")
@@ -34,7 +35,10 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if listed.returncode:
         pytest.skip("no git repository to take the files from")
     for name in listed.stdout.splitlines():
-        if name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", "tests/")) and (ROOT / name).exists():
+        if (
+            name.startswith(("repro/", "mnist_", "pyproject", "README", "LICENSE", ".gitignore", "tests/conftest"))
+            and (ROOT / name).exists()
+        ):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((ROOT / name).read_bytes())
     return copy
@@ -85,30 +89,59 @@ def test_building_and_installing_leave_nothing_beside_the_code(source: Path, tmp
     before = files(source)
     succeed(UV, "build", "--quiet", *CONSTRAINTS, "--out-dir", tmp_path / "dist", source)
     assert len(files(tmp_path / "dist")) == 3  # the wheel, the source distribution, a .gitignore
-    pip = (UV.with_name("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    succeed(*pip, "--no-deps", "--target", tmp_path / "installed", source)
+    succeed(UV, "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "installed", source)
     assert (tmp_path / "installed" / "repro").is_dir()
     assert files(source) == before
 
 
-def test_the_import_and_the_command_need_no_framework(environment: Path, tmp_path: Path) -> None:
-    def ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def ran(environment: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program of the environment in a folder of its own."""
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(environment / "bin" / program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
+    return run
+
+
+def test_the_import_and_the_command_need_no_framework(ran: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     seeded = ran("python", "-c", "import repro; print(repro.__version__, repro.set_seeds(0, deterministic=False))")
     assert seeded.stdout == f"{repro.__version__} ['random', 'numpy']\n", seeded.stderr
-    helped = ran("repro", "--help")
-    assert (helped.returncode, helped.stdout.splitlines()[0][:17]) == (0, "repro record [OPT")
     assert ran("repro", "--version").stdout == f"repro {repro.__version__}\n"
-    for arguments, code, said in (
+    helped = ran("repro", "verify", "--help")
+    assert (helped.returncode, helped.stdout) == (0, ran("python", "-m", "repro", "verify", "--help").stdout)
+    for arguments, code, message in (
         (("compare", "a", "b"), 2, "error: compare: a is no run's folder"),
-        (("record",), 2, "error: record: no command; put it after --"),
-        (("verify",), 2, "error: verify: no command; put it after --"),
         (("report", "--workspace=."), 2, "error: report: there is none of verify"),
-        (("jax", "--workspace=."), 2, "error: task 'jax' needs the repository: ./run.sh jax there"),
-        (("train",), 2, "error: task 'train': must be one of"),
+        (
+            ("jax", "--workspace=."),
+            2,
+            "error: jax: the reference trainers need the repository; there, call ./run.sh jax",
+        ),
+        (("train",), 2, "error: unknown command 'train'"),
     ):
         done = ran("repro", *arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), done.stderr
-        assert done.stderr.startswith(said)
+        assert done.stderr.startswith(message)
+
+
+def test_a_training_of_ones_own_needs_no_extra(
+    environment: Path, tmp_path: Path, ran: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """... and what does need one says which."""
+    training = [str(environment / "bin" / "python"), str(PROGRAMS / "plain_training.py")]
+    for name, *options in (("a",), ("b", "--seed=1")):
+        recorded = ran("repro", "record", "--to", name, "--keep", "--", *training, *options)
+        assert recorded.returncode == 0 and "repro: 8 steps observed" in recorded.stderr, recorded.stderr
+    compared = ran("repro", "compare", "a", "b")
+    assert compared.returncode == 3 and "differs: first seen at step 1" in compared.stdout, compared.stderr
+    verified = ran("repro", "verify", "--to", "v", "--ask", "restart", "--", *training)
+    assert verified.returncode == 0 and "1 of 1 as they should be" in verified.stdout, verified.stderr
+    reported = ran("repro", "report", "v/results.json")
+    assert reported.returncode == 0, reported.stderr
+    assert "plain_training.py" in (tmp_path / "v" / "report" / "report.html").read_text()
+    (tmp_path / "mlcube.yaml").write_text("tasks: {train: {}}")
+    cube = ran("repro", "record", "--mlcube=.", "--task=train")
+    assert (cube.returncode, cube.stderr.count("\n")) == (1, 1), cube.stderr
+    assert cube.stderr.endswith(" install it with: pip install 'repro-bits[trainers]'\n")

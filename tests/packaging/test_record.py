@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from repro.containers.command_line import LABEL, find
-from repro.containers.runtimes import Engine
+from repro.containers.runtimes import ContainerRuntime
 from repro.record import record
 from support import probes
 from support.commands import REPRO, SCRIPTS
@@ -115,7 +115,9 @@ class TestDocker:
         confined = ("--rm", "--read-only", "--tmpfs=/out", "--tmpfs=/tmp", "--cap-drop=ALL", "--user=4242:4242",
                     "--security-opt=no-new-privileges", "--env=PYTHONPATH=/of-the-user")  # fmt: skip
         command = [
-            word for word in in_docker(image, PYTORCH, folder, "training.py", options=confined) if "{run}" not in word
+            word
+            for word in in_docker(image, PYTORCH, folder, "resumable_training.py", options=confined)
+            if "{run}" not in word
         ]
         found = me.record(folder, "--keep", "--", *command)
         assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
@@ -125,14 +127,20 @@ class TestDocker:
         facts = found.content.facts
         assert (facts["container"]["engine"], facts["container"]["image"]) == ("docker", inspected)
         assert facts["environment"] == {"PYTHONPATH": "/of-the-user"}
-        assert facts["scripts"].keys() == {f"{folder}/scripts/training.py"}
+        assert facts["scripts"].keys() == {f"{folder}/scripts/resumable_training.py"}
         assert any((found.path / record.KEPT).iterdir())
         assert not [path for path in (found.path, *found.path.iterdir()) if path.stat().st_mode & 0o022]
 
     def test_a_fault_is_named_and_containers_are_ended(self, image: str, me: User, folder: Path) -> None:
         before = ours()
         command = in_docker(
-            image, PYTORCH, folder, "training.py", "--forget", "--pause=0.1", options=(f"--name={folder.name}",)
+            image,
+            PYTORCH,
+            folder,
+            "resumable_training.py",
+            "--forget",
+            "--pause=0.1",
+            options=(f"--name={folder.name}",),
         )
         code, answers = me.verify(folder, "--ask", "restart,resume,kill", "--resume", " ".join([*command, "--resume"]),
                                   "--", *command)  # fmt: skip
@@ -168,7 +176,7 @@ class TestDocker:
     def test_what_is_about_to_start_is_ended(self, image: str) -> None:
         container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
         assert container
-        asked = Engine(container, os.environ)
+        asked = ContainerRuntime(container, os.environ)
         words = ["create" if word == "run" else word for word in asked.words([])]
         number = subprocess.check_output(words, text=True).strip()
         asked.end(signal.SIGINT, 0.1)
@@ -179,7 +187,7 @@ class TestDocker:
         recipe = f"FROM {image}\nENV PATH={Path(PYTORCH).parent}:/usr/bin:/bin\n"
         subprocess.run(["docker", "build", "--quiet", "--tag", built, "-"], input=recipe, text=True, check=True)
         python = ROOT / ".venv" / "pytorch" / "bin" / "python"
-        command = [str(python), "scripts/training.py", "--out={run}"]
+        command = [str(python), "scripts/resumable_training.py", "--out={run}"]
         code, answers = me.verify(folder, "--ask", "container", "--image", built, "--", *command)
         assert (code, answers["container"]["answer"]) == (0, "same")
         code, answers = me.verify(
@@ -211,7 +219,7 @@ class TestApptainer:
     def test_the_record_is_that_of_the_host(
         self, sif: Path, plain: User, folder: Path, on_bare_host: record.Record
     ) -> None:
-        command = in_apptainer(sif, PYTORCH, folder, "training.py")
+        command = in_apptainer(sif, PYTORCH, folder, "resumable_training.py")
         found = plain.record(folder, "--", *[word.replace("{run}", str(folder / "data")) for word in command])
         assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
         container = found.content.facts["container"]
@@ -219,7 +227,7 @@ class TestApptainer:
         assert probes.owners(found.path) == {(plain.caller.uid, plain.caller.gid)}
 
     def test_a_fault_is_named(self, sif: Path, plain: User, folder: Path) -> None:
-        command = in_apptainer(sif, PYTORCH, folder, "training.py", "--forget", "--pause=0.1")
+        command = in_apptainer(sif, PYTORCH, folder, "resumable_training.py", "--forget", "--pause=0.1")
         resume = ("--resume", " ".join([*command, "--resume"]))
         code, answers = plain.verify(folder, "--ask", "restart,resume,kill", *resume, "--", *command)
         assert code == 3 and answers["restart"]["answer"] == "same"

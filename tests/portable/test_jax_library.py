@@ -1,4 +1,4 @@
-"""The library of JAX: functions against JAX' own in float64, training in its modes with ==, what is refused."""
+"""JAX's library: functions, training, and refusals."""
 
 import numpy as np
 import pytest

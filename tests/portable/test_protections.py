@@ -1,4 +1,7 @@
-"""Each rule of portable numerics is needed: without it some framework, compiled as a step is, gives other bits."""
+"""Each rule of portable numerics is needed.
+
+Without it some framework, compiled as a step is, gives other bits.
+"""
 
 import platform
 from pathlib import Path
@@ -30,7 +33,7 @@ NEEDED = {
     "root": ("pytorch eager",),  # by MKL, not the processor
     "exponential": WAYS,  # by everybody's own library
 }
-PLAIN = [way for way in WAYS if way != "pytorch loops"]  # whose sums are for integers alone
+PLAIN = [way for way in WAYS if way != "pytorch kernels"]  # whose sums are for integers alone
 RANDOM = np.random.default_rng(0)
 A, C = RANDOM.standard_normal((2, 256, 64))
 B = RANDOM.uniform(0.5, 1.5, (256, 64))
@@ -48,11 +51,11 @@ def expected(name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "way", some(WAYS, "pytorch eager", "pytorch loops", "jax compiled", "tensorflow graph", "tensorflow compiled")
+    "way", some(WAYS, "pytorch eager", "pytorch kernels", "jax compiled", "tensorflow graph", "tensorflow compiled")
 )
 @pytest.mark.parametrize("name", [*NEEDED, "quotient"])
 def test_rewriting(ask, way: str, name: str) -> None:
-    if way == "pytorch loops" and name in ("root", "exponential"):
+    if way == "pytorch kernels" and name in ("root", "exponential"):
         way = "pytorch eager"  # a library's own function is in no loop
     if name in NEEDED:
         changed = not np.array_equal(asked(ask, way, name, A, B, C), expected(name))

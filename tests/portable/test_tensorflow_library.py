@@ -1,4 +1,4 @@
-"""The library of TensorFlow: eager, in a graph and compiled, it has the bits that JAX' library has; what is refused."""
+"""TensorFlow's library: the bits of JAX's, and refusals."""
 
 import pytest
 

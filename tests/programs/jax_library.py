@@ -1,4 +1,4 @@
-"""Computes what library_cases.py has with JAX' library: python jax_library.py FILE [eager], an archive of NumPy's.
+"""Computes what library_cases.py has with JAX's library: python jax_library.py FILE [eager], an archive of NumPy's.
 
 Its names are MODE/CASE/NAME; float64/CASE/NAME is what JAX itself computes, of float64. `lines` has what is refused.
 With `eager` only the networks, eagerly, which takes minutes: JAX then compiles each of a thousand operations by itself.
@@ -34,9 +34,14 @@ def attention(query, key, value, mask=None, is_causal=False, scale=None):
 def conv2d(x, kernel, bias=0.0, stride=1, padding=0, dilation=1, groups=1):
     pads = padding if isinstance(padding, str) else [(each, each) for each in np.broadcast_to(padding, 2).tolist()]
     y = lax.conv_general_dilated(
-        x, kernel, np.broadcast_to(stride, 2), pads, rhs_dilation=np.broadcast_to(dilation, 2),
-        dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups,
-    )  # fmt: skip
+        x,
+        kernel,
+        np.broadcast_to(stride, 2),
+        pads,
+        rhs_dilation=np.broadcast_to(dilation, 2),
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+    )
     return y + bias
 
 
@@ -106,7 +111,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "cross_entropy": cross_entropy,
     "mse": lambda x, target: ((x - target) ** 2).mean(),
-}  # fmt: skip
+}
 
 
 def results(functions: Callable[[str], Callable[..., Any]], dtype: str, arrays: list[Array]) -> dict[str, Any]:
@@ -263,7 +268,7 @@ def refused() -> dict[str, str]:
         "layer's dtype": lambda: layers.Dense(3, dtype=jnp.bfloat16).init(key, x),
         "layer's axes": lambda: layers.LayerNorm(reduction_axes=(1, 2)).init(key, x),
         "weights": lambda: optim.adam(1e-3).init({"w": x.astype(np.float64)}),
-    }  # fmt: skip
+    }
     with jax.enable_x64(False):
         lines = {"no float64": line(lambda: f.relu(x))}
     return lines | {name: line(call) for name, call in calls.items()}

@@ -1,4 +1,6 @@
-"""What the libraries of JAX and TensorFlow compute for the tests, both alike: cases of functions, and two networks.
+"""Cases for the libraries of JAX and TensorFlow.
+
+Functions, and two networks.
 
 Both frameworks have images as [B, H, W, C] and kernels as [.., in, out], so weights and data are the same arrays.
 """
@@ -33,7 +35,9 @@ CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "conv2d": ("conv2d", (IMAGES, normal(3, 2, 4, 6), normal(6)), {}),
     "conv2d, same": ("conv2d", (IMAGES, normal(3, 2, 4, 6)), {"padding": "SAME", "stride": (2, 1)}),
     "conv2d, groups": (
-        "conv2d", (IMAGES, normal(2, 3, 2, 6)), {"padding": (1, 2), "dilation": (2, 1), "groups": 2},
+        "conv2d",
+        (IMAGES, normal(2, 3, 2, 6)),
+        {"padding": (1, 2), "dilation": (2, 1), "groups": 2},
     ),
     "max_pool2d": ("max_pool2d", (IMAGES, 2), {}),
     "max_pool2d, same": ("max_pool2d", (IMAGES, 3, 2), {"padding": "SAME"}),
@@ -57,7 +61,8 @@ CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "rms_norm": ("rms_norm", (X, normal(6)), {}),
     "group_norm": ("group_norm", (IMAGES, 2, CHANNELS, normal(4, seed=1)), {}),
     "batch_norm": (
-        "batch_norm", (IMAGES, normal(4, seed=2), positive(4), CHANNELS, normal(4, seed=1)),
+        "batch_norm",
+        (IMAGES, normal(4, seed=2), positive(4), CHANNELS, normal(4, seed=1)),
         {"training": True, "momentum": 0.01},
     ),
     "batch_norm, evaluated": ("batch_norm", (IMAGES, normal(4, seed=2), positive(4), CHANNELS), {}),
@@ -66,17 +71,17 @@ CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "cross_entropy": ("cross_entropy", (LOGITS, LABELS), {}),
     "cross_entropy, smoothed": ("cross_entropy", (LOGITS, LABELS), {"label_smoothing": 0.1}),
     "mse": ("mse", (X, normal(4, 5, 6, seed=1)), {}),
-}  # fmt: skip
+}
 
 # --- optimizers -------------------------------------------------------------------------------------------------------
 
-# name: arguments that both frameworks have by one name, and by names of JAX' and of Keras'
+# name: arguments that both frameworks have by one name, and by names of JAX's and of Keras'
 OPTIMIZERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "sgd": ({"learning_rate": 0.1}, {}, {}),
     "adam": ({"learning_rate": 1e-2, "weight_decay": 1e-2}, {"eps": 1e-7}, {}),
     "adamw": ({"learning_rate": 1e-2, "weight_decay": 0.01}, {"b2": 0.95}, {"beta_2": 0.95, "epsilon": 1e-8}),
     "adadelta": ({"learning_rate": 0.5, "weight_decay": 1e-2, "rho": 0.9}, {"eps": 1e-6}, {"epsilon": 1e-6}),
-}  # fmt: skip
+}
 WEIGHTS = {"a": normal(20, 30), "b": normal(30)}
 GRADIENTS = [{name: normal(*each.shape, seed=step + 1) for name, each in WEIGHTS.items()} for step in range(STEPS)]
 
@@ -120,12 +125,12 @@ def block(functional: Any, reshape: Any, transpose: Any, weights: dict[str, Any]
 
     places = np.tile(np.arange(PLACES), (batch, 1))
     x = f.add(f.embedding(text[:, :-1], w["words"]), f.embedding(places, w["places"]))
-    x, y = f.fork(x, 2)
-    for_query, for_key, for_value = f.fork(f.layer_norm(y, w["norm1_scale"], w["norm1_bias"]), 3)
+    x, y = f.fan_out(x, 2)
+    for_query, for_key, for_value = f.fan_out(f.layer_norm(y, w["norm1_scale"], w["norm1_bias"]), 3)
     query, key = f.rotary(heads(f.linear(for_query, w["query"]))), f.rotary(heads(f.linear(for_key, w["key"])))
     y = f.scaled_dot_product_attention(query, key, heads(f.linear(for_value, w["value"])), is_causal=True)
     y = f.linear(reshape(transpose(y, (0, 2, 1, 3)), (batch, PLACES, WIDTH)), w["joined"])
-    x, y = f.fork(f.add(x, y), 2)
+    x, y = f.fan_out(f.add(x, y), 2)
     y = f.gelu(f.linear(f.rms_norm(y, w["norm2_scale"]), w["up"], w["up_bias"]))
     x = f.add(x, f.linear(y, w["down"]))
     return f.cross_entropy(f.linear(x, w["logits"]), text[:, 1:], label_smoothing=0.1)
@@ -138,6 +143,8 @@ def save(path: str, found: dict[str, dict[str, dict[str, Any]]], lines: dict[str
     """Arrays by MODE/CASE/NAME, and the lines by which something was refused."""
     arrays: dict[str, Any] = {
         f"{mode}/{case}/{name}": np.asarray(array)
-        for mode, every in found.items() for case, several in every.items() for name, array in several.items()
-    }  # fmt: skip
+        for mode, every in found.items()
+        for case, several in every.items()
+        for name, array in several.items()
+    }
     np.savez(path, lines=np.array(json.dumps(lines)), **arrays)

@@ -1,11 +1,11 @@
-"""Computes portable operations in one framework, in its environment, for the tests.
+"""Worker that computes operations in one framework.
 
     python operations_worker.py FRAMEWORK
 
 Reads requests from stdin and answers on stdout, each a length in 8 bytes and an npz archive. A request holds a JSON
-(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's loops, TensorFlow's graph, or int8
-or int16, the engine), the arrays (one of no elements and of type bool stands for None), and the gradient of the result,
-repeated or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
+(the operation as MODULE.NAME, its options, and the mode: eager, compiled, PyTorch's kernels, TensorFlow's graph, or the
+matmul backend int8 or int16), the arrays (one of no elements and of type bool stands for None), and the gradient of the
+result, repeated or cut to its size. The answer holds the results and the gradients, as far as they are arrays.
 """
 
 import importlib
@@ -23,6 +23,7 @@ from programs import unprotected
 from repro.portable.kernels import machine
 from repro.portable.operations import optimizers, random
 from repro.portable.operations.grids import Operation
+from repro.portable.xp import Backend
 
 NONE = np.zeros(0, bool)
 
@@ -34,15 +35,15 @@ def is_none(array) -> bool:
 # --- functions for the tests, over a backend ------------------------------------------------------------------------
 
 
-def clip(X, *gradients, limit):
-    clipped, norm = optimizers.clip(X, list(gradients), limit)
+def clip(xp: Backend, *gradients, limit):
+    clipped, norm = optimizers.clip(xp, list(gradients), limit)
     return (*clipped, norm)
 
 
-def philox(X, counter, key):
+def philox(xp: Backend, counter, key):
     """[N, 4] and [N, 2] -> [N, 4]."""
-    words = random.philox(X, [counter[:, i] for i in range(4)], [key[:, i] for i in range(2)])
-    return X.stack(words, 1)
+    words = random.philox(xp, [counter[:, i] for i in range(4)], [key[:, i] for i in range(2)])
+    return xp.stack(words, 1)
 
 
 class Recording:
@@ -57,14 +58,14 @@ class Recording:
 
 @cache
 def unrounded(operation):
-    def function(X, *arrays, **options):
+    def function(xp: Backend, *arrays, **options):
         found = []
 
         def r32(x):
             found.append(x)
-            return X.r32(x)
+            return xp.r32(x)
 
-        recording = Recording(X, r32)
+        recording = Recording(xp, r32)
         if isinstance(operation, Operation):
             *given, gradient = arrays
             _, saved = operation.forward(recording, *given, **options)
@@ -91,13 +92,13 @@ class PyTorch:
         from repro.portable.pytorch import compiler
         from repro.portable.pytorch.compiler import plan
 
-        compiler.available = mode in ("loops", "int16")
+        compiler.available = mode in ("kernels", "int16")
         if not compiler.available:
             self.torch.set_num_threads(2)
             return self.once(operation, options, arrays, gradient)
         self.asked += 1
         self.torch.set_num_threads(3 if self.asked % 8 == 0 else 1)  # threads wait long where cores are busy
-        for _ in range(3):  # the second call records, the third replays
+        for _ in range(3):  # the second call is traced, the third runs the kernels
             found = self.once(operation, options, arrays, gradient)
         assert plan._plans and all(each is None or each.sound for each in plan._plans.values())
         return found

@@ -1,4 +1,4 @@
-"""What test_compiler.py asks of the loops of portable numerics in PyTorch; prints JSON.
+"""What test_compiler.py asks of the kernels of portable numerics in PyTorch; prints JSON.
 
 python pytorch_compiler.py ENGINE BITS
 """
@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from unittest import mock
 
 import numpy as np
@@ -19,7 +19,7 @@ from repro.portable.kernels import machine, pairs, products
 from repro.portable.operations import pointwise
 from repro.portable.pytorch import backend, compiler, functional, optim
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler import loops, plan, sums
+from repro.portable.pytorch.compiler import kernels, plan, sums
 
 said: list[str] = []
 handler = logging.Handler()
@@ -114,23 +114,31 @@ def products_of_int16() -> list[bool | None]:
 
 
 def refused() -> list[bool | None]:
-    """Products that fit() does not accept; None without the instruction."""
+    """Whether products are refused that are no tiles, or too long; None without the instruction."""
     if not pairs.possible():
         return [None]
-    found: list[bool | None] = []
-    for terms, columns in ((32, products.width() // 2), (33, products.width()), (products.LONGEST + 2, 32)):
-        a, b = torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16)
-        try:
-            sums.multiply(a, b)
-        except ValueError as error:
-            found.append("loops" in str(error) or "panels" in str(error))
-        else:
-            found.append(False)
-    return found
+    width = products.width()
+    shapes = (32, width // 2), (33, width), (products.LONGEST + 2, width)
+    found = [
+        raised(sums.multiply, torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16))
+        for terms, columns in shapes
+    ]
+    given = products.Product(4, 16, width // 2, True, 0), products.Product(6, 16, width, False, 0)
+    found += [raised(products.product, each) for each in given]
+    return ["panels" in each for each in found]
+
+
+def raised(function: Callable, *arguments) -> str:
+    """The message of the ValueError, if there is one."""
+    try:
+        function(*arguments)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def dense() -> list[bool]:
-    """A layer that the engine of int16 makes, where there is one, and its gradients; inputs lie by columns, too."""
+    """A layer that kernels of int16 compute, where there is one, and its gradients; inputs lie by columns, too."""
     found = []
     for x in (numbers(6, 11, 32), *(numbers(32, rows).t() for rows in (2, 6, 36))):
         results = both(functional.linear, x, numbers(64, 32), numbers(64))
@@ -196,7 +204,7 @@ def unsound() -> dict[str, object]:
     def multiply(x):
         return functional._affine(x, scale, scale)
 
-    with mock.patch.dict(loops.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
+    with mock.patch.dict(kernels.OTHERS, r32=lambda self, x: self.build.fadd(x, x)):
         found = both(multiply, x)
     sound = [each.sound for each in plan._plans.values() if each]
     return {"same": [each == found[0] for each in found], "sound": sound, "said": sorted(set(said))}

@@ -105,12 +105,16 @@ CASES: dict[str, Any] = {
     "GroupNorm": ((3, 6), lambda: random(3, 6, 5, 4), group_norm),
     "BatchNorm1d": ((6,), lambda: random(9, 6), lambda m, x: scaled(normalized(x, (0,), batch=True), m)),
     "BatchNorm2d": (
-        (6,), lambda: random(3, 6, 5, 4), lambda m, x: first(scaled(normalized(last(x), (0, 1, 2), batch=True), m)),
+        (6,),
+        lambda: random(3, 6, 5, 4),
+        lambda m, x: first(scaled(normalized(last(x), (0, 1, 2), batch=True), m)),
     ),
     "MaxPool2d": ((3, 2, 1), lambda: random(3, 6, 9, 8), pooled(pooling.max_pool)),
     "AvgPool2d": ((3, 2, 1), lambda: random(3, 6, 9, 8), pooled(pooling.average_pool)),
     "AdaptiveAvgPool2d": (
-        (1,), lambda: random(3, 6, 9, 8), lambda m, x: first(apply(pooling.mean, last(x), axes=(1, 2))),
+        (1,),
+        lambda: random(3, 6, 9, 8),
+        lambda m, x: first(apply(pooling.mean, last(x), axes=(1, 2))),
     ),
     "ReLU": ((True,), lambda: random(3, 6), lambda m, x: apply(pointwise.relu, x)),
     "GELU": (("tanh",), lambda: random(3, 6), activation("gelu_tanh")),
@@ -118,7 +122,7 @@ CASES: dict[str, Any] = {
     "Tanh": ((), lambda: random(3, 6), activation("tanh")),
     "Sigmoid": ((), lambda: random(3, 6), activation("sigmoid")),
     "Softmax": ((1,), lambda: random(3, 6, 4), lambda m, x: first(apply(attention.softmax, last(x)))),
-}  # fmt: skip
+}
 
 
 def modules() -> object:
@@ -142,9 +146,10 @@ def modules() -> object:
         wide = x.detach().double().requires_grad_() if given else x
         exact = with_gradients(called(own.double()), [wide * 1], [*([wide] if given else []), *own.parameters()])
         far += [
-            f"{name} {place}" for place, (a, b) in enumerate(zip(found, exact, strict=True))
+            f"{name} {place}"
+            for place, (a, b) in enumerate(zip(found, exact, strict=True))
             if a.dtype != torch.float32 or not (a - b).abs().max() <= CLOSE * b.abs().max()
-        ]  # fmt: skip
+        ]
         # what the running statistics became, too
         buffers = zip(twin.buffers(), own.buffers(), strict=True)
         far += [name for a, b in buffers if not torch.allclose(a.double(), b.double(), atol=1e-5)]
@@ -175,33 +180,43 @@ def functions() -> object:
         "attention": (
             lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, mask, scale=0.3),
             lambda *x: apply(attention.attention, *x, mask, causal=False, scale=0.3),
-            lambda *x: own.scaled_dot_product_attention(*x, mask, scale=0.3), [q, k, v],
+            lambda *x: own.scaled_dot_product_attention(*x, mask, scale=0.3),
+            [q, k, v],
         ),
         "cross_entropy": (
             lambda x: functional.cross_entropy(x, labels, label_smoothing=0.1),
             lambda x: apply(losses.cross_entropy, x, labels, smoothing=0.1),
-            lambda x: own.cross_entropy(x, labels, label_smoothing=0.1), [logits],
+            lambda x: own.cross_entropy(x, labels, label_smoothing=0.1),
+            [logits],
         ),
         "cross_entropy of rows": (
             lambda x: functional.cross_entropy(x, many),
             lambda x: apply(losses.cross_entropy, last(x).flatten(0, 1), many.flatten(), smoothing=0.0),
-            lambda x: own.cross_entropy(x, many), [random(9, 6, 4)],
+            lambda x: own.cross_entropy(x, many),
+            [random(9, 6, 4)],
         ),
         "mse_loss": (functional.mse_loss, lambda *x: apply(losses.mse, *x), own.mse_loss, [x, target]),
         "batch_norm": (
-            lambda x: functional.batch_norm(x, *running), evaluated, lambda x: own.batch_norm(x, *wide), [images],
+            lambda x: functional.batch_norm(x, *running),
+            evaluated,
+            lambda x: own.batch_norm(x, *wide),
+            [images],
         ),
         "add": (functional.add, lambda *x: apply(pointwise.add, *x), torch.add, [x, target]),
         "rotary": (functional.rotary, lambda x: apply(pointwise.rotate, x, base=10000.0), rotated, [random(2, 3, 8)]),
         "conv2d": (
-            lambda x, w: functional.conv2d(x, w, padding="same"), None,
-            lambda x, w: own.conv2d(x, w, padding="same"), [images, random(2, 6, 3, 5)],
+            lambda x, w: functional.conv2d(x, w, padding="same"),
+            None,
+            lambda x, w: own.conv2d(x, w, padding="same"),
+            [images, random(2, 6, 3, 5)],
         ),
         "layer_norm": (
-            lambda x, b: functional.layer_norm(x, (5, 4), None, b), None,
-            lambda x, b: own.layer_norm(x, (5, 4), None, b), [images, random(5, 4)],
+            lambda x, b: functional.layer_norm(x, (5, 4), None, b),
+            None,
+            lambda x, b: own.layer_norm(x, (5, 4), None, b),
+            [images, random(5, 4)],
         ),
-    }  # fmt: skip
+    }
     differ, far = [], []
     for name, (ours, defined, theirs, arrays) in cases.items():
         leaves = [array.requires_grad_() for array in arrays]
@@ -220,9 +235,7 @@ def dropouts() -> object:
     x = torch.ones(8, 16, 4, 4)
     one, other = portable.Dropout(0.25, seed=7, stream=1), portable.Dropout(0.25, seed=7, stream=2)
     first_call, second_call = one(x), one(x)
-    expected = apply(
-        pointwise.dropout, x, torch.tensor(7 + 2**32), torch.tensor(1), rate=0.25, rows=False
-    )  # fmt: skip
+    expected = apply(pointwise.dropout, x, torch.tensor(7 + 2**32), torch.tensor(1), rate=0.25, rows=False)
     channels = portable.Dropout2d(0.5, seed=7, stream=1)(x).flatten(2)
     return {
         "of the definition": torch.equal(second_call, expected),
@@ -245,11 +258,11 @@ def memory() -> object:
     ]
 
 
-def forks() -> object:
+def copies() -> object:
     """Gradients of three copies are added from the first on."""
     x, gradients = random(64).requires_grad_(), [random(64) * 10.0**power for power in (0, 8, 8)]
     gradients[2] = -gradients[1]  # so that another order gives another sum
-    torch.autograd.backward(portable.functional.fork(x, 3), gradients)
+    torch.autograd.backward(portable.functional.fan_out(x, 3), gradients)
     first, second, third = gradients
     return [torch.equal(x.grad, (first + second) + third), torch.equal(x.grad, first + (second + third))]
 
@@ -259,5 +272,5 @@ def imports() -> object:
 
 
 if __name__ == "__main__":
-    parts = (modules, functions, dropouts, memory, forks, imports)
+    parts = (modules, functions, dropouts, memory, copies, imports)
     print(json.dumps({part.__name__: part() for part in parts}))

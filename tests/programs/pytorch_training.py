@@ -53,10 +53,19 @@ class Transformer(nn.Module):
 
 def cnn() -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(1, 8, 5, padding="same"), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, stride=2, groups=2), nn.GroupNorm(4, 16), nn.SiLU(), nn.Dropout2d(0.1), nn.AvgPool2d(2),
-        nn.Flatten(), nn.Dropout(0.2), nn.Linear(16 * 3 * 3, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 8, 5, padding="same"),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, stride=2, groups=2),
+        nn.GroupNorm(4, 16),
+        nn.SiLU(),
+        nn.Dropout2d(0.1),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(16 * 3 * 3, 10),
+    )
 
 
 def data(name: str, step: int) -> tuple[Tensor, Tensor]:
@@ -156,9 +165,12 @@ def stepped(made: Any, dtype: torch.dtype = torch.float32) -> list[Tensor]:
 def stepping() -> object:
     """Whether weights together are what each is alone; and how far they are from PyTorch's own."""
     cases: dict[str, dict[str, Any]] = {
-        "SGD": {"lr": 0.1}, "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
-        "Adam": {"weight_decay": 0.1}, "AdamW": {"betas": (0.8, 0.99)}, "Adadelta": {"weight_decay": 0.1},
-    }  # fmt: skip
+        "SGD": {"lr": 0.1},
+        "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+        "Adam": {"weight_decay": 0.1},
+        "AdamW": {"betas": (0.8, 0.99)},
+        "Adadelta": {"weight_decay": 0.1},
+    }
     found = {}
     for name, options in cases.items():
         kind = name.partition(" ")[0]
@@ -172,9 +184,10 @@ def stepping() -> object:
         optim.PIECE = piece
         exact = stepped(lambda weights: getattr(torch.optim, kind)(weights, **options), torch.float64)  # noqa: B023
         found[name] = [
-            all(map(torch.equal, together, alone)), all(map(torch.equal, together, cut)),
+            all(map(torch.equal, together, alone)),
+            all(map(torch.equal, together, cut)),
             max(float((a - b).abs().max()) for a, b in zip(together, exact, strict=True)) < 1e-5,
-        ]  # fmt: skip
+        ]
     weight, gradient = torch.randn(6), torch.randn(6)
     parameter = nn.Parameter(weight.clone())
     parameter.grad = gradient
@@ -192,8 +205,10 @@ def stepping() -> object:
     norm = optim.clip_grad_norm_(iter(weights), 1.0)
     after = torch.cat([each.grad.flatten() for each in weights[:2]])
     found["clip"] = [
-        bool(abs(norm - before.norm()) < CLOSE * norm), torch.allclose(after, before / norm), norm.dim() == 0,
-    ]  # fmt: skip
+        bool(abs(norm - before.norm()) < CLOSE * norm),
+        torch.allclose(after, before / norm),
+        norm.dim() == 0,
+    ]
     return found
 
 
@@ -220,9 +235,15 @@ def refusals() -> object:
     q, hooked = torch.randn(2, 5, 4), nn.Linear(2, 2)
     hooked.register_forward_hook(lambda *_: None)
     unknown = nn.Sequential(
-        nn.LSTM(2, 2), Own(), Changed(2, 2), nn.MaxPool2d(2, ceil_mode=True), hooked, nn.Linear(2, 2), Trusted(),
+        nn.LSTM(2, 2),
+        Own(),
+        Changed(2, 2),
+        nn.MaxPool2d(2, ceil_mode=True),
+        hooked,
+        nn.Linear(2, 2),
+        Trusted(),
         nn.Dropout(1.0),
-    )  # fmt: skip
+    )
     calls = [
         lambda: functional.conv2d(images, torch.randn(2, 3, 1, 1).half()),
         lambda: functional.conv2d(images, torch.randn(2, 2, 1, 1)),

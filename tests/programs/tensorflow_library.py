@@ -18,8 +18,10 @@ from repro.errors import UsageError
 from repro.portable.tensorflow import functional, layers, optim
 
 MODES: dict[str, dict[str, bool]] = {
-    "eager": {"run_eagerly": True}, "graph": {"jit_compile": False}, "compiled": {"jit_compile": True},
-}  # fmt: skip
+    "eager": {"run_eagerly": True},
+    "graph": {"jit_compile": False},
+    "compiled": {"jit_compile": True},
+}
 
 
 def wrapped(mode: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +68,7 @@ def optimized(mode: str) -> dict[str, dict[str, Any]]:
 
 
 def state(name: str, weights: dict[str, Any], optimizer: optim.Portable) -> dict[str, Any]:
-    """By the names that JAX' library has."""
+    """By the names that JAX's library has."""
     found = {f"weights/{each}": weight for each, weight in weights.items()}
     for slot, variables in zip(SLOTS.get(name, ("first", "second")), optimizer.slots(), strict=True):
         found |= {f"slots/{slot}/{each}": value for each, value in zip(weights, variables, strict=True)}
@@ -79,16 +81,18 @@ KERAS_NAMES = {"scale": "gamma", "bias": "beta"}
 
 
 def cnn() -> keras.Model:
-    model = keras.Sequential([
-        keras.Input(cases.BATCHES[0][0].shape[1:]),
-        layers.Conv2D(8, 3, strides=2, padding="same", name="conv"),
-        layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="norm"),
-        layers.Activation("relu"),
-        layers.MaxPooling2D(2),
-        layers.GlobalAveragePooling2D(),
-        layers.Dropout(**cases.DROPOUT),
-        layers.Dense(10, name="dense"),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.Input(cases.BATCHES[0][0].shape[1:]),
+            layers.Conv2D(8, 3, strides=2, padding="same", name="conv"),
+            layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="norm"),
+            layers.Activation("relu"),
+            layers.MaxPooling2D(2),
+            layers.GlobalAveragePooling2D(),
+            layers.Dropout(**cases.DROPOUT),
+            layers.Dense(10, name="dense"),
+        ]
+    )
     for layer, weights in cases.CNN_WEIGHTS.items():
         for name, value in weights.items():
             variable(model, layer, name).assign(value)
@@ -182,7 +186,7 @@ def refused() -> dict[str, str]:
         "sample weights": lambda: model.train_on_batch(pictures, labels, sample_weight=np.ones(6)),
         "averages": lambda: optim.SGD(use_ema=True),
         "one name": lambda: one_name().apply([tf.ones(2), tf.ones(2)]),
-    }  # fmt: skip
+    }
     return {name: line(call) for name, call in calls.items()}
 
 

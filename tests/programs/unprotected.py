@@ -1,4 +1,6 @@
-"""What the definitions of portable numerics forbid, over a backend X, each beside what they have instead.
+"""Code that the rules forbid, and its protected form.
+
+Over a backend, `xp`.
 
 Every function takes float64 arrays [N, C], b positive, and gives one. NumPy says what the right one is.
 """
@@ -7,14 +9,15 @@ import importlib
 
 from repro.portable import tables
 from repro.portable.operations import grids
+from repro.portable.xp import Backend
 
 C = 1.5 * 2.0**52
 LIBRARIES = {"own": "numpy", "pytorch": "torch", "jax": "jax.numpy", "tensorflow": "tensorflow"}
 
 
-def library(X):
+def library(xp: Backend):
     """The framework's own functions."""
-    framework = X.__module__.split(".")[-2]
+    framework = xp.__module__.split(".")[-2]
     return importlib.import_module(LIBRARIES[framework])
 
 
@@ -38,150 +41,150 @@ class NumPy:
         return own.get(name) or getattr(np, name)
 
 
-def conversion(X, a, b, c):
-    return X.maximum_of(X.f64(X.f32(a * 0.3)))
+def conversion(xp: Backend, a, b, c):
+    return xp.maximum_of(xp.f64(xp.f32(a * 0.3)))
 
 
-def conversion_protected(X, a, b, c):
-    return X.maximum_of(X.f64(X.r32(a * 0.3)))
+def conversion_protected(xp: Backend, a, b, c):
+    return xp.maximum_of(xp.f64(xp.r32(a * 0.3)))
 
 
-def reciprocal_root(X, a, b, c):
-    return 1.0 / X.sqrt(b)
+def reciprocal_root(xp: Backend, a, b, c):
+    return 1.0 / xp.sqrt(b)
 
 
-def reciprocal_root_protected(X, a, b, c):
-    return 1.0 / X.f64(X.r32(X.sqrt(b)))
+def reciprocal_root_protected(xp: Backend, a, b, c):
+    return 1.0 / xp.f64(xp.r32(xp.sqrt(b)))
 
 
-def over_root(X, a, b, c):
-    return a / X.sqrt(b)
+def over_root(xp: Backend, a, b, c):
+    return a / xp.sqrt(b)
 
 
-def over_root_protected(X, a, b, c):
-    return a / X.f64(X.r32(X.sqrt(b)))
+def over_root_protected(xp: Backend, a, b, c):
+    return a / xp.f64(xp.r32(xp.sqrt(b)))
 
 
-def fused(X, a, b, c):
+def fused(xp: Backend, a, b, c):
     return a * b + c
 
 
-def fused_protected(X, a, b, c):
-    return X.f64(X.r32(a)) * X.f64(X.r32(b)) + c
+def fused_protected(xp: Backend, a, b, c):
+    return xp.f64(xp.r32(a)) * xp.f64(xp.r32(b)) + c
 
 
-def broadcast(X, a, b, c):
+def broadcast(xp: Backend, a, b, c):
     return a / b[:, :1]
 
 
-def broadcast_protected(X, a, b, c):
+def broadcast_protected(xp: Backend, a, b, c):
     return a * (1.0 / b[:, :1])
 
 
-def constant(X, a, b, c):
+def constant(xp: Backend, a, b, c):
     return a / 3.0
 
 
-def constant_protected(X, a, b, c):
+def constant_protected(xp: Backend, a, b, c):
     return a * (1.0 / 3.0)
 
 
-def two_constants(X, a, b, c):
+def two_constants(xp: Backend, a, b, c):
     return a * 0.3 * 0.7
 
 
-def two_constants_protected(X, a, b, c):
-    return X.f64(X.r32(a * 0.3)) * 0.7
+def two_constants_protected(xp: Backend, a, b, c):
+    return xp.f64(xp.r32(a * 0.3)) * 0.7
 
 
-def two_shifts(X, a, b, c):
+def two_shifts(xp: Backend, a, b, c):
     return a + 0.3 + 0.7
 
 
-def two_shifts_protected(X, a, b, c):
-    return X.f64(X.r32(a + 0.3)) + 0.7
+def two_shifts_protected(xp: Backend, a, b, c):
+    return xp.f64(xp.r32(a + 0.3)) + 0.7
 
 
-def to_and_fro(X, a, b, c):
+def to_and_fro(xp: Backend, a, b, c):
     return (a + C) - C
 
 
-def to_and_fro_protected(X, a, b, c):
-    return X.rint(a)
+def to_and_fro_protected(xp: Backend, a, b, c):
+    return xp.rint(a)
 
 
-def decays(X, a, b, c):
+def decays(xp: Backend, a, b, c):
     """A moving average whose constants are not float32 numbers."""
-    return X.f64(X.r32(a)) * 0.9 + X.f64(X.r32(b)) * 0.1
+    return xp.f64(xp.r32(a)) * 0.9 + xp.f64(xp.r32(b)) * 0.1
 
 
-def decays_protected(X, a, b, c):
-    return X.f64(X.r32(a)) * 0.8999999761581421 + X.f64(X.r32(b)) * 0.10000000149011612
+def decays_protected(xp: Backend, a, b, c):
+    return xp.f64(xp.r32(a)) * 0.8999999761581421 + xp.f64(xp.r32(b)) * 0.10000000149011612
 
 
-def rest(X, a, b, c):
+def rest(xp: Backend, a, b, c):
     """(1 - m) old + m new, for m = 0.001 in float32: 1 - m has 33 bits."""
-    return X.f64(X.r32(a)) * (1.0 - 0.0010000000474974513) + X.f64(X.r32(b)) * 0.0010000000474974513
+    return xp.f64(xp.r32(a)) * (1.0 - 0.0010000000474974513) + xp.f64(xp.r32(b)) * 0.0010000000474974513
 
 
-def rest_protected(X, a, b, c):
-    return X.f64(X.r32(a)) * 0.9990000128746033 + X.f64(X.r32(b)) * 0.0010000000474974513
+def rest_protected(xp: Backend, a, b, c):
+    return xp.f64(xp.r32(a)) * 0.9990000128746033 + xp.f64(xp.r32(b)) * 0.0010000000474974513
 
 
-def root(X, a, b, c):
-    return library(X).sqrt(b)
+def root(xp: Backend, a, b, c):
+    return library(xp).sqrt(b)
 
 
-def root_protected(X, a, b, c):
-    return X.sqrt(b)
+def root_protected(xp: Backend, a, b, c):
+    return xp.sqrt(b)
 
 
-def exponential(X, a, b, c):
-    return library(X).exp(a)
+def exponential(xp: Backend, a, b, c):
+    return library(xp).exp(a)
 
 
-def quotient_protected(X, a, b, c):
+def quotient_protected(xp: Backend, a, b, c):
     """As in Adam: no root alone below, so nobody takes its reciprocal."""
-    return a * 0.3 / (X.sqrt(b * 0.7) + 1e-8)
+    return a * 0.3 / (xp.sqrt(b * 0.7) + 1e-8)
 
 
 # --- what depends on an order: a itself, and with its rows or columns in another one ---------------------------------
 
 
-def total(X, a, b, c):
-    return X.sum(X.f32(a), (0,))
+def total(xp: Backend, a, b, c):
+    return xp.sum(xp.f32(a), (0,))
 
 
-def total_protected(X, a, b, c):
-    return grids.exact_sum(X, X.f32(a), (0,))
+def total_protected(xp: Backend, a, b, c):
+    return grids.exact_sum(xp, xp.f32(a), (0,))
 
 
-def product(X, a, b, c):
+def product(xp: Backend, a, b, c):
     """Of numbers, not of integers."""
-    return X.matmul(X.transpose(X.f32(a)), X.f32(a))
+    return xp.matmul(xp.transpose(xp.f32(a)), xp.f32(a))
 
 
-def product_protected(X, a, b, c):
-    q, _ = grids.quantize(X, X.f32(a), (0, 1))
-    return grids.product(X, X.transpose(q), q)
+def product_protected(xp: Backend, a, b, c):
+    q, _ = grids.quantize(xp, xp.f32(a), (0, 1))
+    return grids.product(xp, xp.transpose(q), q)
 
 
-def scattered(X, a, b, c):
-    return X.add_at(X.integer(a[:, 0] * 0.0), X.f32(a), 1)
+def scattered(xp: Backend, a, b, c):
+    return xp.add_at(xp.integer(a[:, 0] * 0.0), xp.f32(a), 1)
 
 
-def scattered_protected(X, a, b, c):
-    q, _ = grids.quantize(X, X.f32(a), (0, 1), 24)
-    return X.add_at(X.integer(a[:, 0] * 0.0), q, 1)
+def scattered_protected(xp: Backend, a, b, c):
+    q, _ = grids.quantize(xp, xp.f32(a), (0, 1), 24)
+    return xp.add_at(xp.integer(a[:, 0] * 0.0), q, 1)
 
 
-def place_of_nan(X, a, b, c):
+def place_of_nan(xp: Backend, a, b, c):
     """An integer of NaN may be any."""
-    nodes, _ = X.tables(a, tables.activation, "tanh", False)
-    return X.take(nodes, X.integer(X.rint(a * 2.0**10)) + 16 * 2**10)
+    nodes, _ = xp.tables(a, tables.activation, "tanh", False)
+    return xp.take(nodes, xp.integer(xp.rint(a * 2.0**10)) + 16 * 2**10)
 
 
-def place_of_nan_protected(X, a, b, c):
-    nodes, _ = X.tables(a, tables.activation, "tanh", False)
-    found = X.take(nodes, X.integer(X.rint(X.where(a != a, 0.0, a) * 2.0**10)) + 16 * 2**10)
-    return X.where(a != a, X.nan, found)
+def place_of_nan_protected(xp: Backend, a, b, c):
+    nodes, _ = xp.tables(a, tables.activation, "tanh", False)
+    found = xp.take(nodes, xp.integer(xp.rint(xp.where(a != a, 0.0, a) * 2.0**10)) + 16 * 2**10)
+    return xp.where(a != a, xp.nan, found)

@@ -263,8 +263,19 @@ def test_a_wrong_key_or_value_in_the_file_is_named(tmp_path: Path, text: str, sa
 
 
 def test_what_decides_the_bits():
-    keys = {"params.seed", "params.batch_size_train", "params.model", "params.optimizer", "params.learning_rate",
-            "params.numerics", "params.threads", "params.ranks", "device", "data.dataset", "environment"}  # fmt: skip
+    keys = {
+        "params.seed",
+        "params.batch_size_train",
+        "params.model",
+        "params.optimizer",
+        "params.learning_rate",
+        "params.numerics",
+        "params.threads",
+        "params.ranks",
+        "device",
+        "data.dataset",
+        "environment",
+    }
     assert set(config.deciding(compose(), "cpu")) == keys | {"params.momentum"}
     assert set(config.deciding(compose("params.optimizer=adam"), "cpu")) == keys
     portable = config.deciding(compose("params.numerics=portable"), "gpu")

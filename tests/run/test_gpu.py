@@ -100,9 +100,14 @@ def test_a_run_on_the_cpu_says_nothing_of_gpus(driver: Driver, caplog: pytest.Lo
     ],
 )
 def test_why_a_framework_finds_none(
-    visible: str | None, cuda: str | None, packages: bool, said: str, driver: Driver,
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    visible: str | None,
+    cuda: str | None,
+    packages: bool,
+    said: str,
+    driver: Driver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     if visible:
         monkeypatch.setenv(gpu.VISIBLE, visible)
     if not packages:

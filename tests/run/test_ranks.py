@@ -20,8 +20,14 @@ from repro.run.ranks import SINGLE_PROCESS, RankInfo
 pytestmark = pytest.mark.xdist_group("ports")
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "4000"}
-SLURM = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NODELIST": "n[1-2]", "SLURM_LOCALID": "1",
-         "SLURM_JOB_ID": "5000", "SLURM_STEP_ID": "0"}  # fmt: skip
+SLURM = {
+    "SLURM_PROCID": "1",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_STEP_NODELIST": "n[1-2]",
+    "SLURM_LOCALID": "1",
+    "SLURM_JOB_ID": "5000",
+    "SLURM_STEP_ID": "0",
+}
 
 
 @pytest.fixture
@@ -262,16 +268,16 @@ class TestLaunch:
         assert capfd.readouterr().err == "error: disk full\n"
 
     def test_a_rank_that_is_killed_ends_the_others(self, launched, capfd) -> None:
-        program = "os.write(2, b'engine'); os.kill(os.getpid(), 9) if rank == 1 else time.sleep(60)"
+        program = "os.write(2, b'framework'); os.kill(os.getpid(), 9) if rank == 1 else time.sleep(60)"
         with pytest.raises(ReproError, match=r"rank 1 was killed by SIGKILL.*params.resume=auto"):
             launched(program)
         assert capfd.readouterr().err == ""
 
     def test_who_was_killed_first_where_torchrun_ended_the_others(self, tmp_path: Path) -> None:
         with pytest.raises(ReproError, match=r"rank 2 was killed by SIGKILL"):
-            launch._told({0: -signal.SIGTERM, 2: -signal.SIGKILL}, str(tmp_path))
+            launch._reported({0: -signal.SIGTERM, 2: -signal.SIGKILL}, str(tmp_path))
 
-    def test_a_rank_that_aborts_shows_what_its_engine_wrote(self, launched, capfd) -> None:
+    def test_a_rank_that_aborts_shows_what_its_framework_wrote(self, launched, capfd) -> None:
         with pytest.raises(ReproError, match=r"rank 2 was killed by SIGABRT"):
             launched("os.write(2, b'trace'); os.abort() if rank == 2 else time.sleep(60)")
         assert capfd.readouterr().err == "trace\n"

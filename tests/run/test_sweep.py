@@ -1,13 +1,12 @@
-"""Sweeps: what is refused before the first run, what each run is told, and what the report says of them."""
+"""Sweeps: refusals, the command of each run, and the report."""
 
-import io
 import json
 import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
-from rich.console import Console
 
 from repro.errors import ReproError, UsageError
 from repro.frameworks import FRAMEWORKS
@@ -76,10 +75,16 @@ class TestCommand:
 
 
 def left(
-    folder: Path, number: int, task: str, seed: int, fingerprint: str | None, accuracy: float = 0.9,
-    samples: int = 60_000, **params,
-) -> None:  # fmt: skip
-    """What a run of a sweep leaves."""
+    folder: Path,
+    number: int,
+    task: str,
+    seed: int,
+    fingerprint: str | None,
+    accuracy: float = 0.9,
+    samples: int = 60_000,
+    **params,
+) -> None:
+    """Makes what a run of a sweep leaves."""
     place = folder / str(number)
     (place / ".hydra").mkdir(parents=True)
     (place / "run").mkdir()
@@ -87,12 +92,15 @@ def left(
     (place / "run.log").write_text("results in x\nerror: <no> memory\n")
     configured = Config(Params(seed=seed, **params), Data())
     record = {
-        "task": task, "framework": {"device": "cpu"}, "sha256": {"final_weights": fingerprint},
+        "task": task,
+        "framework": {"device": "cpu"},
+        "sha256": {"final_weights": fingerprint},
         "config": {
-            "params": vars(configured.params), "environment": {},
+            "params": vars(configured.params),
+            "environment": {},
             "data": {"dataset": "mnist", "train_samples": samples},
         },
-    }  # fmt: skip
+    }
     (place / "run" / "experiment.json").write_text(json.dumps(record))
     line = {"step": 10, "test_accuracy": accuracy, "test_loss": 1.0, "train_seconds": 2.0, "test_seconds": 0.5}
     (place / "run" / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -104,11 +112,11 @@ class TestReport:
             left(tmp_path, number, "jax", number, BITS[number], accuracy)
         left(tmp_path, 10, "jax", 0, BITS[3], 0.5, learning_rate=0.1)
         found = sweep_report.build(sweep_report.read(tmp_path))
-        first, second = found["groups"]
-        assert (first["seeds"], first["least"], first["most"], first["seconds"]) == (3, 0.90, 0.97, 2.5)
-        assert first["mean"] == (0.90 + 0.92 + 0.97) / 3 and 0.0360 < first["deviation"] < 0.0361
-        assert first["what"] == "params.learning_rate=0.01" and second["what"] == "params.learning_rate=0.1"
-        assert second["deviation"] is None
+        over_seeds, _ = sweep_report.tables(found)
+        assert over_seeds.rows == [
+            ["JAX", "deterministic", "params.learning_rate=0.01", "10", "3", "93.00", "3.61", "90.00 to 97.00", "2.5"],
+            ["JAX", "deterministic", "params.learning_rate=0.1", "10", "1", "50.00", "", "50.00 to 50.00", "2.5"],
+        ]
         assert sweep_report.verdict(found) == "No two runs promise the same bits, so none were compared."
 
     def test_a_run_made_twice_must_agree_and_is_one_sample(self, tmp_path: Path) -> None:
@@ -116,50 +124,54 @@ class TestReport:
         left(tmp_path, 1, "jax", 0, BITS[0])
         left(tmp_path, 2, "pytorch", 0, BITS[1])  # another framework, in deterministic: nothing promised
         found = sweep_report.build(sweep_report.read(tmp_path))
-        assert found["agreements"] == [{"runs": ["0", "1"], "agree": True}] and not found["disagree"]
-        assert [group["seeds"] for group in found["groups"]] == [1, 1]
+        assert found.agree == [["0", "1"]] and not found.disagree
+        assert [row[4] for row in sweep_report.tables(found)[0].rows] == ["1", "1"]
         assert sweep_report.verdict(found) == "Runs that must agree do, to the bit: 0, 1."
 
     def test_fewer_samples_are_another_run(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 0, BITS[1], samples=6000)
         found = sweep_report.build(sweep_report.read(tmp_path))
-        assert not found["agreements"] and not found["disagree"]
-        assert [group["what"] for group in found["groups"]] == ["data.train_samples=60000", "data.train_samples=6000"]
+        assert not found.agree and not found.disagree
+        assert [row[2] for row in sweep_report.tables(found)[0].rows] == [
+            "data.train_samples=60000",
+            "data.train_samples=6000",
+        ]
 
     def test_two_that_differ(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 0, BITS[1])
         found = sweep_report.build(sweep_report.read(tmp_path))
-        assert found["disagree"] == ["0", "1"] and "Runs 0, 1 must agree, and differ." in sweep_report.verdict(found)
+        assert found.disagree == [["0", "1"]] and "Runs 0, 1 must agree, and differ." in sweep_report.verdict(found)
 
     @pytest.mark.parametrize(("numerics", "pairs"), [("portable", 1), ("deterministic", 0), ("fast", 0)])
     def test_ranks_and_frameworks_change_nothing_in_portable(self, tmp_path: Path, numerics: str, pairs: int) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0], numerics=numerics)
         left(tmp_path, 1, "pytorch", 0, BITS[0], numerics=numerics, ranks=2, threads=1)
-        assert len(sweep_report.build(sweep_report.read(tmp_path))["agreements"]) == pairs
+        assert len(sweep_report.build(sweep_report.read(tmp_path)).agree) == pairs
 
     def test_fast_promises_nothing(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0], numerics="fast")
         left(tmp_path, 1, "jax", 0, BITS[1], numerics="fast")
         found = sweep_report.build(sweep_report.read(tmp_path))
-        assert not found["agreements"] and not found["disagree"]
+        assert not found.agree and not found.disagree
 
-    def test_failed(self, tmp_path: Path) -> None:
+    def test_failed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 1, None)
         left(tmp_path, 2, "jax", 2, None)
         shutil.rmtree(tmp_path / "2" / "run")
-        found = sweep_report.write(tmp_path / "report", tmp_path)
-        assert found["failed"] == ["1", "2"]
-        assert found["runs"][2]["error"] == "error: <no> memory"
-        page = (tmp_path / "report" / "sweep.html").read_text()
-        assert "2 of 3 runs failed: 1, 2." in page and "&lt;no&gt;" in page and "<no>" not in page
-        assert "error: \\<no\\> memory" in (tmp_path / "report" / "sweep.md").read_text()
-        assert json.loads((tmp_path / "report" / "sweep.json").read_text()) == found
-        console = Console(record=True, width=200, file=io.StringIO())
-        sweep_report.show(found, console)
-        assert "2 of 3 runs failed" in console.export_text()
+        found = sweep_report.report(tmp_path / "report", tmp_path)
+        assert found.failed == ["1", "2"]
+        assert found.runs[2].error == "error: <no> memory"
+        text = (tmp_path / "report" / "sweep.md").read_text()
+        assert "2 of 3 runs failed: 1, 2." in text
+        assert f"| 0 | params.seed=0 | done | 90.00 | 2.5 | {BITS[0][7:15]} |" in text
+        assert "| 2 | params.seed=2 | error: \\<no\\> memory |  |  |  |" in text
+        assert json.loads((tmp_path / "report" / "sweep.json").read_text()) == msgspec.to_builtins(found)
+        printed = capsys.readouterr()
+        assert "2 of 3 runs failed: 1, 2." in printed.out and BITS[0][7:15] in printed.out
+        assert printed.err == f"report in {tmp_path / 'report' / 'sweep.md'}\n"
 
     def test_no_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is no sweep's folder"):
@@ -177,8 +189,14 @@ def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> No
     if launcher == "joblib" and not (ROOT / ".venv" / "sweep" / "installed").exists():
         pytest.skip("no environment .venv/sweep; make it with: requirements/install.sh sweep")
     needs("pytorch")
-    keys = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2", "params.numerics=portable",
-            "params.max_steps=2", "params.device=cpu", f"hydra/launcher={launcher}")  # fmt: skip
+    varied = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2")
+    keys = (
+        *varied,
+        "params.numerics=portable",
+        "params.max_steps=2",
+        "params.device=cpu",
+        f"hydra/launcher={launcher}",
+    )
     done = run("sweep", *keys)
     assert done.returncode == 0, done.stderr
     assert "Runs that must agree do, to the bit: 0, 1; 2, 3." in done.stdout

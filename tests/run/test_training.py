@@ -60,8 +60,14 @@ def test_a_run_comes_again_and_another_seed_gives_another(workspace: Workspace, 
     assert first != other
 
 
-CHUNKS = [{"log_interval": 1}, {"log_interval": 3}, {"checkpoint_steps": 1}, {"checkpoint_steps": 2, "log_interval": 3},
-          {"num_workers": 2}, {"batch_size_test": 3}]  # fmt: skip
+CHUNKS = [
+    {"log_interval": 1},
+    {"log_interval": 3},
+    {"checkpoint_steps": 1},
+    {"checkpoint_steps": 2, "log_interval": 3},
+    {"num_workers": 2},
+    {"batch_size_test": 3},
+]
 
 
 @pytest.mark.parametrize("params", CHUNKS)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 
-FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 IMAGE = "repro:test"  # not the name in mlcube.yaml, which may be somebody's own image
 STEPS = 20
 COMMIT = "0123456789abcdef0123456789abcdef01234567-dirty"
@@ -128,6 +127,8 @@ def confinement_of_training(process: subprocess.Popen[str], workspace: Path) -> 
 
 
 def listing_of_image(image: str) -> list[str]:
-    """LISTING's lines for a Docker image."""
-    command = ["docker", "run", "--rm", "--entrypoint=sh", image, "-c", LISTING]
+    """LISTING's lines for a Docker image; by its number, as test_mlcube.py looks for containers of its name."""
+    inspect = ["docker", "image", "inspect", "--format={{.Id}}", image]
+    number = subprocess.check_output(inspect, text=True).strip()
+    command = ["docker", "run", "--rm", "--entrypoint=sh", number, "-c", LISTING]
     return subprocess.check_output(command, text=True).splitlines()

@@ -62,12 +62,21 @@ def run_sh(
 
 def python(framework: str, code: str, *arguments: str) -> str:
     """What this code prints under a framework's Python."""
+    return _printed(framework, "-c", code, *arguments)
+
+
+def program(framework: str, name: str, *arguments: str) -> str:
+    """What tests/programs/NAME.py prints under a framework's Python."""
+    return _printed(framework, "-P", str(PROGRAMS / f"{name}.py"), *arguments)
+
+
+def _printed(framework: str, *words: str) -> str:
     interpreter = ROOT / ".venv" / framework / "bin" / "python"
     if not interpreter.exists():
         pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
-    command = [str(interpreter), "-s", "-c", code, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120, check=True)
+    command, path = [str(interpreter), "-s", *words], {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=clean | path, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Processes that compute portable operations, each in a framework's environment: see operations_worker.py."""
+"""Workers: processes that compute operations, see operations_worker.py."""
 
 import io
 import json
@@ -10,12 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.programs import ENVIRONMENT
 from support.runs import PROGRAMS, ROOT, needs
 
 WAYS = (
-    "pytorch eager", "pytorch loops", "jax eager", "jax compiled", "tensorflow eager", "tensorflow graph",
+    "pytorch eager",
+    "pytorch kernels",
+    "jax eager",
+    "jax compiled",
+    "tensorflow eager",
+    "tensorflow graph",
     "tensorflow compiled",
-)  # fmt: skip
+)
 NONE = np.zeros(0, bool)
 
 
@@ -24,7 +30,7 @@ class Worker:
         self.framework = framework
         python = ROOT / ".venv" / framework / "bin" / "python"
         command = [str(python), "-s", "-P", str(PROGRAMS / "operations_worker.py"), framework]
-        env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        env = os.environ | ENVIRONMENT
         self.process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -60,9 +66,9 @@ class Worker:
         self.process.communicate()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ask() -> Iterator[Callable[..., Any]]:
-    """Asks a framework's process, which is started when it is first asked."""
+    """Asks a framework's process, which is started when it is first asked, and answers all tests of a session."""
     started: dict[str, Worker] = {}
 
     def asked(way: str, *request, **more: Any):

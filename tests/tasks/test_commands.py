@@ -118,9 +118,13 @@ def test_wrong_usage(
     ],
 )
 def test_wrong_usage_of_the_reference_trainers(
-    command: str, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     assert said in refused(capsys, command, *words)

@@ -37,7 +37,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def test_unknown_task(run: Run, workspace: Path):
-    refused(run("keras"), 2, "'keras'", "download pytorch tensorflow jax")
+    refused(run("keras"), 2, "'keras'", "download, pytorch, tensorflow, jax")
     assert list(tree(workspace)) == ["train.yaml"]
 
 

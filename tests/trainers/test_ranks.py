@@ -154,7 +154,7 @@ def variables(process: int) -> list[str]:
 )
 def test_ranks_that_differ_are_refused(framework: str, key: str, said: str, workspace: Path) -> None:
     needs(framework)
-    for code, out, errors in ended(started(framework, workspace, *PORTABLE, of_last=(key,))):
+    for code, out, errors in ended(started(framework, workspace, *DETERMINISTIC, of_last=(key,))):
         assert (code, out, len(errors)) == (1, "", 1) and said in errors[0], errors
 
 

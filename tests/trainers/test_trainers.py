@@ -19,9 +19,14 @@ from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, run_sh
 pytestmark = pytest.mark.spread
 STEPS = 100
 SHORT = f"params.max_steps={STEPS}"
-CONVNET = ("params.model=convnet", "params.optimizer=adadelta", "params.learning_rate=0.1",
-           "params.batch_size_train=128", "params.max_steps=20")  # fmt: skip
-ADAM = ("params.optimizer=adam", "params.learning_rate=0.001", "params.max_steps=40")
+CONVNET = (
+    "params.model=convnet",
+    "params.optimizer=adadelta",
+    "params.learning_rate=0.1",
+    "params.batch_size_train=128",
+    "params.max_steps=20",
+)
+ADAM = ("params.optimizer=adam", "params.learning_rate=0.001", "params.max_steps=40", "params.seed=1")
 SAME_CURVE = 1e-4  # relative; the three sum in different orders, so their losses differ in the last digits
 # Sooner or later two neighbors in a pool are an ulp apart, and the other one is the larger in another framework: on a
 # CPU without AVX-512 in step 23, which then moved the losses by half a percent within 100 steps.
@@ -80,10 +85,12 @@ def references(data_dir: Path):
     return reference
 
 
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=slow), 2])
 @each_framework
-def test_a_restart_gives_the_same_bits(framework: str, references, run: Run, workspace: Path) -> None:
+def test_a_restart_gives_the_same_bits(framework: str, workers: int, references, run: Run, workspace: Path) -> None:
+    """However many processes load the data; the reference run's loads them itself."""
     reference = references(framework)
-    assert fingerprint(run(framework, SHORT)) == reference.fingerprint
+    assert fingerprint(run(framework, SHORT, f"params.num_workers={workers}")) == reference.fingerprint
     assert metrics(workspace, framework) == reference.metrics
 
 
@@ -94,13 +101,9 @@ def test_a_trainers_task_is_one_run(run: Run, workspace: Path) -> None:
 
 
 @each_framework
-def test_another_seed_gives_other_bits(framework: str, references, run: Run) -> None:
-    assert fingerprint(run(framework, SHORT, "params.seed=1")) != references(framework).fingerprint
-
-
-@each_framework
-def test_loader_workers_change_no_bit(framework: str, references, run: Run) -> None:
-    assert fingerprint(run(framework, SHORT, "params.num_workers=2")) == references(framework).fingerprint
+def test_another_seed_gives_other_bits(framework: str, references) -> None:
+    """From the first loss on, to which no optimizer has contributed yet."""
+    assert references(framework, *ADAM).losses[0] != references(framework).losses[0]
 
 
 @each_framework
@@ -123,13 +126,12 @@ def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, works
 
 @each_framework
 def test_a_smaller_last_batch_and_a_second_epoch(framework: str, run: Run, workspace: Path) -> None:
-    whole = ("params.batch_size_train=70", "data.train_samples=600", "params.n_epochs=2", "params.checkpoint_steps=4")
+    whole = ("params.batch_size_train=70", "data.train_samples=600", "params.n_epochs=2")
     undisturbed = fingerprint(run(framework, *whole))  # of 9 steps an epoch, the last with 40 samples
     rows = metrics(workspace, framework)
     assert [(row["epoch"], row["step"]) for row in rows] == [(1, 9), (2, 18)]
-    shutil.rmtree(workspace / "model")
-    fingerprint(run(framework, *whole, "params.max_steps=11"))
-    assert fingerprint(run(framework, *whole, "params.resume=auto")) == undisturbed
+    first, _ = sorted((workspace / "model" / framework).glob("*.safetensors"))
+    assert fingerprint(run(framework, *whole, f"params.resume={first}")) == undisturbed
     assert metrics(workspace, framework) == rows
 
 
@@ -158,18 +160,19 @@ def test_adam_follows_the_same_curve(framework: str, references) -> None:
     assert largest_difference(references(framework, *ADAM).losses, references("pytorch", *ADAM).losses) < SAME_CURVE
 
 
-@pytest.mark.parametrize("keys", [("params.learning_rate=0.001", "params.max_steps=40"), ADAM], ids=["sgd", "adam"])
-@pytest.mark.parametrize(("first", "second"), [("pytorch", "jax"), ("jax", "tensorflow"), ("tensorflow", "pytorch")])
+@pytest.mark.parametrize(("keys", "steps"), [((SHORT,), 5), (ADAM, 10)], ids=["sgd", "adam"])
 def test_a_checkpoint_of_one_framework_resumes_in_another(
-    first: str, second: str, keys: tuple[str, ...], references, run: Run, workspace: Path
+    keys: tuple[str, ...], steps: int, references, run: Run, workspace: Path
 ) -> None:
-    whole = references(first, *keys).losses
-    fingerprint(run(first, *keys, "params.max_steps=20"))
-    (taken,) = workspace.glob(f"model/{first}/*.safetensors")
-    done = run(second, *keys, f"params.resume={taken}")
-    fingerprint(done)
-    assert f"resumes at step 20, from a checkpoint of {first}" in done.stderr
-    assert largest_difference(newest_losses(workspace, second), whole) < SAME_CURVE
+    """All around, and back in the first; so soon that no rounding has grown."""
+    whole, taken, said = references("pytorch", *keys).losses, "never", ""
+    for number, framework in enumerate(("pytorch", "jax", "tensorflow", "pytorch"), 1):
+        done = run(framework, *keys, f"params.max_steps={number * steps}", f"params.resume={taken}")
+        fingerprint(done)
+        assert said in done.stderr
+        assert largest_difference(newest_losses(workspace, framework), whole[: number * steps]) < SAME_CURVE
+        *_, taken = map(str, sorted((workspace / "model" / framework).glob("*.safetensors")))
+        said = f"resumes at step {number * steps}, from a checkpoint of {framework}"
 
 
 @pytest.mark.parametrize("framework", ["jax", pytest.param("tensorflow", marks=slow)])

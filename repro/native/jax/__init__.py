@@ -1,0 +1,1 @@
+"""Fast parts of mnist_jax.py."""

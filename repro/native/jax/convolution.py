@@ -75,5 +75,5 @@ def spread(gradient: Array, kernel: Array) -> Array:
 
 
 def _between(x: Array, axis: int, before: int, after: int) -> Array:
-    """x between so many zeros along an axis."""
+    """x between zeros along an axis, `before` and `after` of them."""
     return jnp.pad(x, [(before, after) if axis == each else (0, 0) for each in range(x.ndim)])

@@ -53,15 +53,12 @@ class DeviceGroup(SingleProcess):
     mesh: Mesh
 
     def maximum(self, *parts: Array) -> list[Array]:
-        """The elementwise maximum over the devices, of each array."""
         return self._reduce(parts, lax.pmax)
 
     def total(self, *parts: Array) -> list[Array]:
-        """The elementwise sum over the devices, of each array, in one exchange."""
         return self._reduce(parts, lax.psum)
 
     def mean(self, loss: Array, gradients: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
-        """The mean over the devices of the loss and of each gradient, in one exchange."""
         loss, *totals = [total * (1 / self.size) for total in self.total(loss, *gradients.values())]
         return loss, dict(zip(gradients, totals, strict=True))
 
@@ -104,11 +101,9 @@ class ProcessGroup(DeviceGroup, Base):
         self.mesh = Mesh(np.array(devices), (AXIS,))
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """The rows of all ranks, uint8 [N] -> [size, N]."""
         return np.asarray(multihost_utils.process_allgather(row)).reshape(self.size, -1)
 
     def close(self) -> None:
-        """Ends the exchange with the other ranks."""
         jax.distributed.shutdown()
 
 

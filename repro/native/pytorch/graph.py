@@ -1,7 +1,7 @@
-"""A training step of mnist_pytorch.py as a CUDA graph: recorded once, and then launched whole.
+"""A training step of mnist_pytorch.py as a CUDA graph.
 
-Launching its kernels one by one would take longer than they do. Its rules are PyTorch's: "CUDA Graphs", in the notes on
-CUDA semantics of its documentation.
+It is recorded once, and then launched whole. Launching its kernels one by one would take longer than they do. Its
+rules are PyTorch's: "CUDA Graphs", in the notes on CUDA semantics of its documentation.
 """
 
 from collections import Counter
@@ -34,9 +34,9 @@ class Graphed:
             return self._call(inputs)
         if shape not in self.graphs:
             self.graphs[shape] = self._record(inputs)
-        graph, places, result = self.graphs[shape]
-        for place, given in zip(places, inputs, strict=True):
-            place.copy_(given)
+        graph, buffers, result = self.graphs[shape]
+        for buffer, given in zip(buffers, inputs, strict=True):
+            buffer.copy_(given)
         graph.replay()
         return result.clone()
 
@@ -50,7 +50,7 @@ class Graphed:
 
     def _record(self, inputs: tuple[Tensor, ...]) -> tuple[torch.cuda.CUDAGraph, list[Tensor], Tensor]:
         """The graph, and the tensors that it reads and writes; recording computes nothing."""
-        graph, places = torch.cuda.CUDAGraph(), [given.clone() for given in inputs]
+        graph, buffers = torch.cuda.CUDAGraph(), [given.clone() for given in inputs]
         with torch.cuda.graph(graph, stream=self.stream):
-            result = self.function(*places)
-        return graph, places, result
+            result = self.function(*buffers)
+        return graph, buffers, result

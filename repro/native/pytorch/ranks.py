@@ -34,29 +34,24 @@ class ProcessGroup(Base):
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", init_method="env://")
 
     def maximum(self, *parts: Tensor) -> list[Tensor]:
-        """The elementwise maximum over the ranks, of each array."""
         return self._reduce(parts, distributed.ReduceOp.MAX)
 
     def total(self, *parts: Tensor) -> list[Tensor]:
-        """The elementwise sum over the ranks, of each array, in one exchange."""
         return self._reduce(parts, distributed.ReduceOp.SUM)
 
     def mean(self, loss: Tensor, gradients: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """The mean over the ranks of the loss and of each gradient, in one exchange; gradients change in place."""
         loss, *totals = self.total(loss, *gradients)
         for gradient, total in zip(gradients, totals, strict=True):
-            gradient.copy_(total).mul_(1 / self.size)
+            gradient.copy_(total).mul_(1 / self.size)  # in place, where the optimizer reads it
         return loss * (1 / self.size), gradients
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """The rows of all ranks, uint8 [N] -> [size, N]."""
         mine = torch.from_numpy(row.copy()).to(self.device)
         rows = [torch.empty_like(mine) for _ in range(self.size)]
         distributed.all_gather(rows, mine)
         return torch.stack(rows).cpu().numpy()
 
     def close(self) -> None:
-        """Ends the exchange with the other ranks."""
         distributed.destroy_process_group()
 
     def _reduce(self, parts: tuple[Tensor, ...], operation) -> list[Tensor]:

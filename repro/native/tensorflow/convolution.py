@@ -75,5 +75,5 @@ def spread(gradient: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
 
 
 def _between(x: tf.Tensor, axis: int, before: int, after: int) -> tf.Tensor:
-    """x between so many zeros along an axis."""
+    """x between zeros along an axis, `before` and `after` of them."""
     return tf.pad(x, [(before, after) if axis == each else (0, 0) for each in range(len(x.shape))])

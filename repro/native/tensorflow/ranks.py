@@ -47,20 +47,16 @@ class ProcessGroup(Base):
         self.keys = itertools.count(GROUP)
 
     def maximum(self, *parts: tf.Tensor) -> list[tf.Tensor]:
-        """The elementwise maximum over the ranks, of each array."""
         return self._reduce(parts, "Max")
 
     def total(self, *parts: tf.Tensor) -> list[tf.Tensor]:
-        """The elementwise sum over the ranks, of each array, in one exchange."""
         return self._reduce(parts, "Add")
 
     def mean(self, loss: tf.Tensor, gradients: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """The mean over the ranks of the loss and of each gradient, in one exchange."""
         loss, *gradients = [total * (1 / self.size) for total in self.total(loss, *gradients)]
         return loss, gradients
 
     def gather(self, row: np.ndarray) -> np.ndarray:
-        """The rows of all ranks, uint8 [N] -> [size, N]."""
         rows = np.zeros((self.size, len(row)), np.float32)
         rows[self.rank] = row
         return self.total(tf.constant(rows))[0].numpy().astype(np.uint8)

@@ -1,1 +1,4 @@
-"""Portable numerics in JAX: `functional` has functions of arrays, `layers` Flax' modules, `optim` optimizers."""
+"""Portable numerics in JAX.
+
+`functional` has functions of arrays, `layers` Flax's modules, `optim` optimizers.
+"""

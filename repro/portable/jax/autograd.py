@@ -1,7 +1,7 @@
-"""Portable operations as functions of JAX' arrays, with gradients.
+"""Operations on JAX's arrays, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager or
-compiled: docs/portable.md says what each function computes.
+compiled: docs/specification.md says what each function computes.
 """
 
 from functools import cache
@@ -29,13 +29,13 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
         return forward(*arrays)[0]
 
     def forward(*arrays: Array | None):
-        found, saved = operation.forward(Backend, *Backend.kept(arrays), **dict(options))
-        return Backend.kept(found), saved
+        found, saved = operation.forward(Backend, *Backend.materialized(arrays), **dict(options))
+        return Backend.materialized(found), saved
 
     def backward(saved: Any, gradient: Any):
         first = gradient[0] if isinstance(gradient, tuple) else gradient
         found = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
-        return Backend.kept(found)
+        return Backend.materialized(found)
 
     call.defvjp(forward, backward)
     return call

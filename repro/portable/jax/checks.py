@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in JAX: see repro/portable/checks.py."""
+"""The self-check in JAX: see repro/portable/checks.py."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ ENGINES = ("float64", "int16", "int8")
 
 
 def self_check(engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
+    """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library, compiled, computes anything of checks.py with other bits, on this device.
     """
@@ -25,11 +25,15 @@ def self_check(engine: str = "float64") -> None:
     }
     product = {name: jax.jit(partial(_product)) for name in ENGINES}
     large = jax.device_put(checks.large())
-    checks.settle(
-        "JAX", Backend, engine, lambda: compiled[Backend.engine](checks.inputs()),
+    checks.choose_engine(
+        "JAX",
+        Backend,
+        engine,
+        lambda: compiled[Backend.engine](checks.inputs()),
         lambda: product[Backend.engine](*large).block_until_ready(),
-        paired=kernels.available and ffi.possible(), int8_may_be_faster=False,
-    )  # fmt: skip
+        paired=kernels.available and ffi.possible(),
+        int8_may_be_faster=False,
+    )
 
 
 def _product(a: Array, b: Array) -> Array:

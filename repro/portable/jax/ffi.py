@@ -1,4 +1,4 @@
-"""Loops of repro.portable.kernels as operations of JAX, on a CPU."""
+"""Kernels as operations of JAX, on a CPU."""
 
 import ctypes
 import logging
@@ -19,24 +19,24 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether JAX computes on a CPU here that loops of int16 are for, and lets them in."""
+    """Whether JAX computes on a CPU here that kernels of int16 are for, and calls them."""
     if not kernels.paired() or jax.default_backend() != "cpu":
         return False
     try:
-        return bool(kept(jnp.ones(1))[0] == 1)
-    except Exception as error:  # of whatever kind: other versions of XLA may have other doors
+        return bool(materialized(jnp.ones(1))[0] == 1)
+    except Exception as error:  # of whatever kind: other versions of XLA may have another interface
         reason = str(error).split("\n")[0]
-        log.warning("portable: JAX %s does not call loops compiled here: %s", jax.__version__, reason)
+        log.warning("portable: JAX %s does not call kernels compiled here: %s", jax.__version__, reason)
         return False
 
 
 def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Array:
-    """What loops make of arrays."""
+    """The result of kernels for arrays."""
     return _function(made, jax.ShapeDtypeStruct(shape, dtype))(*arrays)
 
 
-def kept(x: Array) -> Array:
-    """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
+def materialized(x: Array) -> Array:
+    """The same, held in memory: XLA does not compute it again for all that need it."""
     return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
 
 

@@ -1,7 +1,8 @@
-"""Flax modules of portable numerics, with Flax's names, arguments and parameters: put `layers.` for `nn.`.
+"""Modules with Flax's names, arguments and parameters.
 
+Put `layers.` for `nn.`.
 An argument that asks for what portable numerics does not have, as another dtype, is refused with one line when the
-module is called. Flax' initializers are not portable, but for zeros and ones: start from weights that were drawn once,
+module is called. Flax's initializers are not portable, but for zeros and ones: start from weights that were drawn once,
 with NumPy or from a file.
 """
 
@@ -44,9 +45,17 @@ class Conv(nn.Conv):
     @nn.compact
     def __call__(self, inputs: Array) -> Array:
         _check_arguments(
-            self, "features", "kernel_size", "strides", "padding", "kernel_dilation", "feature_group_count", "use_bias",
-            "kernel_init", "bias_init",
-        )  # fmt: skip
+            self,
+            "features",
+            "kernel_size",
+            "strides",
+            "padding",
+            "kernel_dilation",
+            "feature_group_count",
+            "use_bias",
+            "kernel_init",
+            "bias_init",
+        )
         size, groups = self.kernel_size, self.feature_group_count
         check("Conv", not isinstance(size, int) and len(size) == 2, f"kernel_size={size} must be a pair")
         check("Conv", inputs.ndim == 4, f"images must be [B, H, W, C], not {list(inputs.shape)}")
@@ -123,9 +132,14 @@ class BatchNorm(nn.BatchNorm):
         mean = self.variable("batch_stats", "mean", jnp.zeros, x.shape[-1:], jnp.float32)
         variance = self.variable("batch_stats", "var", jnp.ones, x.shape[-1:], jnp.float32)
         y, new_mean, new_variance = functional.batch_norm(
-            x, mean.value, variance.value, *_scale_and_bias(self, x),
-            training=not evaluate, momentum=1 - self.momentum, epsilon=self.epsilon,
-        )  # fmt: skip
+            x,
+            mean.value,
+            variance.value,
+            *_scale_and_bias(self, x),
+            training=not evaluate,
+            momentum=1 - self.momentum,
+            epsilon=self.epsilon,
+        )
         if not evaluate and not self.is_initializing():
             mean.value, variance.value = new_mean, new_variance
         return y

@@ -1,6 +1,7 @@
-"""Portable numerics for the networks of mnist_jax.py: images are [C, H, W, B] and kernels [h, w, I, O].
+"""Operations of mnist_jax.py in portable numerics.
 
-JAX must be told to have float64 at all: jax.config.update("jax_enable_x64", True).
+Images are [C, H, W, B] and kernels [h, w, I, O].
+JAX must have float64: jax.config.update("jax_enable_x64", True).
 """
 
 import jax
@@ -10,20 +11,21 @@ from jax import numpy as jnp
 
 from repro.native.jax import layers
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import BETA1, BETA2
 from repro.portable.jax.autograd import apply
 from repro.portable.jax.backend import Backend
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.run import float32
 from repro.run.config import Params
 
 
 def inputs(images: Array) -> Array:
     """uint8 [B, H, W] -> float32 [1, H, W, B]."""
-    return Backend.r32(images.astype(jnp.float64) * SCALE - SHIFT).transpose(1, 2, 0)[None]
+    return pixels(Backend, images).transpose(1, 2, 0)[None]
 
 
 def conv(x: Array, kernel: Array, bias: Array) -> Array:
@@ -58,11 +60,16 @@ class Optimizer:
     """Slots in the classes that Optax has for them."""
 
     def __init__(self, params: Params) -> None:
-        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        rate, momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        self.step, self.constants = optimizers.of_trainer(params.optimizer, rate, momentum)
 
-    def each(self, step, weights: dict[str, Array], gradients: dict[str, Array], *slots: dict[str, Array]):
-        """New weights, and new slots, of a step that is given weight, gradient and slots."""
-        found = {name: step(weights[name], gradients[name], *(slot[name] for slot in slots)) for name in weights}
+    def each(self, weights: dict[str, Array], gradients: dict[str, Array], *slots: dict[str, Array], **more: Array):
+        """New weights, and new slots."""
+        constants = self.constants | more
+        found = {
+            name: self.step(Backend, weights[name], gradients[name], *(slot[name] for slot in slots), **constants)
+            for name in weights
+        }
         return tuple({name: arrays[i] for name, arrays in found.items()} for i in range(1 + len(slots)))
 
 
@@ -71,10 +78,7 @@ class Sgd(Optimizer):
         return optax.TraceState(jax.tree.map(jnp.zeros_like, weights))
 
     def update(self, weights, slots, gradients):
-        def step(weight, gradient, momentum):
-            return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
-
-        weights, momenta = self.each(step, weights, gradients, slots.trace)
+        weights, momenta = self.each(weights, gradients, slots.trace)
         return weights, optax.TraceState(momenta)
 
 
@@ -84,16 +88,9 @@ class Adam(Optimizer):
         return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, jax.tree.map(jnp.copy, zeros))
 
     def update(self, weights, slots, gradients):
-        corrections = jnp.asarray(tables.adam(BETA1, BETA2))
-        correction = corrections[:, jnp.minimum(slots.count, corrections.shape[1] - 1)]
-
-        def step(weight, gradient, first, second):
-            return optimizers.adam(
-                Backend, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
-                decoupled=False,
-            )  # fmt: skip
-
-        weights, first, second = self.each(step, weights, gradients, slots.mu, slots.nu)
+        table = jnp.asarray(tables.adam(BETA1, BETA2))
+        corrections = table[:, jnp.minimum(slots.count, table.shape[1] - 1)]
+        weights, first, second = self.each(weights, gradients, slots.mu, slots.nu, corrections=corrections)
         return weights, optax.ScaleByAdamState(slots.count + 1, first, second)
 
 
@@ -103,10 +100,5 @@ class Adadelta(Optimizer):
         return (optax.ScaleByAdaDeltaState(zeros, jax.tree.map(jnp.copy, zeros)),)
 
     def update(self, weights, slots, gradients):
-        def step(weight, gradient, squares, updates):
-            return optimizers.adadelta(
-                Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON
-            )
-
-        weights, squares, updates = self.each(step, weights, gradients, slots[0].e_g, slots[0].e_x)
+        weights, squares, updates = self.each(weights, gradients, slots[0].e_g, slots[0].e_x)
         return weights, (optax.ScaleByAdaDeltaState(squares, updates),)

@@ -1,4 +1,4 @@
-"""Optimizers of portable numerics for JAX, with optax' names and arguments.
+"""Optimizers for JAX with optax's names and arguments.
 
     optimizer = optim.adamw(1e-3)
     state = optimizer.init(weights)
@@ -54,9 +54,13 @@ def adam(
 
 
 def adamw(
-    learning_rate: float | Array, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 1e-4,
+    learning_rate: float | Array,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 1e-4,
     mask: Any = None,
-) -> Optimizer:  # fmt: skip
+) -> Optimizer:
     """AdamW; mask: a tree of bools as the weights, or a function of them that returns it, says which weights decay."""
     return _made(_adam(b1, b2, eps, decoupled=True), learning_rate, weight_decay, ("first", "second"), mask)
 
@@ -70,7 +74,7 @@ def _adam(b1: float, b2: float, eps: float, decoupled: bool) -> Callable[..., An
         corrections = table[:, jnp.minimum(done, table.shape[1] - 1)]
         return optimizers.adam(
             Backend, weight, gradient, first, second, corrections, rate, decay, *betas, eps, decoupled
-        )  # fmt: skip
+        )
 
     return step
 
@@ -88,9 +92,12 @@ def adadelta(
 
 
 def _made(
-    step: Callable[..., Any], learning_rate: float | Array, weight_decay: float, slots: tuple[str, ...],
+    step: Callable[..., Any],
+    learning_rate: float | Array,
+    weight_decay: float,
+    slots: tuple[str, ...],
     mask: Any = None,
-) -> Optimizer:  # fmt: skip
+) -> Optimizer:
     """The optimizer that does this step, given how many are done, to each weight and its slots."""
 
     def init(weights: Any) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""Exact sums of products on a CPU, compiled by LLVM for this processor and for the shapes at hand.
+"""Exact sums of products, compiled by LLVM.
+
+Exact sums of products on a CPU, compiled by LLVM for this processor and for the shapes at hand.
 
 machine: machine code. contraction: sums of float64; pairs: of int16; convolution: what a convolution is of them;
 products: those of matrices. xla: how XLA calls them; calls: operations of JAX and TensorFlow.
-PyTorch's side of it is repro/portable/pytorch/fusion.
+PyTorch's side of it is repro/portable/pytorch/compiler.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,6 @@
-"""Sums of products, as those of convolutions, compiled by LLVM: without copies of what a kernel meets.
+"""Float64 sums of products as kernels.
+
+Sums of products, as those of convolutions, compiled by LLVM: without copies of what a kernel meets.
 
 Sums are exact, so their order is free: they are made in vectors, and several at once, which share what they read. Here
 all is float64; pairs.py makes the same sums of int16.
@@ -31,7 +33,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Limit:
-    """Where a reduced axis ends: at the edges of the first operand, of so many rows.
+    """Where a reduced axis ends: at the edges of the first operand, which has `rows` rows.
 
     With r along the reduced axis and k along the kept one it meets the row start + at_kept k + at_reduced r.
     """
@@ -50,7 +52,7 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sums of a b over all axes but so many first ones; where a limit ends an axis, a has zeros.
+    """The sums of a b over all axes but the first `kept` ones; where a limit ends an axis, a has zeros.
 
     The axes begin `start` numbers after a's first one, or before it where a limit says what is not there.
     """
@@ -89,9 +91,10 @@ class Contraction:
         self.tiles: dict[int, int] = {}
         for one, other in ((a, b), (b, a)):  # an axis that one does not have: what it reads there serves several sums
             sizes = {
-                axis: _divisor(self.sizes[axis], free) for axis in range(kept)
+                axis: _divisor(self.sizes[axis], free)
+                for axis in range(kept)
                 if axis not in {self.vector, *self.whole, *self.tiles} and one[axis] == 0 and other[axis]
-            }  # fmt: skip
+            }
             if sizes:
                 axis = max(sizes, key=sizes.__getitem__)
                 self.tiles[axis] = sizes[axis]

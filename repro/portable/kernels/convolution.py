@@ -1,4 +1,6 @@
-"""Exact convolutions of integers as sums of products, of any layout, without patches.
+"""Convolutions as sums of products.
+
+Exact convolutions of integers as sums of products, of any layout, without patches.
 
 They are those of repro.portable.operations.convolution. Axes have names: those of images, B C H W, and of the kernel,
 h w; G counts groups, I and O the channels of each.
@@ -61,25 +63,43 @@ def forward(x: Operand, weight: Operand, how: How) -> Part:
         sizes[name] = (there[name] + 2 * how.padding[axis] - reach - 1) // how.stride[axis] + 1
     names = (*how.layout.replace("C", "GO"), *("Ihw" if inputs == 1 and how.padding == (0, 0) else "hwI"))
     return _part(
-        x, names, sizes, _met(x, inputs, how), _of_weight(weight, sizes["O"]), how.layout, how.stride, how.padding,
+        x,
+        names,
+        sizes,
+        _met(x, inputs, how),
+        _of_weight(weight, sizes["O"]),
+        how.layout,
+        how.stride,
+        how.padding,
         how.dilation,
-    )  # fmt: skip
+    )
 
 
 @cache
 def of_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
-    """The gradient with respect to a weight of this shape; as many ranks add theirs to it."""
+    """The gradient with respect to a weight of this shape; `ranks` ranks add theirs to it."""
     outputs, height, width, inputs = shape
     sizes = _sizes(gradient, how.layout) | {
-        "G": how.groups, "O": outputs // how.groups, "I": inputs, "h": height, "w": width
-    }  # fmt: skip
+        "G": how.groups,
+        "O": outputs // how.groups,
+        "I": inputs,
+        "h": height,
+        "w": width,
+    }
     check_length(sizes["B"] * sizes["H"] * sizes["W"] * ranks)
     own = _strides(gradient, how.layout)
     names = ("G", "O", "h", "w", "I", *how.layout.replace("C", ""))
     part = _part(
-        x, names, sizes, _met(x, inputs, how), own | {"O": own["C"], "G": own["C"] * sizes["O"]}, how.layout,
-        how.stride, how.padding, how.dilation,
-    )  # fmt: skip
+        x,
+        names,
+        sizes,
+        _met(x, inputs, how),
+        own | {"O": own["C"], "G": own["C"] * sizes["O"]},
+        how.layout,
+        how.stride,
+        how.padding,
+        how.dilation,
+    )
     return Part(part.sums, shape)
 
 
@@ -95,10 +115,12 @@ def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_l
     check_length(outputs * shape[1] * shape[2])
     there = dict(zip(layout, image, strict=True))
     rows, columns = (
-        [_Class(pixel, there[name], shape[1 + axis], how.stride[axis], how.padding[axis], how.dilation[axis])
-         for pixel in range(min(how.stride[axis], there[name]))]
+        [
+            _Class(pixel, there[name], shape[1 + axis], how.stride[axis], how.padding[axis], how.dilation[axis])
+            for pixel in range(min(how.stride[axis], there[name]))
+        ]
         for axis, name in enumerate("HW")
-    )  # fmt: skip
+    )
     met = _met(gradient, outputs, How(ONE, ONE, how.dilation, how.groups, layout))
     met["O"] = met.pop("I")
     found = []
@@ -109,9 +131,16 @@ def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_l
         sizes |= {"h": row.taps, "w": column.taps}
         taps = in_rows((shape[0], row.taps, column.taps, inputs), (1, 2, 3, 0) if outputs_last else (0, 1, 2, 3))
         part = _part(
-            gradient, (*layout.replace("C", "GI"), "h", "w", "O"), sizes, met, _of_weight(taps, outputs), layout, ONE,
-            (-row.start, -column.start), how.dilation,
-        )  # fmt: skip
+            gradient,
+            (*layout.replace("C", "GI"), "h", "w", "O"),
+            sizes,
+            met,
+            _of_weight(taps, outputs),
+            layout,
+            ONE,
+            (-row.start, -column.start),
+            how.dilation,
+        )
         of_weight = slice(None), slice(row.first, None, how.stride[0]), slice(column.first, None, how.stride[1])
         place = {"H": slice(row.pixel, None, how.stride[0]), "W": slice(column.pixel, None, how.stride[1])}
         of_image = tuple(place.get(name, slice(None)) for name in layout)
@@ -131,10 +160,17 @@ class _Class:
 
 
 def _part(
-    x: Operand, names: Sequence[str], sizes: Axes, strides: Axes, others: Axes, layout: str, stride: Pair,
-    padding: Pair, dilation: Pair,
-) -> Part:  # fmt: skip
-    """The sum of products over the last three axes, x between so many rows and columns that are not there."""
+    x: Operand,
+    names: Sequence[str],
+    sizes: Axes,
+    strides: Axes,
+    others: Axes,
+    layout: str,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+) -> Part:
+    """The sum of products over the last three axes, x between rows and columns that are not there."""
     own, there = _strides(x, layout), _sizes(x, layout)
     steps = dict(zip("HWhw", (*stride, *dilation), strict=True))
     reduced = ("H", "W") if set("HW") <= set(names[-3:]) else ("h", "w")
@@ -166,9 +202,14 @@ def _met(x: Operand, inputs: int, how: How) -> dict[str, int]:
     """Of images: what each pixel of a result meets."""
     own = _strides(x, how.layout)
     return {
-        "B": own["B"], "G": own["C"] * inputs, "I": own["C"], "H": own["H"] * how.stride[0],
-        "W": own["W"] * how.stride[1], "h": own["H"] * how.dilation[0], "w": own["W"] * how.dilation[1],
-    }  # fmt: skip
+        "B": own["B"],
+        "G": own["C"] * inputs,
+        "I": own["C"],
+        "H": own["H"] * how.stride[0],
+        "W": own["W"] * how.stride[1],
+        "h": own["H"] * how.dilation[0],
+        "w": own["W"] * how.dilation[1],
+    }
 
 
 def _of_weight(weight: Operand, outputs: int) -> Axes:

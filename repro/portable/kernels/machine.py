@@ -1,4 +1,6 @@
-"""Machine code for this processor, by LLVM, from loops in its intermediate representation: no C++ compiler is needed.
+"""Machine code from loops, by LLVM.
+
+Machine code for this processor, by LLVM, from loops in its intermediate representation: no C++ compiler is needed.
 
 LLVM is given no leave to change the arithmetic: every operation rounds for itself, as IEEE 754 says.
 """
@@ -68,7 +70,7 @@ def splat(build: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A function of started(), which threads may share: so many turns, over so many elements."""
+    """A function of started(), which threads may share: `turns` turns, over `work` elements."""
 
     function: ir.Function
     turns: int
@@ -82,7 +84,7 @@ class Loops:
         return max(1, min(self.work // SHARE, self.turns))
 
     def share(self, build: ir.IRBuilder, addresses: ir.Value, thread: ir.Value, count: ir.Value) -> None:
-        """A call of what is for one of so many threads, with an array of the addresses of all arrays."""
+        """A call of the share of one of `count` threads, with an array of the addresses of all arrays."""
         begin, end = (
             build.sdiv(build.mul(I64(self.turns), number), count) for number in (thread, build.add(thread, I64(1)))
         )
@@ -111,7 +113,7 @@ def entry(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) 
 
 @cache
 def code(module: str, work: int) -> llvm.ExecutionEngine:
-    """The machine code of a module for so many elements."""
+    """The machine code of a module for `work` elements."""
     parsed = llvm.parse_assembly(module)
     parsed.verify()
     machine = _machine(level=0 if work < SMALL else 2)
@@ -144,7 +146,7 @@ _widest = 512
 
 
 def limit(bits: int) -> None:
-    """As on a processor whose vectors have so many bits, 512, 256 or 128; this one must have them.
+    """As on a processor whose vectors have 512, 256 or 128 bits; this one must have them.
 
     RuntimeError once a feature was asked for: what is compiled, or decided, stays as it is.
     """

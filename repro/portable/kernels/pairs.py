@@ -1,4 +1,6 @@
-"""Sums of products of int16: pairs of them are multiplied and added by one instruction.
+"""Int16 sums of products, in pairs.
+
+Sums of products of int16: pairs of them are multiplied and added by one instruction.
 
 With |q| <= 2^13 a pair of products is at most 2^27 in magnitude, so int32 holds the sum of 15. Such sums are added up
 in float64, exactly.
@@ -58,10 +60,14 @@ class _Pairs(Contraction):
                 found += [(count, False, last) for count in wide if size % (2 * count) == 0]
             streams = a if b[last] == 1 else b
             found += [
-                (count, out[axis] == 1, axis) for axis in range(self.kept) for count in wide
-                if axis not in self.whole and streams[axis] == 1 and sum((a[axis], b[axis])) == 1
+                (count, out[axis] == 1, axis)
+                for axis in range(self.kept)
+                for count in wide
+                if axis not in self.whole
+                and streams[axis] == 1
+                and sum((a[axis], b[axis])) == 1
                 and self.sizes[axis] % count == 0
-            ]  # fmt: skip
+            ]
         self.wide, _, vector = max(found, default=(1, False, -1))
         return self.wide, vector
 

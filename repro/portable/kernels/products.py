@@ -1,4 +1,7 @@
-"""Exact products of matrices of int16, in pairs as those of pairs.py, and in an order that keeps them in the caches."""
+"""Int16 products of matrices, in tiles.
+
+Exact products of matrices of int16, in pairs as those of pairs.py, and in an order that keeps them in the caches.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +73,7 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of two matrices of pairs, int32, of so many rows, pairs of terms, and columns.
+    """A product of two matrices of pairs, int32: its sizes, and what follows the sums.
 
     The left matrix lies by rows, or as panels() of ROWS; the right one as those of width().
     """

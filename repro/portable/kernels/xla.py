@@ -1,4 +1,6 @@
-"""Loops as functions that what XLA compiled calls, on a CPU, in JAX and in TensorFlow.
+"""Kernels as functions that XLA calls.
+
+Loops as functions that what XLA compiled calls, on a CPU, in JAX and in TensorFlow.
 
 They follow XLA's foreign function interface, whose structures are in xla/ffi/api/c_api.h, next to both frameworks'
 libraries. Threads are XLA's own.

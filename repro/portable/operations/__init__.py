@@ -1,5 +1,5 @@
-"""The operations of portable numerics, each once: what is computed, forward and backward, over a backend.
+"""Operations of portable numerics, each once.
 
-A backend (repro/portable/pytorch/backend.py and its twins) is one framework's arithmetic: some thirty functions. The
-specification is docs/portable.md; reference.py, which shares no code with these definitions, judges them.
+An operation is a forward and a backward over a backend, `xp` (repro/portable/xp.py), whatever the framework. The
+specification is docs/specification.md; reference.py, which shares no code with these definitions, computes what they must.
 """

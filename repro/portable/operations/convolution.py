@@ -1,45 +1,60 @@
-"""Convolution. A `layout` says what the axes of images are: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups]."""
+"""Convolution of images in any layout.
+
+A `layout` names the axes of images: BHWC, BCHW, CHWB. Weights are [O, h, w, I / groups].
+"""
 
 import math
 
 from repro.portable.constants import BITS
 from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
+from repro.portable.xp import Backend
 
 Pair = tuple[int, int]
 BHWC = "BHWC"
 
 
-def _forward(X, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC):
+def _forward(
+    xp: Backend, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC
+):
     """x [B, H, W, I], weight [O, h, w, I / groups], bias [O] or None -> [B, H', W', O].
 
     A grid for each sample, one for the weight.
     """
-    q, p = quantize(X, x, all_but("B", layout))
-    w, s = quantize(X, weight, (0, 1, 2, 3))
+    q, p = quantize(xp, x, all_but("B", layout))
+    w, s = quantize(xp, weight, (0, 1, 2, 3))
     work = math.prod(weight.shape) * math.prod(x.shape) // x.shape[layout.index("C")]
-    q, w = X.operands(q, w, work=work, groups=groups, layout=layout)
-    y = X.convolve(q, w, stride, padding, dilation, groups, layout)
-    plus = None if bias is None else along("C", X, bias, layout)
-    return X.r32(scaled(X, y, 2 * BITS, p, s, plus=plus)), (q, p, w, s)
+    q, w = xp.operands(q, w, work=work, groups=groups, layout=layout)
+    y = xp.convolve(q, w, stride, padding, dilation, groups, layout)
+    plus = None if bias is None else along("C", xp, bias, layout)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus)), (q, p, w, s)
 
 
 def _backward(
-    X, saved, gradient, needs, shapes, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str = BHWC
+    xp: Backend,
+    saved,
+    gradient,
+    needs,
+    shapes,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+    layout: str = BHWC,
 ):
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
     q, p, w, s = saved
-    of_x = of_weight = of_bias = None
+    grad_x = grad_weight = grad_bias = None
     if needs[0]:
-        g, r = quantize(X, gradient, all_but("B", layout))
-        total = X.convolve_back(X.operand_like(g, w), w, shapes[0], stride, padding, dilation, groups, layout)
-        of_x = X.r32(scaled(X, total, 2 * BITS, r, s))
+        g, r = quantize(xp, gradient, all_but("B", layout))
+        total = xp.convolve_back(xp.operand_like(g, w), w, shapes[0], stride, padding, dilation, groups, layout)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
-        h, r = quantize(X, gradient * p, all_but("C", layout), batch=True)
-        total = X.convolve_with(q, X.operand_like(h, w), shapes[1], stride, padding, dilation, groups, layout)
-        of_weight = X.r32(scaled(X, X.total(total), 2 * BITS, X.reshape(r, (-1, 1, 1, 1))))
+        h, r = quantize(xp, gradient * p, all_but("C", layout), batch=True)
+        total = xp.convolve_with(q, xp.operand_like(h, w), shapes[1], stride, padding, dilation, groups, layout)
+        grad_weight = xp.r32(scaled(xp, xp.total(total), 2 * BITS, xp.reshape(r, (-1, 1, 1, 1))))
     if shapes[2] is not None and needs[2]:
-        of_bias = X.r32(X.reshape(exact_sum(X, gradient, all_but("C", layout), batch=True), (-1,)))
-    return of_x, of_weight, of_bias
+        grad_bias = xp.r32(xp.reshape(exact_sum(xp, gradient, all_but("C", layout), batch=True), (-1,)))
+    return grad_x, grad_weight, grad_bias
 
 
 convolution = Operation(_forward, _backward)
@@ -62,57 +77,59 @@ def all_but(axis: str, layout: str) -> tuple[int, ...]:
     return tuple(index for index, name in enumerate(layout) if name != axis)
 
 
-def along(axis: str, X, x, layout: str):
+def along(axis: str, xp: Backend, x, layout: str):
     """[N] as images that have N along this axis, and 1 along the others."""
-    return X.reshape(x, tuple(-1 if name == axis else 1 for name in layout))
+    return xp.reshape(x, tuple(-1 if name == axis else 1 for name in layout))
 
 
-def reordered(X, x, old: str, new: str):
+def reordered(xp: Backend, x, old: str, new: str):
     """Images with their axes in another order."""
-    return x if old == new else X.permute(x, tuple(old.index(name) for name in new))
+    return x if old == new else xp.permute(x, tuple(old.index(name) for name in new))
 
 
-def convolve(X, q, w, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
+def convolve(xp: Backend, q, w, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The convolution of integers, float64, exact: [B, H, W, I] and [O, h, w, I / groups] -> [B, H', W', O]."""
-    q = reordered(X, q, layout, BHWC)
-    meets = patches(X, q, w.shape[1:3], stride, padding, dilation, groups)
+    q = reordered(xp, q, layout, BHWC)
+    meets = patches(xp, q, w.shape[1:3], stride, padding, dilation, groups)
     outputs, rows, columns = w.shape[0], meets.shape[2], meets.shape[3]
-    matrix = X.reshape(w, (groups, outputs // groups, -1))
-    y = product(X, X.reshape(meets, (groups, -1, meets.shape[-1])), X.transpose(matrix))
-    return reordered(X, X.reshape(X.permute(y, (1, 0, 2)), (-1, rows, columns, outputs)), BHWC, layout)
+    matrix = xp.reshape(w, (groups, outputs // groups, -1))
+    y = product(xp, xp.reshape(meets, (groups, -1, meets.shape[-1])), xp.transpose(matrix))
+    return reordered(xp, xp.reshape(xp.permute(y, (1, 0, 2)), (-1, rows, columns, outputs)), BHWC, layout)
 
 
-def convolve_with(X, q, g, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
+def convolve_with(xp: Backend, q, g, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
     outputs, height, width, inputs = shape
-    q, g = reordered(X, q, layout, BHWC), reordered(X, g, layout, BHWC)
-    meets = patches(X, q, (height, width), stride, padding, dilation, groups)
-    each = X.reshape(g, (-1, groups, outputs // groups))
-    total = product(X, X.permute(each, (1, 2, 0)), X.reshape(meets, (groups, -1, meets.shape[-1])), ranks=X.ranks.size)
-    return X.reshape(total, (outputs, height, width, inputs))
+    q, g = reordered(xp, q, layout, BHWC), reordered(xp, g, layout, BHWC)
+    meets = patches(xp, q, (height, width), stride, padding, dilation, groups)
+    each = xp.reshape(g, (-1, groups, outputs // groups))
+    total = product(
+        xp, xp.permute(each, (1, 2, 0)), xp.reshape(meets, (groups, -1, meets.shape[-1])), ranks=xp.ranks.size
+    )
+    return xp.reshape(total, (outputs, height, width, inputs))
 
 
-def convolve_back(X, g, w, image, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
+def convolve_back(xp: Backend, g, w, image, stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str):
     """The exact gradient with respect to images of this shape, of integers, that of the result being g."""
     outputs, height, width, inputs = w.shape
-    g, image = reordered(X, g, layout, BHWC), tuple(image[layout.index(name)] for name in BHWC)
+    g, image = reordered(xp, g, layout, BHWC), tuple(image[layout.index(name)] for name in BHWC)
     batch, rows, columns, _ = g.shape
-    each = X.permute(X.reshape(g, (-1, groups, outputs // groups)), (1, 0, 2))
-    parts = product(X, each, X.reshape(w, (groups, outputs // groups, -1)))
-    parts = X.reshape(parts, (groups, batch, rows, columns, height, width, inputs))
+    each = xp.permute(xp.reshape(g, (-1, groups, outputs // groups)), (1, 0, 2))
+    parts = product(xp, each, xp.reshape(w, (groups, outputs // groups, -1)))
+    parts = xp.reshape(parts, (groups, batch, rows, columns, height, width, inputs))
     total = None
     for i in range(height):
         for j in range(width):
             offset = i * dilation[0], j * dilation[1]
-            part = placed(X, parts[:, :, :, :, i, j], image, stride, padding, offset)
+            part = placed(xp, parts[:, :, :, :, i, j], image, stride, padding, offset)
             total = part if total is None else total + part
-    return reordered(X, X.reshape(X.permute(total, (1, 2, 3, 0, 4)), image), BHWC, layout)
+    return reordered(xp, xp.reshape(xp.permute(total, (1, 2, 3, 0, 4)), image), BHWC, layout)
 
 
-def patches(X, x, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+def patches(xp: Backend, x, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int):
     """[B, H, W, C] -> [groups, B, H', W', h w C / groups]: what meets each element of a kernel."""
     batch, height, width, channels = x.shape
-    x = X.pad(x, ((0, 0), (padding[0], padding[0]), (padding[1], padding[1]), (0, 0)))
+    x = xp.pad(x, ((0, 0), (padding[0], padding[0]), (padding[1], padding[1]), (0, 0)))
     rows, columns = (
         (size + 2 * pad - hole * (length - 1) - 1) // step + 1
         for size, pad, hole, length, step in zip((height, width), padding, dilation, kernel, stride, strict=True)
@@ -123,19 +140,19 @@ def patches(X, x, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, gro
             top, left = i * dilation[0], j * dilation[1]
             bottom, right = top + stride[0] * (rows - 1) + 1, left + stride[1] * (columns - 1) + 1
             found.append(x[:, top : bottom : stride[0], left : right : stride[1]])
-    joined = X.reshape(X.stack(found, 3), (batch, rows, columns, len(found), groups, channels // groups))
-    return X.reshape(X.permute(joined, (4, 0, 1, 2, 3, 5)), (groups, batch, rows, columns, -1))
+    joined = xp.reshape(xp.stack(found, 3), (batch, rows, columns, len(found), groups, channels // groups))
+    return xp.reshape(xp.permute(joined, (4, 0, 1, 2, 3, 5)), (groups, batch, rows, columns, -1))
 
 
-def placed(X, part, image, stride: Pair, padding: Pair, offset: Pair):
+def placed(xp: Backend, part, image, stride: Pair, padding: Pair, offset: Pair):
     """[..., H', W', C] between zeros where one element of a kernel met the images: [..., H, W, C]."""
     *outer, rows, columns, channels = part.shape
     lead = ((0, 0),) * len(outer)
     if stride != (1, 1):  # zeros between the numbers
-        part = X.reshape(part, (*outer, rows, 1, columns, 1, channels))
-        part = X.pad(part, (*lead, (0, 0), (0, stride[0] - 1), (0, 0), (0, stride[1] - 1), (0, 0)))
+        part = xp.reshape(part, (*outer, rows, 1, columns, 1, channels))
+        part = xp.pad(part, (*lead, (0, 0), (0, stride[0] - 1), (0, 0), (0, stride[1] - 1), (0, 0)))
         rows, columns = rows * stride[0], columns * stride[1]
-        part = X.reshape(part, (*outer, rows, columns, channels))
+        part = xp.reshape(part, (*outer, rows, columns, channels))
     edges = []
     for axis, size, pad, first in zip((0, 1), (rows, columns), padding, offset, strict=True):
         begin = first - pad
@@ -144,4 +161,4 @@ def placed(X, part, image, stride: Pair, padding: Pair, offset: Pair):
         keep = max(0, min(left, image[1 + axis] - begin))
         part = part[(*(slice(None),) * (len(outer) + axis), slice(0, keep))]
         edges.append((begin, image[1 + axis] - begin - keep))
-    return X.pad(part, (*lead, *edges, (0, 0)))
+    return xp.pad(part, (*lead, *edges, (0, 0)))

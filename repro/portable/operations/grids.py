@@ -1,4 +1,4 @@
-"""What every operation is made of: the pair of a forward and a backward, grids, exact sums and products."""
+"""Operations: quantization grids, exact sums, exact products."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,18 +7,15 @@ from typing import Any
 
 from repro.errors import UsageError
 from repro.portable.constants import BITS, MEAN_BITS, SIGNIFICAND, SUM_BITS
-
-Array = Any
-"""An array or tensor of whatever framework the backend is of."""
-Axes = tuple[int, ...]
+from repro.portable.xp import Array, Axes, Backend
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A function and its gradient, over a backend X.
+    """A function and its gradient, over a backend, `xp`.
 
-    `forward(X, *arrays, **options)` returns the result, or a tuple of it and of arrays that have no gradient, and a
-    tuple of what `backward` needs. `backward(X, saved, gradient, needs, shapes, **options)` returns one gradient for
+    `forward(xp, *arrays, **options)` returns the result, or a tuple of it and of arrays that have no gradient, and a
+    tuple of what `backward` needs. `backward(xp, saved, gradient, needs, shapes, **options)` returns one gradient for
     each of the arrays, float32, or None. `needs` says for each whether somebody asks for it, `shapes` its shape.
 
     What is float32 holds what r32 gives: 0, or magnitudes of 2^-100 and more. Of smaller ones from elsewhere some
@@ -29,63 +26,63 @@ class Operation:
     backward: Callable[..., tuple[Array | None, ...]]
 
 
-def quantize(X, x: Array, axes: Axes, bits: int = BITS, batch: bool = False) -> tuple[Array, Array]:
+def quantize(xp: Backend, x: Array, axes: Axes, bits: int = BITS, batch: bool = False) -> tuple[Array, Array]:
     """Integers q, as float32, and powers of two p, with x close to q p 2^-bits and |q| <= 2^bits.
 
     Each group of numbers along the axes has a p of its own, float32, with axes of size 1: the smallest power of two
     above all its magnitudes, at least 2^-100. It is NaN where a magnitude is 2^127 or more, or not a number. With
     `batch` the samples lie along the axes: the largest over all ranks counts.
     """
-    up, p = X.grids(x, axes, bits, batch)
-    return X.rint(x * up), p
+    up, p = xp.grids(x, axes, bits, batch)
+    return xp.rint(x * up), p
 
 
-def grids(X, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
+def grids(xp: Backend, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
     """2^bits / p and p for each group, see quantize; where p is NaN the first is any power of two."""
-    e = X.exponent_above(x, axes)
+    e = xp.exponent_above(x, axes)
     if batch:
-        e = X.ranks.maximum(e)[0]
-    return X.power(bits - e), X.where(e > 127, X.nan, X.power(e))
+        e = xp.ranks.maximum(e)[0]
+    return xp.power(bits - e), xp.where(e > 127, xp.nan, xp.power(e))
 
 
-def scaled(X, total: Array, bits: int, *scales: Array, plus: Array | None = None) -> Array:
+def scaled(xp: Backend, total: Array, bits: int, *scales: Array, plus: Array | None = None) -> Array:
     """An exact sum of integers in its unit, float64: times 2^-bits and powers of two, which is exact as well.
 
     And `plus`, float32 numbers, added, which rounds once.
     """
-    unit = _unit(X, bits, *scales)
-    return total * unit if plus is None else X.multiply_add(total, unit, X.f64(plus))
+    unit = _unit(xp, bits, *scales)
+    return total * unit if plus is None else xp.multiply_add(total, unit, xp.f64(plus))
 
 
-def _unit(X, bits: int, *scales: Array) -> Array:
-    unit = X.f64(scales[0]) * 2.0**-bits
+def _unit(xp: Backend, bits: int, *scales: Array) -> Array:
+    unit = xp.f64(scales[0]) * 2.0**-bits
     for scale in scales[1:]:
-        unit = unit * X.f64(scale)
+        unit = unit * xp.f64(scale)
     return unit
 
 
-def product(X, a: Array, b: Array, ranks: int = 1) -> Array:
-    """The product of matrices of quantized numbers, float64, exact; still so where as many ranks add theirs to it.
+def product(xp: Backend, a: Array, b: Array, ranks: int = 1) -> Array:
+    """The product of matrices of quantized numbers, float64, exact; still so where each of `ranks` adds its own to it.
 
     UsageError where a sum is too long for that.
     """
     check_length(a.shape[-1] * ranks)
-    return X.matmul(a, b)
+    return xp.matmul(a, b)
 
 
-def rounded_product(X, a: Array, b: Array, *scales: Array, plus: Array | None = None) -> Array:
+def rounded_product(xp: Backend, a: Array, b: Array, *scales: Array, plus: Array | None = None) -> Array:
     """The product of matrices of quantized numbers, of whose grids the first is one for each row: see scaled.
 
     float32: rounded once. What is added is one number for each column.
     """
     if "int16" not in str(a.dtype):
-        return X.r32(scaled(X, product(X, a, b), 2 * BITS, *scales, plus=plus))
+        return xp.r32(scaled(xp, product(xp, a, b), 2 * BITS, *scales, plus=plus))
     check_length(a.shape[-1])
-    return X.rounded_matmul(a, b, _unit(X, 2 * BITS, *scales), plus)
+    return xp.rounded_matmul(a, b, _unit(xp, 2 * BITS, *scales), plus)
 
 
 def check_length(terms: int, bits: int = 2 * BITS) -> None:
-    """UsageError where a sum of so many integers of up to 2^bits, as products of two operands, might not be exact."""
+    """UsageError where a sum of `terms` integers of up to 2^bits, as products of two operands, might not be exact."""
     longest = 2 ** (SIGNIFICAND - bits)
     if terms > longest:
         raise UsageError(
@@ -94,27 +91,27 @@ def check_length(terms: int, bits: int = 2 * BITS) -> None:
         )
 
 
-def exact_sum(X, x: Array, axes: Axes, batch: bool = False, bits: int = SUM_BITS) -> Array:
+def exact_sum(xp: Backend, x: Array, axes: Axes, batch: bool = False, bits: int = SUM_BITS) -> Array:
     """The sum along the axes, float64, with axes of size 1, of x on a grid for each sum."""
-    check_length(count(X, x.shape, axes, batch), bits)
-    q, p = quantize(X, x, axes, bits, batch)
-    total = X.sum(q, axes)
-    return scaled(X, X.total(total) if batch else total, bits, p)
+    check_length(count(xp, x.shape, axes, batch), bits)
+    q, p = quantize(xp, x, axes, bits, batch)
+    total = xp.sum(q, axes)
+    return scaled(xp, xp.total(total) if batch else total, bits, p)
 
 
-def exact_mean(X, x: Array, axes: Axes, batch: bool = False) -> Array:
+def exact_mean(xp: Backend, x: Array, axes: Axes, batch: bool = False) -> Array:
     """The mean along the axes, float32, with axes of size 1."""
-    return X.r32(exact_sum(X, x, axes, batch, MEAN_BITS) * (1.0 / count(X, x.shape, axes, batch)))
+    return xp.r32(exact_sum(xp, x, axes, batch, MEAN_BITS) * (1.0 / count(xp, x.shape, axes, batch)))
 
 
-def exact_dot(X, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
+def exact_dot(xp: Backend, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
     """The sum of a b along the axes, float64, with axes of size 1, of both on a grid for each sum."""
-    (q, p), (r, s) = quantize(X, a, axes, batch=batch), quantize(X, b, axes, batch=batch)
-    check_length(count(X, a.shape, axes, batch))
-    total = X.sum(X.f64(q) * X.f64(r), axes)
-    return scaled(X, X.total(total) if batch else total, 2 * BITS, p, s)
+    (q, p), (r, s) = quantize(xp, a, axes, batch=batch), quantize(xp, b, axes, batch=batch)
+    check_length(count(xp, a.shape, axes, batch))
+    total = xp.sum(xp.f64(q) * xp.f64(r), axes)
+    return scaled(xp, xp.total(total) if batch else total, 2 * BITS, p, s)
 
 
-def count(X, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
+def count(xp: Backend, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
     """How many numbers lie along these axes of a shape; with `batch` on all ranks."""
-    return math.prod([int(shape[axis]) for axis in axes]) * (X.ranks.size if batch else 1)
+    return math.prod([int(shape[axis]) for axis in axes]) * (xp.ranks.size if batch else 1)

@@ -1,27 +1,30 @@
-"""Exact products of integers of up to 13 bits by int8 units: three products of 8-bit slices, with int32 sums.
+"""Exact products by slices of int8.
 
+Integers of up to 13 bits: three products of 8-bit slices, with int32 sums.
 q = 128 h + l, with h and l from -64 to 64 and h + l from -127 to 127. So, with primes for the other operand,
 q q' = 2^14 h h' + 2^7 ((h + l)(h' + l') - h h' - l l') + l l'.
 """
+
+from repro.portable.xp import Backend, XlaBackend
 
 LONGEST = 2**16
 """Terms of a sum that int32 holds: each is below 2^14."""
 
 
-def cut(X, q):
+def cut(xp: Backend, q):
     """h, l and h + l, int8, of integers, float32."""
-    upper = X.rint(q * 2.0**-7)
+    upper = xp.rint(q * 2.0**-7)
     lower = q - upper * 128.0
-    return X.int8(upper), X.int8(lower), X.int8(upper + lower)
+    return xp.int8(upper), xp.int8(lower), xp.int8(upper + lower)
 
 
-def product(X, a, b):
+def product(xp: XlaBackend, a, b):
     """The product of matrices of integers, [..., M, K] and [..., K, N] -> float64 [..., M, N]."""
     total = None
     for first in range(0, a.shape[-1], LONGEST):
         part = slice(first, first + LONGEST)
-        slices = zip(cut(X, a[..., part]), cut(X, b[..., part, :]), strict=True)
-        found = joined(*(X.f64(X.product_of_int8(*pair)) for pair in slices))
+        slices = zip(cut(xp, a[..., part]), cut(xp, b[..., part, :]), strict=True)
+        found = joined(*(xp.f64(xp.product_of_int8(*pair)) for pair in slices))
         total = found if total is None else total + found
     return total
 

@@ -1,4 +1,6 @@
-"""Portable numerics in PyTorch: the same bits on any device, with any number of threads, as in JAX and TensorFlow.
+"""Portable numerics in PyTorch.
+
+The same bits on any device, with any number of threads, as in JAX and TensorFlow:
 
     import repro.portable.pytorch as portable
 

@@ -1,7 +1,7 @@
-"""Portable operations as functions of PyTorch's tensors, with gradients.
+"""Operations on PyTorch's tensors, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device:
-docs/portable.md says what each function computes.
+docs/specification.md says what each function computes.
 """
 
 from typing import Any

@@ -1,15 +1,16 @@
-"""PyTorch's arithmetic, as the definitions in repro.portable.operations ask for it."""
+"""PyTorch's arithmetic, as a backend."""
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from repro.portable import tables
+from repro.portable import tables, xp
 from repro.portable.constants import BELOW_TINY, SMALLEST
 from repro.portable.operations import convolution as by_groups
 from repro.portable.operations.grids import grids
@@ -29,9 +30,7 @@ class Backend:
 
     nan, inf = math.nan, math.inf
     ranks = SINGLE_PROCESS
-    """Who shares the batch."""
     engine = "float64"
-    """What exact products are made of: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -41,19 +40,16 @@ class Backend:
 
     @staticmethod
     def f32(x: Tensor) -> Tensor:
-        """The same numbers, which float32 holds."""
         return x.float()
 
     @staticmethod
     def r32(x: Tensor) -> Tensor:
-        """Rounded once to float32; then magnitudes below 2^-100, and -0, become +0."""
         return functional.hardshrink(x.float(), BELOW_TINY)
 
     rint, floor = staticmethod(torch.round), staticmethod(torch.floor)
 
     @staticmethod
     def sqrt(x: Tensor) -> Tensor:
-        """Correctly rounded."""
         # On a CPU torch.sqrt is MKL's: one in eighty is the float64 next to the right one. Compiled, NumPy's becomes
         # torch's, and that the processor's own.
         return torch.from_numpy(np.asarray(np.sqrt(x.numpy()))) if x.device.type == "cpu" else torch.sqrt(x)
@@ -71,60 +67,6 @@ class Backend:
         return x.int()
 
     @staticmethod
-    def shift_right(x: Tensor, bits: int) -> Tensor:
-        return x >> bits
-
-    # --- grids --------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def grids(cls, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
-        """See grids.grids: here by tables, as on a CPU each operation on few numbers takes as long as on a thousand."""
-        if torch.compiler.is_compiling() or (batch and cls.ranks.size > 1):
-            return grids(cls, x, axes, bits, batch)
-        most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
-        exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
-        up, p = _made("powers", x.device, bits)
-        return up.take(exponent), p.take(exponent)
-
-    @staticmethod
-    def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-        """The least e >= -100 with |x| < 2^e along the axes, int32, axes of size 1; 128 from 2^127 on, and of NaN."""
-        most = (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)
-        return ((most >> 23) - 126).clamp_(SMALLEST, 128)
-
-    @staticmethod
-    def power(e: Tensor) -> Tensor:
-        """2^e, float32, for -126 <= e <= 127."""
-        return ((e + 127) << 23).view(torch.float32)
-
-    @staticmethod
-    def exponent(x: Tensor) -> Tensor:
-        """The e with 2^e <= x < 2^(e + 1) of a positive float64, int32."""
-        return ((x.view(torch.int64) >> 52) - 1023).int()
-
-    @staticmethod
-    def power_of_two(e: Tensor) -> Tensor:
-        """2^e, float64."""
-        return ((e.long() + 1023) << 52).view(torch.float64)
-
-    # --- sums and products --------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def sum(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-        """float64, of integers: exact."""
-        return x.sum(axes, keepdim=True, dtype=torch.float64)
-
-    @staticmethod
-    def maximum_of(x: Tensor) -> Tensor:
-        """Along the last axis, of size 1 then."""
-        return x.amax(-1, keepdim=True)
-
-    @staticmethod
-    def multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-        """a b + c, of an exact product."""
-        return torch.addcmul(c, a, b)
-
-    @staticmethod
     def int8(x: Tensor) -> Tensor:
         return x.to(torch.int8)
 
@@ -132,9 +74,56 @@ class Backend:
     def int16(x: Tensor) -> Tensor:
         return x.to(torch.int16)
 
+    @staticmethod
+    def shift_right(x: Tensor, bits: int) -> Tensor:
+        return x >> bits
+
+    # --- grids --------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        most = (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)
+        return ((most >> 23) - 126).clamp_(SMALLEST, 128)
+
+    @staticmethod
+    def power(e: Tensor) -> Tensor:
+        return ((e + 127) << 23).view(torch.float32)
+
+    @staticmethod
+    def exponent(x: Tensor) -> Tensor:
+        return ((x.view(torch.int64) >> 52) - 1023).int()
+
+    @staticmethod
+    def power_of_two(e: Tensor) -> Tensor:
+        return ((e.long() + 1023) << 52).view(torch.float64)
+
+    @classmethod
+    def grids(cls, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
+        # By tables, as on a CPU each operation on few numbers takes as long as on a thousand.
+        if torch.compiler.is_compiling() or (batch and cls.ranks.size > 1):
+            return grids(cls, x, axes, bits, batch)
+        most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
+        exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
+        up, p = _made("powers", x.device, bits)
+        return up.take(exponent), p.take(exponent)
+
+    # --- sums and products --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def sum(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        return x.sum(axes, keepdim=True, dtype=torch.float64)
+
+    @staticmethod
+    def maximum_of(x: Tensor) -> Tensor:
+        return x.amax(-1, keepdim=True)
+
+    @staticmethod
+    def multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        return torch.addcmul(c, a, b)
+
     @classmethod
     def kind(cls, a: Tensor, b: Tensor, work: int, groups: int, layout: str) -> torch.dtype:
-        """What the operands of so many multiplications, and those of their gradients, are made of."""
+        """The type of the operands of that many multiplications, and of those of their gradients."""
         outputs = b.shape[0]
         if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
@@ -144,10 +133,6 @@ class Backend:
 
     @classmethod
     def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1, layout: str = "") -> tuple[Tensor, Tensor]:
-        """Two arrays of integers in the form that products take them in, for so many multiplications: see slices.
-
-        Of a convolution images of this layout, and the weight.
-        """
         if groups > 1 and not compiler.possible(a.device):
             return a, b
         kind = cls.kind(a, b, work, groups, layout)
@@ -155,38 +140,32 @@ class Backend:
 
     @staticmethod
     def operand_like(a: Tensor, b: Tensor) -> Tensor:
-        """An array of integers in the form that another has, see operands."""
         return a if b.dtype == torch.float32 else slices.cut(a, b.dtype)
 
     @staticmethod
     def matmul(a: Tensor, b: Tensor) -> Tensor:
-        """float64, of matrices of integers: exact."""
         return a.double() @ b.double() if a.dtype == torch.float32 else slices.product(a, b)
 
     @staticmethod
     def rounded_matmul(a: Tensor, b: Tensor, units: Tensor, plus: Tensor | None) -> Tensor:
-        """float32, of matrices of int16: see grids.rounded_product."""
         return sums.multiply(a[0], b[0], units, plus)
 
     @classmethod
-    def convolve(cls, q: Tensor, w: Tensor, *how) -> Tensor:
-        """See repro.portable.operations.convolution, which makes those of several groups."""
+    def convolve(cls, q: Tensor, w: Tensor, *how: Any) -> Tensor:
         if cls._direct(q):
             return sums.convolve(q[0], w[0], *how)
         return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, w, *how)
 
     @classmethod
     def convolve_with(cls, q: Tensor, g: Tensor, shape, *how: Any) -> Tensor:
-        """The gradient with respect to the weight."""
         if cls._direct(q):
             return sums.convolve_with(cls.ranks, q[0], g[0], shape, *how)
         return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, g, shape, *how)
 
     @classmethod
-    def convolve_back(cls, g: Tensor, w: Tensor, image, stride, padding, dilation, groups: int, layout: str) -> Tensor:
-        """The gradient with respect to the images."""
-        how = stride, padding, dilation, groups, layout
+    def convolve_back(cls, g: Tensor, w: Tensor, image, *how: Any) -> Tensor:
         if cls._direct(g):
+            stride, _, dilation, *_ = how
             if all(1 in pair for pair in zip(stride, dilation, strict=True)):
                 return sums.convolve_back(g[0], w[0], image, *how)
             g, w = g[0].float(), w[0].float()
@@ -201,29 +180,26 @@ class Backend:
     reshape, stack, broadcast_to = torch.reshape, torch.stack, torch.broadcast_to
 
     @staticmethod
-    def transpose(x: Tensor) -> Tensor:
-        """The last two axes."""
-        return x.transpose(-1, -2)
-
-    @staticmethod
     def permute(x: Tensor, axes: tuple[int, ...]) -> Tensor:
         return x.permute(axes)
 
     @staticmethod
-    def concatenate(parts: tuple[Tensor, ...], axis: int) -> Tensor:
-        return torch.cat(parts, axis)
+    def concatenate(arrays: Sequence[Tensor], axis: int) -> Tensor:
+        return torch.cat(arrays, axis)
 
     @staticmethod
-    def pad(x: Tensor, edges: tuple[tuple[int, int], ...], value: float = 0.0) -> Tensor:
-        """With this value before and after, along each axis."""
+    def transpose(x: Tensor) -> Tensor:
+        return x.transpose(-1, -2)
+
+    @staticmethod
+    def pad(x: Tensor, edges: Sequence[tuple[int, int]], value: float = 0.0) -> Tensor:
         flat = [size for pair in reversed(edges) for size in pair]
         return functional.pad(x, flat, value=value) if any(flat) else x
 
     # --- tables, places -----------------------------------------------------------------------------------------------
 
     @staticmethod
-    def tables(like: Tensor, made, *arguments) -> list[Tensor]:
-        """Tables of repro.portable.tables on the device of a tensor."""
+    def tables(like: Tensor, made: Callable, *arguments) -> list[Tensor]:
         name = made.__name__
         return [_table(name, index, like.device, *arguments) for index in range(_count(name, *arguments))]
 
@@ -237,7 +213,6 @@ class Backend:
 
     @staticmethod
     def add_at(index: Tensor, x: Tensor, rows: int) -> Tensor:
-        """float64 [rows, C]: rows of x, integers, added up by their index: exact."""
         return x.new_zeros(rows, x.shape[1], dtype=torch.float64).index_add_(0, index, x.double())
 
     @staticmethod
@@ -246,24 +221,20 @@ class Backend:
 
     @staticmethod
     def causal(like: Tensor, rows: int, columns: int) -> Tensor:
-        """bool [rows, columns]: a row sees the columns up to its own, the last row all."""
         return torch.ones(rows, columns, dtype=torch.bool, device=like.device).tril_(columns - rows)
 
     @staticmethod
     def counting(like: Tensor, size: int) -> Tensor:
-        """0, 1, 2, ..., int64."""
         return torch.arange(size, device=like.device)
 
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
     def total(cls, x: Tensor) -> Tensor:
-        """The sum over all ranks, of exact sums."""
         return cls.ranks.total(x)[0]
 
     @classmethod
     def of_rank(cls, x: Tensor) -> Tensor:
-        """This rank's part of what holds all samples, in order."""
         return x.chunk(cls.ranks.size)[cls.ranks.rank]
 
 
@@ -285,3 +256,7 @@ def _made(name: str, device: torch.device, *arguments) -> list[Tensor]:
 
 for constant in (_count, _table):  # as torch.compiler.assume_constant_result does, which imports the compiler
     constant._dynamo_marked_constant = True  # type: ignore[union-attr]
+
+
+if TYPE_CHECKING:
+    _: xp.Backend = Backend

@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in PyTorch: see repro/portable/checks.py."""
+"""The self-check in PyTorch: see repro/portable/checks.py."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ if kernels.available:
 
 
 def self_check(device: torch.device, engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
+    """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library computes anything of checks.py with other bits, on this device.
     """
@@ -27,4 +27,4 @@ def self_check(device: torch.device, engine: str = "float64") -> None:
 
     paired = device.type == "cpu" and kernels.paired()
     # Where PyTorch multiplies int8 by plain loops, to time them takes seconds.
-    checks.settle("PyTorch", Backend, engine, run, multiply, paired, paired and products.int8_is_fast())
+    checks.choose_engine("PyTorch", Backend, engine, run, multiply, paired, paired and products.int8_is_fast())

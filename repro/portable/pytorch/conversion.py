@@ -1,4 +1,4 @@
-"""A portable twin of a model of PyTorch's own modules."""
+"""Conversion of a model of PyTorch's modules."""
 
 import copy
 
@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from repro.errors import UsageError
+from repro.portable.arguments import kind
 from repro.portable.pytorch import modules
 
 TWINS: dict[type, type] = {
@@ -35,8 +36,9 @@ def convert(model: nn.Module, seed: int = 0) -> nn.Module:
     """
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.is_floating_point() and tensor.dtype != torch.float32:
-            kind = str(tensor.dtype).removeprefix("torch.")
-            raise UsageError(f"portable numerics: {name} is {kind}; convert the model to float32, with model.float()")
+            raise UsageError(
+                f"portable numerics: {name} is {kind(tensor)}; convert the model to float32, with model.float()"
+            )
     twin = copy.deepcopy(model)
     found = [f"{name or 'the model'} ({reason})" for name, each in twin.named_modules() if (reason := _obstacle(each))]
     if found:

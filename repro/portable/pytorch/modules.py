@@ -1,5 +1,6 @@
-"""Portable modules: PyTorch's own, with their names, arguments, parameters and state_dict keys, and another forward.
+"""Modules with torch.nn's names and arguments.
 
+They have PyTorch's parameters and state_dict keys, and another forward.
 Initial weights are those that PyTorch draws, which may depend on the processor where they are normally distributed:
 what starts equal everywhere is loaded from a file. Options that have no portable form raise a UsageError.
 """
@@ -9,8 +10,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from repro.portable.arguments import check_mask, dropout_key, refuse
 from repro.portable.pytorch import functional
-from repro.portable.pytorch.functional import refused
 
 
 class Portable(nn.Module):
@@ -23,7 +24,7 @@ class Portable(nn.Module):
         super().__init__(*arguments, **options)
         if found := self.obstacle():
             option, remedy = found
-            raise refused(type(self).__name__, f"{option} has no portable form", f"use {remedy}")
+            raise refuse(type(self).__name__, f"{option} has no portable form; use {remedy}")
 
     def obstacle(self) -> tuple[str, str] | None:
         """An option that has no portable form, with its value, and what to use instead."""
@@ -45,9 +46,7 @@ class Conv2d(Portable, nn.Conv2d):
     only: ClassVar = {"padding_mode": ("zeros",)}
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )  # fmt: skip
+        return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class Embedding(Portable, nn.Embedding):
@@ -64,14 +63,23 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
     """
 
     only: ClassVar = {
-        "_qkv_same_embed_dim": (True,), "dropout": (0.0,), "bias_k": (None,), "add_zero_attn": (False,),
-    }  # fmt: skip
+        "_qkv_same_embed_dim": (True,),
+        "dropout": (0.0,),
+        "bias_k": (None,),
+        "add_zero_attn": (False,),
+    }
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
-        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,  # noqa: ARG002
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,  # noqa: ARG002
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,  # noqa: ARG002
         is_causal: bool = False,
-    ) -> tuple[Tensor, None]:  # fmt: skip
+    ) -> tuple[Tensor, None]:
         """query [N, T, E], key and value [N, S, E], or [T, N, E] and [S, N, E] without batch_first.
 
         The masks are bool, [N, S] and [T, S] or [N heads, T, S], True where a key is not seen, as PyTorch has it here.
@@ -85,9 +93,11 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
             projected = tuple(functional.linear(x, *third) for x, third in inputs)
         seen = None
         if key_padding_mask is not None:
-            seen = ~functional.boolean("MultiheadAttention", "key_padding_mask", key_padding_mask)[:, None, None]
+            check_mask("MultiheadAttention", "key_padding_mask", key_padding_mask)
+            seen = ~key_padding_mask[:, None, None]
         if attn_mask is not None:
-            mask = ~functional.boolean("MultiheadAttention", "attn_mask", attn_mask)
+            check_mask("MultiheadAttention", "attn_mask", attn_mask)
+            mask = ~attn_mask
             mask = mask.view(-1, self.num_heads, *mask.shape[1:]) if mask.dim() == 3 else mask
             seen = mask if seen is None else seen & mask
         q, k, v = (self._heads(x) for x in projected)
@@ -126,9 +136,15 @@ class _BatchNorm(Portable):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         return functional.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or self.running_mean is None, self.momentum, self.eps,
-        )  # fmt: skip
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            self.momentum,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):
@@ -234,10 +250,9 @@ class _Dropout(Portable):
 
     def number(self, seed: int, stream: int | None) -> None:
         """Starts at the first step of a stream."""
-        if not 0 <= seed < 2**32 or not 0 <= (stream or 0) < 2**30:
-            raise refused(type(self).__name__, f"seed={seed}, stream={stream}", "0 <= seed < 2^32, 0 <= stream < 2^30")
+        key = dropout_key(type(self).__name__, seed, stream or 0)
         self.seed, self.stream = seed, stream
-        self.register_buffer("key", torch.tensor(seed + 2**32 * (stream or 0)), persistent=False)
+        self.register_buffer("key", torch.tensor(key), persistent=False)
         self.register_buffer("step", torch.tensor(0))
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *others: Any) -> None:
@@ -248,9 +263,8 @@ class _Dropout(Portable):
         if not self.training or not self.p:
             return input
         if self.stream is None:
-            raise refused(
-                type(self).__name__, "no stream number", "call number_dropouts(model, seed) when the model is built"
-            )
+            remedy = "call number_dropouts(model, seed) when the model is built"
+            raise refuse(type(self).__name__, f"no stream number; {remedy}")
         dropped = functional.dropout(input, self.p, self.key, self.step, isinstance(self, nn.Dropout2d))
         self.step.add_(1)
         return dropped

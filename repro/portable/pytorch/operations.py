@@ -1,4 +1,7 @@
-"""Portable numerics for the networks of mnist_pytorch.py: images are [B, C, H, W] and kernels [O, I, h, w]."""
+"""Operations of mnist_pytorch.py in portable numerics.
+
+Images are [B, C, H, W] and kernels [O, I, h, w].
+"""
 
 from collections.abc import Sequence
 
@@ -8,11 +11,12 @@ from torch.nn import functional
 
 from repro.native.pytorch.optimizers import Optimizer
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import BETA1, BETA2
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.pytorch.autograd import apply, run
 from repro.portable.pytorch.backend import Backend
 from repro.run import float32, layout
@@ -22,11 +26,7 @@ from repro.run.config import Params
 def inputs(images: Tensor) -> Tensor:
     """uint8 [B, H, W] -> float32 [B, 1, H, W]."""
     batch_last = images.permute(1, 2, 0).contiguous()
-    return run(_scaled, batch_last).permute(2, 0, 1).unsqueeze(1)
-
-
-def _scaled(X, pixels: Tensor) -> Tensor:  # noqa: N803
-    return X.r32(X.f64(pixels) * SCALE - SHIFT)
+    return run(pixels, batch_last).permute(2, 0, 1).unsqueeze(1)
 
 
 def conv(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
@@ -61,50 +61,34 @@ def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-def optimizer(params: Params, weights: dict[str, nn.Parameter]) -> Optimizer:
-    """The optimizer that `params.optimizer` names."""
-    return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
-
-
 class Portable(Optimizer):
     """One step for all weights, one after another in one vector."""
 
     def __init__(self, params: Params, weights: dict[str, nn.Parameter]) -> None:
         super().__init__(params, weights)
-        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        rate, momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        self.operation, self.constants = optimizers.of_trainer(params.optimizer, rate, momentum)
 
     def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
-        found = self.stepped(_flat(weights), _flat(gradients), *map(_flat, slots))
+        given = map(_flat, (weights, gradients, *slots))
+        found = run(self.operation, *given, *self._corrections(), **self.constants)
         for flat, tensors in zip(found, (weights, *slots), strict=True):
             for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
                 tensor.copy_(part.view(tensor.shape))
 
-    def stepped(self, weight: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError
+    def _corrections(self) -> list[list[Tensor]]:
+        """Those of Adam, whose step is counted."""
+        count = self.slots.get(layout.ADAM_COUNT)
+        if count is None:
+            return []
+        corrections = Backend.tables(count, tables.adam, BETA1, BETA2)
+        at = count.long().clamp(max=corrections[0].shape[0] - 1)
+        count += 1
+        return [[table.take(at) for table in corrections]]  # indexing would read `at` back
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 
-class Sgd(Portable):
-    def stepped(self, weight, gradient, momentum):
-        return run(optimizers.sgd, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
-
-
-class Adam(Portable):
-    def stepped(self, weight, gradient, first, second):
-        count = self.slots[layout.ADAM_COUNT]
-        corrections = Backend.tables(count, tables.adam, BETA1, BETA2)
-        at = count.long().clamp(max=corrections[0].shape[0] - 1)
-        correction = [table.take(at) for table in corrections]  # indexing would read `at` back
-        count += 1
-        return run(
-            optimizers.adam, weight, gradient, first, second, correction, self.rate, 0.0, BETA1, BETA2, EPSILON,
-            decoupled=False,
-        )  # fmt: skip
-
-
-class Adadelta(Portable):
-    def stepped(self, weight, gradient, squares, updates):
-        return run(optimizers.adadelta, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)
+optimizer = Portable

@@ -1,6 +1,6 @@
-"""Portable optimizers, with torch.optim's names and arguments, and clipping.
+"""Optimizers with torch.optim's names, and clipping.
 
-docs/portable.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
+docs/specification.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
 Rates of repro.portable.schedules go into `param_groups[i]["lr"]`; torch.optim.lr_scheduler's are not portable.
 """
 
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from repro.portable import tables
+from repro.portable.arguments import check, kind, refuse
 from repro.portable.operations import optimizers
 from repro.portable.pytorch.autograd import run
-from repro.portable.pytorch.functional import refused
 
 TOGETHER = 2**22
 """Numbers that are put together, since a step is elementwise: fewer calls, the same bits."""
@@ -32,7 +32,7 @@ class _Optimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Any, others: dict[str, Any], **defaults: Any) -> None:
         for option, value in others.items():
-            raise refused(type(self).__name__, f"{option}={value} has no portable form", "leave it out")
+            raise refuse(type(self).__name__, f"{option}={value} has no portable form; leave it out")
         super().__init__(params, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -40,15 +40,13 @@ class _Optimizer(torch.optim.Optimizer):
         name, group = type(self).__name__, self.param_groups[-1]
         for option in self.below_one:
             values = group[option] if isinstance(group[option], (tuple, list)) else (group[option],)
-            if not all(0 <= tables.float32(value) < 1 for value in values):
-                raise refused(name, f"{option}={group[option]}", "it must be from 0 to less than 1")
+            below = all(0 <= tables.float32(value) < 1 for value in values)
+            check(name, below, f"{option}={group[option]} must be at least 0 and below 1")
         for option in ("lr", "weight_decay", "eps"):
-            if not group.get(option, 0) >= 0:
-                raise refused(name, f"{option}={group[option]}", "it must not be negative")
+            check(name, group.get(option, 0) >= 0, f"{option}={group.get(option)} must not be negative")
         for weight in group["params"]:
-            if weight.dtype != torch.float32:
-                kind = str(weight.dtype).removeprefix("torch.")
-                raise refused(name, f"a weight {list(weight.shape)} is {kind}", "convert it to float32")
+            own = kind(weight)
+            check(name, own == "float32", f"a weight {list(weight.shape)} is {own}; convert it to float32")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -71,8 +69,8 @@ class _Optimizer(torch.optim.Optimizer):
     def _update(self, group: dict[str, Any], weights: list[Tensor]) -> None:
         """Neighbors as one."""
         states = [self.state[weight] for weight in weights]
-        kept = [weights, *([state[slot] for state in states] for slot in self.slots)]
-        new, gradient = [_flat(tensors) for tensors in kept], _flat([weight.grad for weight in weights])
+        held = [weights, *([state[slot] for state in states] for slot in self.slots)]
+        new, gradient = [_flat(tensors) for tensors in held], _flat([weight.grad for weight in weights])
         constants = self.constants(group, states[0]["step"])
         size = PIECE if gradient.device.type == "cpu" else TOGETHER
         for start in range(0, len(gradient), size):
@@ -80,7 +78,7 @@ class _Optimizer(torch.optim.Optimizer):
             updated = run(self.operation, weight, gradient[start : start + size], *slots, *constants)
             for part, result in zip(parts, updated, strict=True):
                 part.copy_(result)
-        for tensors, array in zip(kept, new, strict=True):
+        for tensors, array in zip(held, new, strict=True):
             for tensor, part in zip(tensors, array.split([each.numel() for each in tensors]), strict=True):
                 tensor.copy_(part.view(tensor.shape))
 
@@ -110,11 +108,16 @@ class SGD(_Optimizer):
     below_one = ("momentum",)
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, momentum: float = 0.0, *, weight_decay: float = 0.0,
-        nesterov: bool = False, **others: Any,
-    ) -> None:  # fmt: skip
-        if nesterov and not momentum:
-            raise refused("SGD", "nesterov without momentum", "give momentum")
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        *,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        **others: Any,
+    ) -> None:
+        check("SGD", not nesterov or bool(momentum), "nesterov needs momentum; give momentum")
         super().__init__(params, others, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:
@@ -128,9 +131,14 @@ class Adam(_Optimizer):
     decoupled = False
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **others: Any,
+    ) -> None:
         super().__init__(params, others, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
@@ -144,9 +152,14 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.01, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        **others: Any,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, **others)
 
 
@@ -156,9 +169,14 @@ class Adadelta(_Optimizer):
     below_one = ("rho",)
 
     def __init__(
-        self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0,
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
         **others: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(params, others, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
 
     def constants(self, group: dict[str, Any], _step: int) -> tuple[Any, ...]:

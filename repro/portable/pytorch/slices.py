@@ -1,5 +1,6 @@
-"""Exact products of quantized numbers in PyTorch, whose operands come in slices: of one kind for each engine.
+"""Exact products in PyTorch, of sliced operands.
 
+A matmul backend has slices of one kind.
 float64, int16: the integers themselves, [1, ...]. int8: the three slices of repro.portable.operations.slices, int8
 [3, ...]; they are cut once, and put together in few passes over memory.
 """
@@ -74,7 +75,7 @@ def products(a: Tensor, b: Tensor) -> Tensor:
 
 
 def joined(y: Tensor, terms: int) -> Tensor:
-    """Products of slices, of so many terms or fewer, as the one that they stand for, float64; y is used up."""
+    """Products of slices, each of `terms` terms or fewer, as the one that they stand for, float64; y is used up."""
     if y.dtype == torch.float64:
         return y[0]
     upper, lower, both = y

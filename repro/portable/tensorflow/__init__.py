@@ -1,1 +1,4 @@
-"""Portable numerics in TensorFlow: `functional` has functions of tensors, `layers` and `optim` are Keras'."""
+"""Portable numerics in TensorFlow.
+
+`functional` has functions of tensors, `layers` and `optim` are Keras's.
+"""

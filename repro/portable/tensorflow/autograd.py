@@ -1,7 +1,7 @@
-"""Portable operations as functions of TensorFlow's tensors, with gradients.
+"""Operations on TensorFlow's tensors, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager, in
-a graph or compiled: docs/portable.md says what each function computes.
+a graph or compiled: docs/specification.md says what each function computes.
 """
 
 from typing import Any
@@ -22,12 +22,12 @@ def apply(operation: Operation, *arrays: tf.Tensor | None, **options: Any):
         every: list[tf.Tensor | None] = [None] * len(arrays)
         for index, array in zip(there, given, strict=True):
             every[index] = array
-        found, saved = operation.forward(Backend, *Backend.kept(every), **options)
+        found, saved = operation.forward(Backend, *Backend.materialized(every), **options)
 
         def gradients(gradient: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor | None]:
             every = operation.backward(Backend, saved, gradient, (True,) * len(shapes), shapes, **options)
-            return Backend.kept([every[index] for index in there])
+            return Backend.materialized([every[index] for index in there])
 
-        return Backend.kept(found), gradients
+        return Backend.materialized(found), gradients
 
     return call(*(arrays[index] for index in there))

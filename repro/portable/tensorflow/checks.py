@@ -1,4 +1,4 @@
-"""The self-check of portable numerics in TensorFlow: see repro/portable/checks.py."""
+"""The self-check in TensorFlow: see repro/portable/checks.py."""
 
 from functools import partial
 
@@ -14,20 +14,26 @@ ENGINES = ("float64", "int16", "int8")
 
 
 def self_check(engine: str = "float64") -> None:
-    """Sets the engine of products: auto, float64, int8, or, on CPUs that have its instruction, int16.
+    """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
     ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device.
     """
     given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
     checks.check("TensorFlow", tf.function(partial(checks.computed, Backend))(given))
-    compiled, product = ({name: tf.function(function, jit_compile=True) for name in ENGINES}
-                         for function in (partial(checks.computed, Backend), _product))  # fmt: skip
+    compiled, product = (
+        {name: tf.function(function, jit_compile=True) for name in ENGINES}
+        for function in (partial(checks.computed, Backend), _product)
+    )
     large = [tf.constant(array) for array in checks.large()]
-    checks.settle(
-        "XLA in TensorFlow", Backend, engine, lambda: compiled[Backend.engine](given),
+    checks.choose_engine(
+        "XLA in TensorFlow",
+        Backend,
+        engine,
+        lambda: compiled[Backend.engine](given),
         lambda: product[Backend.engine](*large).numpy(),
-        paired=kernels.available and ffi.possible(), int8_may_be_faster=False,
-    )  # fmt: skip
+        paired=kernels.available and ffi.possible(),
+        int8_may_be_faster=False,
+    )
 
 
 def _product(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Loops of repro.portable.kernels as operations of TensorFlow, on a CPU, in what XLA compiles."""
+"""Kernels as operations of TensorFlow, on a CPU."""
 
 import ctypes
 import logging
@@ -34,18 +34,18 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether TensorFlow computes on a CPU here that loops of int16 are for, and lets them in."""
+    """Whether TensorFlow computes on a CPU here that kernels of int16 are for, and calls them."""
     if not kernels.paired() or tf.config.list_logical_devices("GPU"):
         return False
 
     def compute(x: tf.Tensor) -> tf.Tensor:
-        return kept(x) if compiled() else x + 1
+        return materialized(x) if compiled() else x + 1
 
     try:
         return bool(tf.function(compute, jit_compile=True)(tf.ones(1))[0] == 1)
-    except Exception as error:  # of whatever kind: other versions of XLA may have other doors
+    except Exception as error:  # of whatever kind: other versions of XLA may have another interface
         reason = str(error).strip().split("\n")[-1].strip()
-        log.warning("portable: TensorFlow %s does not call loops compiled here: %s", tf.__version__, reason)
+        log.warning("portable: TensorFlow %s does not call kernels compiled here: %s", tf.__version__, reason)
         return False
 
 
@@ -58,12 +58,12 @@ def compiled() -> bool:
 
 
 def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
-    """What loops make of tensors."""
+    """The result of kernels for tensors."""
     return _called(made, dtype, shape, arrays)
 
 
-def kept(x: tf.Tensor) -> tf.Tensor:
-    """The same, which XLA has to keep in memory: it does not compute it again for all that need it."""
+def materialized(x: tf.Tensor) -> tf.Tensor:
+    """The same, held in memory: XLA does not compute it again for all that need it."""
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 
 
@@ -77,9 +77,13 @@ def _called(made: Loops, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf
     types = [_type(array.dtype.name, array.shape) for array in arrays]
     names = [f"%x{index}" for index in range(len(arrays))]
     module = MODULE.format(
-        name=known.name, names=", ".join(names), types=", ".join(types), result=_type(dtype, shape), more=more,
+        name=known.name,
+        names=", ".join(names),
+        types=", ".join(types),
+        result=_type(dtype, shape),
+        more=more,
         operands=", ".join(f"{name}: {type_}" for name, type_ in zip(names, types, strict=True)),
-    )  # fmt: skip
+    )
     return xla.call_module(
         arrays, version=VERSION, module=module, Tout=[tf.as_dtype(dtype)], Sout=[shape], platforms=["CPU"]
     )[0]
@@ -98,10 +102,16 @@ class _Text(ctypes.Structure):
 
 class _Registration(ctypes.Structure):
     _fields_ = (
-        ("size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("name", _Text), ("platform", _Text),
-        ("instantiate", ctypes.c_void_p), ("prepare", ctypes.c_void_p), ("initialize", ctypes.c_void_p),
-        ("execute", ctypes.c_void_p), ("traits", ctypes.c_uint32),
-    )  # fmt: skip
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("name", _Text),
+        ("platform", _Text),
+        ("instantiate", ctypes.c_void_p),
+        ("prepare", ctypes.c_void_p),
+        ("initialize", ctypes.c_void_p),
+        ("execute", ctypes.c_void_p),
+        ("traits", ctypes.c_uint32),
+    )
 
 
 REGISTER = 72

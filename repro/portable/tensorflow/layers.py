@@ -1,8 +1,9 @@
-"""Keras layers and losses of portable numerics, on TensorFlow's backend: Keras' own, with another arithmetic.
+"""Layers and losses of Keras, with another arithmetic.
 
+Keras must be on TensorFlow's backend.
 Put `layers.` for `keras.layers.`: names, arguments and weights are the same. The sizes of batches must be known: give
 data sets drop_remainder=True. What portable numerics does not have is refused with one line when the layer is made;
-layers without arithmetic, as Flatten and Reshape, are Keras' own. Keras' initializers are not portable, but for zeros
+layers without arithmetic, as Flatten and Reshape, are Keras's own. Keras's initializers are not portable, but for zeros
 and ones: start from weights that were drawn once, with NumPy or from a file.
 """
 
@@ -120,9 +121,15 @@ class BatchNormalization(Portable, keras.layers.BatchNormalization):
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         trains = bool(training and self.trainable)
         y, mean, variance = functional.batch_norm(
-            inputs, self.moving_mean, self.moving_variance, self.gamma, self.beta, trains, 1 - self.momentum,
+            inputs,
+            self.moving_mean,
+            self.moving_variance,
+            self.gamma,
+            self.beta,
+            trains,
+            1 - self.momentum,
             self.epsilon,
-        )  # fmt: skip
+        )
         if trains:
             self.moving_mean.assign(mean)
             self.moving_variance.assign(variance)
@@ -157,7 +164,7 @@ class AveragePooling2D(Portable, keras.layers.AveragePooling2D):
     only: ClassVar = {
         "data_format": ("channels_last",),
         "padding": ("valid",),
-    }  # Keras' "same" does not count what it pads
+    }  # Keras's "same" does not count what it pads
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         return functional.avg_pool2d(inputs, self.pool_size, self.strides, self.padding)

@@ -1,7 +1,8 @@
-"""Portable numerics for the networks of mnist_tensorflow.py: images are [B, H, W, C] and kernels [h, w, I, O].
+"""Operations of mnist_tensorflow.py in portable numerics.
 
-Within the layers the batch comes last, [C, H, W, B], so that loops run over whole vectors. Compile the step around them
-with tf.function(jit_compile=True): XLA joins what TensorFlow would do one by one, and twice as fast.
+Images are [B, H, W, C] and kernels [h, w, I, O]. Within the layers the batch comes last, [C, H, W, B], so that XLA's
+loops run over whole vectors. Compile the step around them with tf.function(jit_compile=True): XLA joins what TensorFlow
+would do one by one, and twice as fast.
 """
 
 import tensorflow as tf
@@ -10,11 +11,12 @@ from repro.native.tensorflow import layers
 from repro.native.tensorflow.convolution import BATCH_LAST
 from repro.native.tensorflow.optimizers import Optimizer
 from repro.portable import tables
-from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, EPSILON, RHO, SCALE, SHIFT
+from repro.portable.constants import BETA1, BETA2
 from repro.portable.operations import optimizers
 from repro.portable.operations.convolution import OUTPUTS_FIRST, PLAIN, convolution
 from repro.portable.operations.linear import linear
 from repro.portable.operations.losses import cross_entropy
+from repro.portable.operations.pointwise import pixels
 from repro.portable.tensorflow.autograd import apply
 from repro.portable.tensorflow.backend import Backend
 from repro.run import float32, layout
@@ -23,7 +25,7 @@ from repro.run.config import Params
 
 def inputs(images: tf.Tensor) -> tf.Tensor:
     """uint8 [B, H, W] -> float32 [B, H, W, 1]."""
-    return Backend.r32(tf.cast(images, tf.float64) * SCALE - SHIFT)[..., None]
+    return pixels(Backend, images)[..., None]
 
 
 def conv(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
@@ -50,50 +52,32 @@ def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-def optimizer(params: Params, weights: dict[str, tf.Variable]) -> Optimizer:
-    """The optimizer that `params.optimizer` names."""
-    return {"sgd": Sgd, "adam": Adam, "adadelta": Adadelta}[params.optimizer](params, weights)
-
-
 class Portable(Optimizer):
     """One weight after another."""
 
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
         super().__init__(params, weights)
-        self.rate, self.momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        rate, momentum = float32.nearest(params.learning_rate), float32.nearest(params.momentum)
+        self.step, self.constants = optimizers.of_trainer(params.optimizer, rate, momentum)
 
     def update(self, gradients: dict[str, tf.Tensor]) -> None:
+        corrections = self._corrections()
         for name, gradient in gradients.items():
             variables = [self.weights[name], *self.of(name)]
             weight, *slots = map(tf.convert_to_tensor, variables)
-            for variable, value in zip(variables, self.stepped(weight, gradient, *slots), strict=True):
+            values = self.step(Backend, weight, gradient, *slots, *corrections, **self.constants)
+            for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
-    def stepped(self, weight: tf.Tensor, gradient: tf.Tensor, *slots: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        raise NotImplementedError
-
-
-class Sgd(Portable):
-    def stepped(self, weight, gradient, momentum):
-        return optimizers.sgd(Backend, weight, gradient, momentum, self.rate, 0.0, self.momentum, nesterov=False)
-
-
-class Adam(Portable):
-    def update(self, gradients: dict[str, tf.Tensor]) -> None:
-        corrections, count = tf.constant(tables.adam(BETA1, BETA2)), self.slots[layout.ADAM_COUNT]
-        self.corrections = tf.gather(
-            corrections, tf.minimum(tf.cast(count, tf.int64), corrections.shape[1] - 1), axis=1
-        )
+    def _corrections(self) -> list[tf.Tensor]:
+        """Those of Adam, whose step is counted."""
+        count = self.slots.get(layout.ADAM_COUNT)
+        if count is None:
+            return []
+        table = tf.constant(tables.adam(BETA1, BETA2))
+        corrections = tf.gather(table, tf.minimum(tf.cast(count, tf.int64), table.shape[1] - 1), axis=1)
         count.assign_add(1.0)
-        super().update(gradients)
-
-    def stepped(self, weight, gradient, first, second):
-        return optimizers.adam(
-            Backend, weight, gradient, first, second, self.corrections, self.rate, 0.0, BETA1, BETA2, EPSILON,
-            decoupled=False,
-        )  # fmt: skip
+        return [corrections]
 
 
-class Adadelta(Portable):
-    def stepped(self, weight, gradient, squares, updates):
-        return optimizers.adadelta(Backend, weight, gradient, squares, updates, self.rate, 0.0, RHO, ADADELTA_EPSILON)
+optimizer = Portable

@@ -1,9 +1,9 @@
-"""Optimizers of portable numerics for Keras on TensorFlow: Keras' own, with another arithmetic.
+"""Optimizers of Keras, with another arithmetic.
 
 Put `optim.` for `keras.optimizers.`: they work with model.fit, compiled or not, and in loops of one's own. Rates,
 momenta and betas are rounded to float32; see repro/portable/operations/optimizers.py for the formulas, which are
 PyTorch's. So, other than in Keras, the rate is no part of the momentum; epsilon is added to the root of the corrected
-second moment; and weight_decay times the weight is added to the gradient, but in AdamW. Of Keras' schedules those with
+second moment; and weight_decay times the weight is added to the gradient, but in AdamW. Of Keras's schedules those with
 a cosine or a power are not portable.
 """
 
@@ -23,9 +23,13 @@ class Portable(keras.optimizers.Optimizer):
     """What the optimizers share."""
 
     only: ClassVar[dict[str, Any]] = {
-        "clipnorm": None, "clipvalue": None, "use_ema": False, "loss_scale_factor": None,
-        "gradient_accumulation_steps": None, "amsgrad": False,
-    }  # fmt: skip
+        "clipnorm": None,
+        "clipvalue": None,
+        "use_ema": False,
+        "loss_scale_factor": None,
+        "gradient_accumulation_steps": None,
+        "amsgrad": False,
+    }
     """Options that have one value here."""
 
     def __init_subclass__(cls, **options: Any) -> None:

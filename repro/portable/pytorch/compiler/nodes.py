@@ -1,20 +1,34 @@
-"""Operations of a backend as nodes of a graph: which of them loops can compute, and what is left to PyTorch."""
+"""Nodes: operations of a backend in a graph."""
 
 from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 
-BINARY = {
-    "add", "sub", "mul", "truediv", "and_", "or_", "xor", "lt", "gt", "le", "ge", "eq", "ne"
-}  # fmt: skip
+BINARY = {"add", "sub", "mul", "truediv", "and_", "or_", "xor", "lt", "gt", "le", "ge", "eq", "ne"}
 ELEMENTWISE = BINARY | {
-    "neg", "f64", "f32", "r32", "rint", "floor", "sqrt", "where", "clip", "integer", "int8", "int16", "shift_right",
-    "power", "exponent", "power_of_two", "multiply_add", "take",
-}  # fmt: skip
+    "neg",
+    "f64",
+    "f32",
+    "r32",
+    "rint",
+    "floor",
+    "sqrt",
+    "where",
+    "clip",
+    "integer",
+    "int8",
+    "int16",
+    "shift_right",
+    "power",
+    "exponent",
+    "power_of_two",
+    "multiply_add",
+    "take",
+}
 REDUCTIONS = {"sum", "most", "maximum_of"}
-LOOPS = ELEMENTWISE | REDUCTIONS | {"stack"}
-"""The others are calls of PyTorch's functions."""
+COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
+"""Operations that kernels compute; the others are calls of PyTorch's functions."""
 CONSTANT = {"tables", "causal", "counting"}
 """Functions of shapes alone."""
 
@@ -32,7 +46,7 @@ class Node:
 
     @property
     def space(self) -> tuple[int, ...]:
-        """Of what a loop runs over for it."""
+        """The shape of what a kernel runs over for it."""
         return self.inputs[0].shape if self.operation in REDUCTIONS | {"stack"} else self.shape
 
 

@@ -1,4 +1,7 @@
-"""Loops as functions of the addresses of PyTorch's tensors, on the threads that its own operations run on."""
+"""Threads of PyTorch for kernels.
+
+A kernel is a function of the addresses of tensors, and runs on the threads of PyTorch's own operations.
+"""
 
 import ctypes
 import os

@@ -1,4 +1,7 @@
-"""Definitions of repro.portable.operations, recorded once and replayed: what belongs together as one compiled loop."""
+"""Plans: operations traced once, then executed as kernels.
+
+What belongs together becomes one compiled kernel; the rest are calls of PyTorch's functions.
+"""
 
 import logging
 import math
@@ -11,8 +14,8 @@ from torch import Tensor
 
 from repro.portable.pytorch import compiler
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler.nodes import ELEMENTWISE, LOOPS, Node, mapped, nodes_in
-from repro.portable.pytorch.compiler.recorder import Array, Recorder
+from repro.portable.pytorch.compiler.nodes import COMPILED, ELEMENTWISE, Node, mapped, nodes_in
+from repro.portable.pytorch.compiler.tracer import Array, Tracer
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +29,7 @@ _plans: dict[Hashable, "Plan | None"] = {}
 
 
 def run(function: Callable, *arguments: Any, **options: Any) -> Any:
-    """function(Backend, *arguments, **options), by loops from the second call with tensors of some shapes on.
+    """function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
 
     Tensors may be in tuples and lists among the arguments.
     """
@@ -39,10 +42,10 @@ def run(function: Callable, *arguments: Any, **options: Any) -> Any:
         return function(Backend, *arguments, **options)
     plan = _plans.get(key)
     if plan is not None and plan.sound:
-        return plan.replay(tensors)
+        return plan.execute(tensors)
     if plan is None and key in _plans:
         plan = _plans[key] = Plan()
-        return plan.record(function, arguments, options, tensors)
+        return plan.trace(function, arguments, options, tensors)
     _plans.setdefault(key, None)
     return function(Backend, *arguments, **options)
 
@@ -58,7 +61,7 @@ def _key(given: Any, tensors: list[Tensor]) -> Hashable:
 
 @dataclass(frozen=True)
 class Group:
-    """A loop over the elements of a space, at some time: what it reads was there before."""
+    """A kernel over the elements of a space, at some time: what it reads was there before."""
 
     time: int
     space: tuple[int, ...]
@@ -70,18 +73,18 @@ class Plan:
     sound = False
     """Whether it gave the same bits as its definition."""
 
-    def record(self, function: Callable, arguments: Any, options: dict[str, Any], tensors: list[Tensor]) -> Any:
-        """Calls a definition, learns from it, and tries what was learned."""
-        recorder = Recorder()
-        found = function(recorder, *_wrapped(recorder, arguments), **options)
+    def trace(self, function: Callable, arguments: Any, options: dict[str, Any], tensors: list[Tensor]) -> Any:
+        """The result of a definition, from which the plan is made and tried."""
+        tracer = Tracer()
+        found = function(tracer, *_wrapped(tracer, arguments), **options)
         right = mapped(found, Array, lambda array: array.value)
-        self._schedule(recorder.nodes, mapped(found, Array, lambda array: array.node))
-        self.sound = _same(right, self.replay(tensors))
+        self._schedule(tracer.nodes, mapped(found, Array, lambda array: array.node))
+        self.sound = _same(right, self.execute(tensors))
         if not self.sound:
-            log.warning("portable: %s has other bits in loops compiled here; it runs without", function.__qualname__)
+            log.warning("portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__)
         return right
 
-    def replay(self, tensors: list[Tensor]) -> Any:
+    def execute(self, tensors: list[Tensor]) -> Any:
         """What the definition gives for other tensors of the same shapes."""
         places = self.start.copy()
         for place, tensor in zip(self.inputs, tensors, strict=True):
@@ -95,7 +98,7 @@ class Plan:
         nodes = [node for node in nodes if node in needed or node.operation == "input"]
         stored = _stored(nodes, result)
         there: dict[Node, int] = {}
-        """The time from which on a loop may read it."""
+        """The time from which on a kernel may read it."""
         groups: dict[Group, list[Node]] = {}
         home: dict[Node, Group] = {}
         calls: dict[int, list[Node]] = {}
@@ -103,7 +106,7 @@ class Plan:
             if node in stored:
                 space, time = node.space, 0
                 for leaf in leaves(node, stored):
-                    # What the same loop stores it may use at once, element by element.
+                    # What the same kernel stores it may use at once, element by element.
                     beside = leaf in home and home[leaf].space == space == leaf.shape and leaf.operation in ELEMENTWISE
                     time = max(time, home[leaf].time if beside else there[leaf])
                 home[node], there[node] = Group(time, space), time + 1
@@ -120,7 +123,7 @@ class Plan:
         for time in range(max([*(group.time for group in groups), *calls], default=-1) + 1):
             self.steps += [_call(node, place) for node in calls.get(time, ())]
             self.steps += [
-                _loop(group.space, targets, stored, place) for group, targets in groups.items() if group.time == time
+                _kernel(group.space, targets, stored, place) for group, targets in groups.items() if group.time == time
             ]
 
 
@@ -153,18 +156,18 @@ def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
     return lambda _: given
 
 
-def _loop(space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> Step:
-    """A compiled loop, which makes tensors for its targets."""
-    from repro.portable.pytorch.compiler.loops import NEUTRAL, Loops  # needs llvmlite
+def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> Step:
+    """A compiled kernel, which makes tensors for its targets."""
+    from repro.portable.pytorch.compiler.kernels import NEUTRAL, Kernel  # needs llvmlite
 
     given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-    loops = Loops(space, targets, list(given))
+    kernel = Kernel(space, targets, list(given))
     memory = [place[node] for node in (*given, *targets)]
     made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
-    filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in loops.filled]
-    compiled = loops.compiled
+    filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
+    compiled = kernel.compiled
 
-    def loop(places: list) -> None:
+    def execute(places: list) -> None:
         for index, shape, strides, dtype in made:
             places[index] = torch.empty_strided(shape, strides, dtype=dtype)
         threads = compiled.threads()
@@ -178,7 +181,7 @@ def _loop(space: tuple[int, ...], targets: list[Node], stored: set[Node], place:
             for tensor, (index, _, combine) in zip(whole, filled, strict=True):
                 places[index] = combine(places[index], 0, out=tensor)
 
-    return loop
+    return execute
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -195,8 +198,8 @@ def _same(a: Any, b: Any) -> bool:
 # --- graphs -----------------------------------------------------------------------------------------------------------
 
 
-def _wrapped(recorder: Recorder, arguments: Any) -> Any:
-    return mapped(arguments, Tensor, recorder.given)
+def _wrapped(tracer: Tracer, arguments: Any) -> Any:
+    return mapped(arguments, Tensor, tracer.given)
 
 
 def _needed(nodes: list[Node], result: Any) -> set[Node]:
@@ -208,14 +211,14 @@ def _needed(nodes: list[Node], result: Any) -> set[Node]:
 
 
 def _stored(nodes: list[Node], result: Any) -> set[Node]:
-    """What loops leave in memory: results, what PyTorch or a table is given, and what else would be made repeatedly."""
+    """Nodes that kernels store: results, arguments of PyTorch and of tables, and what else would be made repeatedly."""
     asked = set(nodes_in(result))
     for node in nodes:
         for position, each in enumerate(nodes_in(node.inputs)):
-            whole = node.operation not in LOOPS or (node.operation == "take" and position == 0)
+            whole = node.operation not in COMPILED or (node.operation == "take" and position == 0)
             if whole or math.prod(each.shape) < math.prod(node.space):
                 asked.add(each)
-    always = LOOPS - ELEMENTWISE
+    always = COMPILED - ELEMENTWISE
     return {node for node in nodes if node.operation in always or (node in asked and node.operation in ELEMENTWISE)}
 
 

@@ -1,4 +1,4 @@
-"""Sums of products of PyTorch's tensors on a CPU: see repro.portable.kernels."""
+"""Sums of products of PyTorch's tensors."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,7 @@
-"""Loops over the elements of tensors, which evaluate nodes for each, and store what they find or reduce it."""
+"""Kernels: compiled loops over the elements of tensors.
+
+For each element they evaluate nodes, and store what they find or reduce it.
+"""
 
 import itertools
 import math
@@ -11,28 +14,39 @@ from llvmlite import ir
 from repro.portable.constants import BELOW_TINY
 from repro.portable.kernels import machine
 from repro.portable.kernels.machine import F32, F64, I8, I16, I32, I64, Loop, started
-from repro.portable.pytorch.compiler.nodes import LOOPS, REDUCTIONS, Node, nodes_in
+from repro.portable.pytorch.compiler.nodes import COMPILED, REDUCTIONS, Node, nodes_in
 from repro.portable.pytorch.compiler.openmp import compiled
 
 BOOL = ir.IntType(1)
 TYPES: dict[torch.dtype, ir.Type] = {
-    torch.bool: BOOL, torch.uint8: I8, torch.int8: I8, torch.int16: I16, torch.int32: I32, torch.int64: I64,
-    torch.float32: F32, torch.float64: F64,
-}  # fmt: skip
+    torch.bool: BOOL,
+    torch.uint8: I8,
+    torch.int8: I8,
+    torch.int16: I16,
+    torch.int32: I32,
+    torch.int64: I64,
+    torch.float32: F32,
+    torch.float64: F64,
+}
 STORED = TYPES | {torch.bool: I8}
 UNSIGNED = {torch.bool, torch.uint8}
 
 NEUTRAL = {"sum": 0.0, "most": 0, "maximum_of": -math.inf}
 """What reductions begin with."""
 ARITHMETIC = {
-    "add": ("fadd", "add"), "sub": ("fsub", "sub"), "mul": ("fmul", "mul"), "truediv": ("fdiv", "sdiv"),
-    "and_": ("and_", "and_"), "or_": ("or_", "or_"), "xor": ("xor", "xor"),
-}  # fmt: skip
+    "add": ("fadd", "add"),
+    "sub": ("fsub", "sub"),
+    "mul": ("fmul", "mul"),
+    "truediv": ("fdiv", "sdiv"),
+    "and_": ("and_", "and_"),
+    "or_": ("or_", "or_"),
+    "xor": ("xor", "xor"),
+}
 COMPARISONS = {"lt": "<", "gt": ">", "le": "<=", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSICS = {"rint": "llvm.rint", "floor": "llvm.floor", "sqrt": "llvm.sqrt"}
 
 
-class Loops:
+class Kernel:
     """The loops over a space that read leaves and write targets: tensors with the strides of their nodes.
 
     What a target needs is computed from leaves, or from another target, element by element.
@@ -66,7 +80,7 @@ class Loops:
     # --- loops --------------------------------------------------------------------------------------------------------
 
     def _loop(self, axis: int, begin: ir.Value) -> None:
-        """The loops from this axis on. What all of them reduce is kept in a register."""
+        """The loops from this axis on. What all of them reduce is held in a register."""
         here = [target for target in self.targets if self._innermost(target) == axis < len(self.sizes)]
         for target in here:
             with self.build.goto_block(self.entry):
@@ -228,9 +242,13 @@ class Loops:
 
 
 OTHERS: dict[str, Callable[..., ir.Value]] = {
-    "r32": Loops._r32, "multiply_add": Loops._multiply_add, "shift_right": Loops._shift_right, "power": Loops._power,
-    "exponent": Loops._exponent, "power_of_two": Loops._power_of_two,
-}  # fmt: skip
+    "r32": Kernel._r32,
+    "multiply_add": Kernel._multiply_add,
+    "shift_right": Kernel._shift_right,
+    "power": Kernel._power,
+    "exponent": Kernel._exponent,
+    "power_of_two": Kernel._power_of_two,
+}
 GIVEN = {"power": torch.int32, "exponent": torch.float64, "power_of_two": torch.int64}
 """The types that these are given, where it is not that of the result."""
 
@@ -247,7 +265,7 @@ def _tables(targets: Sequence[Node]) -> set[Node]:
     found, ahead, seen = set(), list(targets), set()
     while ahead:
         node = ahead.pop()
-        if node not in seen and node.operation in LOOPS:
+        if node not in seen and node.operation in COMPILED:
             seen.add(node)
             ahead += nodes_in(node.inputs)
             if node.operation == "take":

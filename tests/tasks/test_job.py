@@ -20,7 +20,8 @@ class Heard(Callback):
 JOB = """
 import sys
 from pathlib import Path
-from repro.run import config, job
+from repro.run import config
+from repro.tasks import job
 
 checked, composed = config.compose_job("jax", Path("nowhere"), sys.argv[1:])
 print(job.in_hydra(composed, lambda folder: str(folder)))

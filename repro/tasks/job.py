@@ -18,15 +18,15 @@ from repro.run.ranks import RankInfo
 from repro.run.times import Times
 
 
-def run(task: str, workspace: Path, overrides: list[str], starter: launch.Starter) -> int:
-    """Trains, and prints the fingerprint last; the exit code. `starter` starts several ranks."""
+def run(task: str, workspace: Path, overrides: list[str]) -> int:
+    """Trains, and prints the fingerprint last; the exit code."""
     checked, composed = config.compose_job(task, workspace, overrides)
     rank_info, own = ranks.rank_from_environment(), [task, f"--workspace={workspace}", *overrides]
     if rank_info is not None and not launch.started():
         return launch.watch(rank_info, own)
     dataset = data.load(checked.data, Path(checked.output.data_path))
     if rank_info is None and checked.params.ranks > 1:
-        return launch.start(checked.params.ranks, own, starter)
+        return launch.start(checked.params.ranks, own, _starter(task))
     if rank_info is not None:
         launch.join_launcher()
         overrides = [*overrides, f"params.ranks={ranks.size(rank_info, checked.params.ranks)}"]
@@ -42,6 +42,15 @@ def run(task: str, workspace: Path, overrides: list[str], starter: launch.Starte
         result = in_hydra(composed, partial(_train, task, checked, rank_info, dataset))
         print(f"fingerprint {result}", flush=True)
     return 0
+
+
+def _starter(task: str) -> launch.Starter:
+    """torchrun for PyTorch, plain processes for the other frameworks."""
+    if task != "pytorch":
+        return launch.processes
+    from repro.native.pytorch.ranks import torchrun
+
+    return torchrun
 
 
 def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Dataset, folder: Path) -> str:

@@ -1,4 +1,7 @@
-"""The floor under an epoch's time: its floating-point operations over the machine's own rate of matrix products."""
+"""Roofline of an epoch: its least time.
+
+Its floating-point operations over the rate of matrix products on this machine.
+"""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""A backend that computes with PyTorch's, and records what as a graph."""
+"""Tracer: PyTorch's backend, recorded as a graph."""
 
 import operator
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from repro.portable.operations import grids
 from repro.portable.operations import slices as int8
 from repro.portable.pytorch import slices
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler.nodes import BINARY, CONSTANT, ELEMENTWISE, LOOPS, REDUCTIONS, Node, mapped
+from repro.portable.pytorch.compiler.nodes import BINARY, COMPILED, CONSTANT, ELEMENTWISE, REDUCTIONS, Node, mapped
 
 
 class Array:
@@ -21,22 +21,22 @@ class Array:
 
     __hash__ = object.__hash__
 
-    def __init__(self, recorder: "Recorder", node: Node, value: Tensor) -> None:
-        self.recorder, self.node, self.value = recorder, node, value
+    def __init__(self, tracer: "Tracer", node: Node, value: Tensor) -> None:
+        self.tracer, self.node, self.value = tracer, node, value
         self.shape, self.dtype, self.device = tuple(value.shape), value.dtype, value.device
 
     def __getitem__(self, key: Any) -> "Array":
-        return self.recorder.record("getitem", lambda tensor: tensor[key], self)
+        return self.tracer.trace("getitem", lambda tensor: tensor[key], self)
 
     def __neg__(self) -> "Array":
-        return self.recorder.record("neg", operator.neg, self)
+        return self.tracer.trace("neg", operator.neg, self)
 
 
 def _method(name: str, reflected: bool) -> Callable[[Array, Any], Array]:
     function = getattr(operator, name)
     if reflected:
-        return lambda self, other: self.recorder.record(name, function, other, self)
-    return lambda self, other: self.recorder.record(name, function, self, other)
+        return lambda self, other: self.tracer.trace(name, function, other, self)
+    return lambda self, other: self.tracer.trace(name, function, self, other)
 
 
 for _name in BINARY:
@@ -44,7 +44,7 @@ for _name in BINARY:
     setattr(Array, f"__r{_name.strip('_')}__", _method(_name, reflected=True))
 
 
-class Recorder:
+class Tracer:
     """What it does not have of its own are the functions of Backend."""
 
     nan, inf = Backend.nan, Backend.inf
@@ -52,15 +52,16 @@ class Recorder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[tuple, Array] = {}
+        self.ranks = self
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self.record, name, getattr(Backend, name))
+        return partial(self.trace, name, getattr(Backend, name))
 
     def given(self, tensor: Tensor) -> Array:
         """An argument of the definition."""
         return self._array(Node("input", (), tensor), tensor)
 
-    def record(self, name: str, function: Callable, *arguments: Any) -> Any:
+    def trace(self, name: str, function: Callable, *arguments: Any) -> Any:
         """Calls a function of arrays, and of what else."""
         inputs = mapped(arguments, Array, lambda array: array.node)
         key = (name, *[each if isinstance(each, Node) else (type(each), each) for each in inputs])
@@ -82,7 +83,7 @@ class Recorder:
             attributes["common"] = torch.result_type(*values)
         elif name == "stack":
             inputs, attributes["axis"] = inputs[0], inputs[1] % value.dim()
-        found = self._array(Node(name if name in LOOPS else "call", inputs, value, function, **attributes), value)
+        found = self._array(Node(name if name in COMPILED else "call", inputs, value, function, **attributes), value)
         if name in ELEMENTWISE | REDUCTIONS:
             self.known[key] = found
         return found
@@ -94,27 +95,23 @@ class Recorder:
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @property
-    def ranks(self) -> "Recorder":
-        return self
-
-    @property
     def size(self) -> int:
         return Backend.ranks.size
 
     def maximum(self, x: Array) -> tuple[Array]:
         """Over the ranks."""
-        return (x if self.size == 1 else self.record("maximum", lambda mine: Backend.ranks.maximum(mine)[0], x),)
+        return (x if self.size == 1 else self.trace("maximum", lambda mine: Backend.ranks.maximum(mine)[0], x),)
 
     def total(self, x: Array) -> Array:
-        return x if self.size == 1 else self.record("total", Backend.total, x)
+        return x if self.size == 1 else self.trace("total", Backend.total, x)
 
-    # --- in smaller operations, which become part of loops ------------------------------------------------------------
+    # --- in smaller operations, which become part of kernels ----------------------------------------------------------
 
     def grids(self, x: Array, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Array, Array]:
         return grids.grids(self, x, axes, bits, batch)
 
     def exponent_above(self, x: Array, axes: tuple[int, ...]) -> Array:
-        most = self.record("most", _most, x, axes)
+        most = self.trace("most", _most, x, axes)
         return self.clip(self.shift_right(most, 23) - 126, SMALLEST, 128)
 
     def operands(self, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
@@ -131,10 +128,10 @@ class Recorder:
 
     def matmul(self, a: Array, b: Array) -> Array:
         if a.dtype == torch.float32:
-            return self.record("matmul", operator.matmul, self.f64(a), self.f64(b))
+            return self.trace("matmul", operator.matmul, self.f64(a), self.f64(b))
         if slices.large(a, b):
-            return self.record("product", slices.product, a, b)
-        parts = self.record("products", slices.products, a, b)
+            return self.trace("product", slices.product, a, b)
+        parts = self.trace("products", slices.products, a, b)
         return int8.joined(*(self.f64(parts[index]) for index in range(3))) if a.dtype == torch.int8 else parts[0]
 
 

@@ -1,0 +1,360 @@
+"""Functions of the libraries for JAX and TensorFlow.
+
+Each takes a framework first; jax/functional.py and tensorflow/functional.py bind theirs, and add what differs. Arrays
+are float32, or of integers where it says so; images are [B, H, W, C]. UsageError, with one line, for another dtype or
+for shapes that do not fit.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from repro.portable.arguments import (
+    Edges,
+    Pair,
+    check,
+    check_attention,
+    check_channels,
+    check_fit,
+    check_floats,
+    check_images,
+    check_integers,
+    check_mask,
+    check_range,
+    check_samples,
+    check_share,
+    edges,
+    pair,
+    window,
+)
+from repro.portable.operations import attention, convolution, losses, normalization, pointwise, pooling
+from repro.portable.operations import linear as dense
+from repro.portable.operations.grids import Operation
+from repro.portable.xp import Array, Backend
+
+Size = int | Sequence[int]
+Padding = int | str | Sequence[Any]
+
+
+class Framework(Protocol):
+    """The parts of a framework that functions need."""
+
+    xp: Backend
+
+    def apply(self, operation: Operation, *arrays: Array | None, **options: Any) -> Any:
+        """The result of an operation, with its gradient."""
+
+    def array(self, value: Any) -> Array:
+        """A user's argument as an array."""
+
+    def int64(self, value: Any) -> Array:
+        """A user's number, or array of no dimension, as int64."""
+
+    def known(self, array: Array) -> bool:
+        """Whether an array's numbers can be read now, outside of what is traced or compiled."""
+
+    def constant(self, array: Array) -> Array:
+        """An array through which no gradient goes."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def bind(framework: Framework, module: str, function: Callable[Concatenate[Framework, P], R]) -> Callable[P, R]:
+    """A function below as one of a framework's module."""
+
+    @wraps(function)
+    def bound(*arguments: P.args, **options: P.kwargs) -> R:
+        return function(framework, *arguments, **options)
+
+    whole = signature(function)
+    bound.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])  # type: ignore[attr-defined]
+    bound.__module__ = module
+    return bound
+
+
+def floats(fw: Framework, function: str, **arrays: Any) -> list[Array]:
+    """These arguments as float32 arrays; None stays."""
+    found = {name: None if array is None else fw.array(array) for name, array in arrays.items()}
+    check_floats(function, **found)
+    return list(found.values())
+
+
+def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> Array:
+    """This argument as int32; outside compiled code it must be from 0 to size - 1."""
+    array = fw.array(array)
+    check_integers(function, name, array)
+    if fw.known(array):
+        numbers = np.asarray(array)
+        check_range(function, name, int(numbers.min()), int(numbers.max()), size)
+    return fw.xp.integer(array)
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+
+def linear(fw: Framework, x: Array, kernel: Array, bias: Array | None = None) -> Array:
+    """x kernel + bias: [..., I], [I, O], [O] -> [..., O]."""
+    x, kernel, bias = floats(fw, "linear", x=x, kernel=kernel, bias=bias)
+    fits = len(x.shape) >= 1 and len(kernel.shape) == 2 and x.shape[-1] == kernel.shape[0]
+    check_fit("linear", fits, x, kernel)
+    check_channels("linear", kernel.shape[1], bias=bias)
+    return fw.apply(dense.linear, x, fw.xp.transpose(kernel), bias)
+
+
+def conv2d(
+    fw: Framework,
+    x: Array,
+    kernel: Array,
+    bias: Array | None = None,
+    stride: Size = 1,
+    padding: Padding = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> Array:
+    """[B, H, W, I], [h, w, I / groups, O], [O] -> [B, H', W', O].
+
+    padding: of zeros; an integer, a pair, a pair of pairs, "VALID" or "SAME".
+    """
+    x, kernel, bias = floats(fw, "conv2d", x=x, kernel=kernel, bias=bias)
+    fits = len(x.shape) == len(kernel.shape) == 4 and x.shape[3] == kernel.shape[2] * groups
+    check_fit("conv2d", fits and kernel.shape[3] % groups == 0, x, kernel)
+    check_channels("conv2d", kernel.shape[3], bias=bias)
+    stride, dilation = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
+    around = edges("conv2d", padding, tuple(x.shape)[1:3], tuple(kernel.shape)[:2], stride, dilation)
+    x, even = _padded(fw, x, around, 0.0)
+    options = {"stride": stride, "padding": even, "dilation": dilation, "groups": groups}
+    return fw.apply(convolution.convolution, x, fw.xp.permute(kernel, convolution.OUTPUTS_FIRST), bias, **options)
+
+
+def max_pool2d(fw: Framework, x: Array, kernel_size: Size, stride: Size | None = None, padding: Padding = 0) -> Array:
+    """The maximum of each window: [B, H, W, C] -> [B, H', W', C]. The stride is the window's size unless given."""
+    return _pooled(fw, "max_pool2d", pooling.max_pool, -math.inf, x, kernel_size, stride, padding)
+
+
+def avg_pool2d(fw: Framework, x: Array, kernel_size: Size, stride: Size | None = None, padding: Padding = 0) -> Array:
+    """The mean of each window, as max_pool2d; padding counts as zeros."""
+    return _pooled(fw, "avg_pool2d", pooling.average_pool, 0.0, x, kernel_size, stride, padding)
+
+
+def _pooled(
+    fw: Framework, function: str, operation: Operation, empty: float, x: Array, size: Any, stride: Any, padding: Padding
+) -> Array:
+    (x,) = floats(fw, function, x=x)
+    check_images(function, "x", x)
+    kernel, step, around = window(function, size, stride, padding, tuple(x.shape)[1:3])
+    x, even = _padded(fw, x, around, empty)
+    return fw.apply(operation, x, kernel=kernel, stride=step, padding=even)
+
+
+def _padded(fw: Framework, x: Array, around: Edges, value: float) -> tuple[Array, Pair]:
+    """Images, and the padding that an operation adds to them: the same on both sides, or none, and it was added."""
+    (top, bottom), (left, right) = around
+    if top == bottom and left == right:
+        return x, (top, left)
+    return fw.xp.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), value), (0, 0)
+
+
+def global_avg_pool2d(fw: Framework, x: Array) -> Array:
+    """The mean of each image: [B, H, W, C] -> [B, C]."""
+    (x,) = floats(fw, "global_avg_pool2d", x=x)
+    check_images("global_avg_pool2d", "x", x)
+    return fw.xp.reshape(fw.apply(pooling.mean, x, axes=(1, 2)), (x.shape[0], x.shape[3]))
+
+
+def embedding(fw: Framework, index: Array, weight: Array) -> Array:
+    """Rows of a weight: integers [...] from 0 to N - 1, which compiled code does not check, and [N, C] -> [..., C]."""
+    (weight,) = floats(fw, "embedding", weight=weight)
+    check("embedding", len(weight.shape) == 2, f"weight must be [N, C], not {list(weight.shape)}")
+    return fw.apply(dense.embedding, _indices(fw, "embedding", "index", index, weight.shape[0]), weight)
+
+
+def scaled_dot_product_attention(
+    fw: Framework,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Array:
+    """softmax(query key^T scale) value: [..., T, D], [..., S, D], [..., S, E] -> [..., T, E].
+
+    mask: bool, of a shape that fits [..., T, S], True where a query sees a key; one that sees nothing gives 0.
+    is_causal: no query sees a later key, of as many keys as queries. scale: 1 / sqrt(D) unless given.
+    """
+    name = "scaled_dot_product_attention"
+    query, key, value = floats(fw, name, query=query, key=key, value=value)
+    check_attention(name, query, key, value, is_causal)
+    if mask is not None:
+        mask = fw.array(mask)
+        check_mask(name, "mask", mask)
+    return fw.apply(attention.attention, query, key, value, mask, causal=is_causal, scale=scale)
+
+
+# --- activations, dropout ---------------------------------------------------------------------------------------------
+
+
+def relu(fw: Framework, x: Array) -> Array:
+    """max(x, 0), with the gradient 0 at 0."""
+    return fw.apply(pointwise.relu, *floats(fw, "relu", x=x))
+
+
+def gelu(fw: Framework, x: Array, approximate: bool = False) -> Array:
+    """x times the distribution function of the normal distribution, or its approximation by tanh."""
+    return _activation(fw, "gelu", x, "gelu_tanh" if approximate else "gelu")
+
+
+def silu(fw: Framework, x: Array) -> Array:
+    """x times the logistic function, also called swish."""
+    return _activation(fw, "silu", x, "silu")
+
+
+def tanh(fw: Framework, x: Array) -> Array:
+    """The hyperbolic tangent."""
+    return _activation(fw, "tanh", x, "tanh")
+
+
+def sigmoid(fw: Framework, x: Array) -> Array:
+    """The logistic function."""
+    return _activation(fw, "sigmoid", x, "sigmoid")
+
+
+def _activation(fw: Framework, function: str, x: Array, table: str) -> Array:
+    return fw.apply(pointwise.activation, *floats(fw, function, x=x), name=table)
+
+
+def softmax(fw: Framework, x: Array) -> Array:
+    """Of the last axis."""
+    return fw.apply(attention.softmax, *floats(fw, "softmax", x=x))
+
+
+def dropout(fw: Framework, x: Array, rate: float, seed: int | Array, step: int | Array) -> Array:
+    """x / (1 - rate) with probability 1 - rate, 0 otherwise, by random numbers that are functions of their place.
+
+    seed: from 0 to 2^62 - 1, another one for each layer. step: the number of the training step; the same seed and step
+    drop the same again.
+    """
+    (x,) = floats(fw, "dropout", x=x)
+    check_share("dropout", "rate", rate)
+    if rate == 0:
+        return x
+    return fw.apply(pointwise.dropout, x, fw.int64(seed), fw.int64(step), rate=float(rate), rows=False)
+
+
+# --- normalization ----------------------------------------------------------------------------------------------------
+
+
+def layer_norm(
+    fw: Framework, x: Array, scale: Array | None = None, bias: Array | None = None, epsilon: float = 1e-5
+) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) scale + bias of the last axis: [..., C], [C], [C] -> [..., C]."""
+    x, scale, bias = floats(fw, "layer_norm", x=x, scale=scale, bias=bias)
+    y, _, _ = fw.apply(normalization.normalize, x, axes=(-1,), eps=epsilon, center=True, batch=False)
+    return _affine(fw, "layer_norm", y, scale, bias)
+
+
+def rms_norm(fw: Framework, x: Array, scale: Array | None = None, epsilon: float = 1e-6) -> Array:
+    """x / sqrt(mean of squares + epsilon) scale of the last axis: [..., C], [C] -> [..., C]."""
+    x, scale = floats(fw, "rms_norm", x=x, scale=scale)
+    y, _ = fw.apply(normalization.normalize, x, axes=(-1,), eps=epsilon, center=False, batch=False)
+    return _affine(fw, "rms_norm", y, scale, None)
+
+
+def group_norm(
+    fw: Framework,
+    x: Array,
+    groups: int,
+    scale: Array | None = None,
+    bias: Array | None = None,
+    epsilon: float = 1e-5,
+) -> Array:
+    """As layer_norm, but of all of a sample that is in a group of neighboring channels: [B, ..., C] -> [B, ..., C]."""
+    x, scale, bias = floats(fw, "group_norm", x=x, scale=scale, bias=bias)
+    shape = tuple(x.shape)
+    check("group_norm", len(shape) >= 2 and shape[-1] % groups == 0, f"{groups} groups of shape {list(shape)}")
+    grouped = fw.xp.reshape(x, (shape[0], -1, groups, shape[-1] // groups))
+    y, _, _ = fw.apply(normalization.normalize, grouped, axes=(1, 3), eps=epsilon, center=True, batch=False)
+    return _affine(fw, "group_norm", fw.xp.reshape(y, shape), scale, bias)
+
+
+def batch_norm(
+    fw: Framework,
+    x: Array,
+    mean: Array,
+    variance: Array,
+    scale: Array | None = None,
+    bias: Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    epsilon: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """[..., C] over the batch, with running mean and variance [C] -> [..., C], and both anew.
+
+    In training by the batch's own mean and variance; the running ones move by `momentum` towards them, with a variance
+    over n - 1 as in PyTorch. In evaluation by the running ones, which are returned as they are.
+    """
+    name, xp = "batch_norm", fw.xp
+    x, mean, variance, scale, bias = floats(fw, name, x=x, mean=mean, variance=variance, scale=scale, bias=bias)
+    check_channels(name, x.shape[-1], mean=mean, variance=variance)
+    if not training:
+        y = fw.apply(normalization.normalize_by, x, mean, variance, eps=epsilon)
+        return _affine(fw, name, y, scale, bias), mean, variance
+    terms = math.prod(tuple(x.shape)[:-1]) * xp.ranks.size
+    check_samples(name, terms)
+    axes = tuple(range(len(x.shape) - 1))
+    y, average, spread = fw.apply(normalization.normalize, x, axes=axes, eps=epsilon, center=True, batch=True)
+    average, spread = (fw.constant(xp.reshape(each, (-1,))) for each in (average, spread))
+    mean = normalization.moving(xp, mean, average, momentum)
+    variance = normalization.moving(xp, variance, spread, momentum, terms / (terms - 1))
+    return _affine(fw, name, y, scale, bias), mean, variance
+
+
+def _affine(fw: Framework, function: str, x: Array, scale: Array | None, bias: Array | None) -> Array:
+    check_channels(function, x.shape[-1], scale=scale, bias=bias)
+    if scale is None and bias is None:
+        return x
+    return fw.apply(pointwise.affine, x, fw.array(np.ones(x.shape[-1], np.float32)) if scale is None else scale, bias)
+
+
+# --- others -----------------------------------------------------------------------------------------------------------
+
+
+def rotary(fw: Framework, x: Array, base: float = 10000.0) -> Array:
+    """Rotary positions of [..., T, D], D even: the pairs (x_i, x_(i + D/2)) turned by position and i."""
+    (x,) = floats(fw, "rotary", x=x)
+    even = len(x.shape) >= 2 and x.shape[-1] % 2 == 0
+    check("rotary", even, f"x must be [..., T, D] with an even D, not {list(x.shape)}")
+    return fw.apply(pointwise.rotate, x, base=float(base))
+
+
+def add(fw: Framework, a: Array, b: Array) -> Array:
+    """a + b, of one shape: a residual connection. What is added to all samples has a sum as gradient: use linear."""
+    a, b = floats(fw, "add", a=a, b=b)
+    check_fit("add", tuple(a.shape) == tuple(b.shape), a, b)
+    return fw.apply(pointwise.add, a, b)
+
+
+def cross_entropy(fw: Framework, logits: Array, labels: Array, label_smoothing: float = 0.0) -> Array:
+    """The mean softmax cross-entropy of logits [..., V] and labels, integers [...] -> float32 of no dimension."""
+    name, reshape = "cross_entropy", fw.xp.reshape
+    (logits,) = floats(fw, name, logits=logits)
+    check(name, len(logits.shape) >= 2, f"logits must be [..., V], of a batch, not {list(logits.shape)}")
+    *outer, classes = tuple(logits.shape)
+    labels = _indices(fw, name, "labels", labels, classes)
+    check_fit(name, tuple(outer) == tuple(labels.shape), logits, labels)
+    check(name, 0 <= label_smoothing <= 1, f"label_smoothing={label_smoothing} must be from 0 to 1")
+    rows, classes_of_rows = reshape(logits, (-1, classes)), reshape(labels, (-1,))
+    return fw.apply(losses.cross_entropy, rows, classes_of_rows, smoothing=float(label_smoothing))
+
+
+def mse(fw: Framework, x: Array, target: Array) -> Array:
+    """The mean of (x - target)^2, of one shape -> float32 of no dimension."""
+    x, target = floats(fw, "mse", x=x, target=target)
+    check_fit("mse", tuple(x.shape) == tuple(target.shape), x, target)
+    return fw.apply(losses.mse, x, target)

@@ -1,0 +1,61 @@
+"""Backends have the methods that xp.py declares."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+from repro.portable import xla, xp
+
+FOLDER = Path(xp.__file__).parent
+Parameters = list[str]
+
+
+def declared(protocol: type) -> dict[str, Parameters]:
+    """The methods of a protocol with their parameters; no names where they are by position alone."""
+    found = {}
+    for name, method in vars(protocol).items():
+        if inspect.isfunction(method) and not name.startswith("_"):
+            _, *parameters = inspect.signature(method).parameters.values()
+            positional = any(each.kind is each.POSITIONAL_ONLY for each in parameters)
+            found[name] = [] if positional else [each.name for each in parameters]
+    return found
+
+
+def defined(path: Path) -> dict[str, Parameters]:
+    """The methods of the class Backend of a file, which no test can import; no names where another function is one."""
+    (backend,) = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+    found: dict[str, Parameters] = {}
+    for node in backend.body:
+        if isinstance(node, ast.FunctionDef):
+            (decorator,) = node.decorator_list
+            found[node.name] = parameters(node)[getattr(decorator, "id", "") == "classmethod" :]
+        elif isinstance(node, ast.Assign):
+            found |= {name.id: [] for name in ast.walk(node.targets[0]) if isinstance(name, ast.Name)}
+    return found
+
+
+def parameters(function: ast.FunctionDef) -> Parameters:
+    args = function.args
+    return [each.arg for each in (*args.args, *filter(None, [args.vararg]))]
+
+
+BACKEND = declared(xp.Backend)
+XLA = BACKEND | declared(xp.XlaBackend)
+
+
+@pytest.mark.parametrize(("framework", "protocol"), [("pytorch", BACKEND), ("tensorflow", XLA), ("jax", XLA)])
+def test_backend_has_the_declared_methods_in_order(framework: str, protocol: dict[str, Parameters]) -> None:
+    found = defined(FOLDER / framework / "backend.py")
+    assert [name for name in found if name in protocol] == list(protocol)
+    named = [name for name in protocol if found[name] and protocol[name]]
+    assert {name: found[name] for name in named} == {name: protocol[name] for name in named}
+    assert len(named) > 20
+
+
+def test_functions_of_xla_have_the_declared_parameters() -> None:
+    functions = [node for node in ast.parse(Path(xla.__file__).read_text()).body if isinstance(node, ast.FunctionDef)]
+    assert {function.name: parameters(function)[1:] for function in functions} == {
+        function.name: XLA[function.name] for function in functions
+    }

@@ -1,0 +1,30 @@
+"""Programs of tests/programs under a framework's Python."""
+
+import os
+import subprocess
+
+from support.runs import PROGRAMS, ROOT, SECONDS, needs
+
+ENVIRONMENT = {
+    "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "OMP_WAIT_POLICY": "passive",  # threads that wait leave busy cores to others
+}
+
+
+def program(framework: str, name: str, *arguments: str) -> str:
+    """The output of a program. It inherits no variable that decides what a framework computes."""
+    needs(framework)
+    python = str(ROOT / ".venv" / framework / "bin" / "python")
+    env = {"PATH": os.environ["PATH"], **ENVIRONMENT}
+    done = subprocess.run(
+        [python, "-s", "-P", str(PROGRAMS / name), *arguments],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
