@@ -1,4 +1,4 @@
-"""The answers about a command, as a table in the terminal."""
+"""A command's answers in the terminal."""
 
 import shlex
 

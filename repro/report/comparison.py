@@ -13,7 +13,7 @@ def told(comparison: Comparison) -> str:
     """The comparison in words, for a terminal."""
     a, b, found, facts = comparison.a, comparison.b, comparison.found, comparison.facts
     losses = [f"  loss    {comparison.losses}"] if comparison.losses else []
-    lines = [f"A  {_described(a)}", f"B  {_described(b)}"]
+    lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
     if found is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
         return "\n".join(
@@ -47,7 +47,7 @@ def _described(record: Record) -> str:
     fingerprint = record.content.fingerprint
     end = f"{record.steps} steps, {short(fingerprint)}" if fingerprint else "nothing observed"
     code = record.content.exit_code
-    return printable(f"{record.path}: {end}" + (f", ended with code {code}" if code else ""))
+    return f"{record.path}: {end}" + (f", ended with code {code}" if code else "")
 
 
 def _brief(value: object) -> str:

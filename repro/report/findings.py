@@ -1,6 +1,6 @@
-"""Findings in the results of one machine or several, as one structure.
+"""Findings of one machine or several.
 
-report.json is that structure: the questions, the answers and what they rest on. The page, the Markdown and the terminal's
+They are one structure, which report.json holds: the questions, the answers and what they rest on. The page, the Markdown and the terminal's
 table show it, and add nothing.
 """
 
@@ -230,21 +230,21 @@ def _says(answer: Answer, evidence: list[str | None]) -> str:
     return f"{counted}; {where}" if answer.says else where
 
 
-def _where(found: Difference) -> str:
+def _where(first: Difference) -> str:
     """The first difference, its size and its most likely cause."""
-    said = f"first seen at step {found.step}" if found.step is not None else "no step is known"
-    if found.ranks:
-        said += f" in {ranks(found.ranks)}"
-    if found.tensor is not None:
-        said += f" in {found.tensor}"
-    if found.ulps is not None and found.ulps < MANY:
-        said += f", {found.ulps:,} ulp"
-    elif found.relative is not None:
-        said += f", {found.relative:.2g} relative"
-    if found.causes:
-        cause = found.causes[0]
-        said += f"; {cause.fact}: {brief(cause.a)} and {brief(cause.b)}"
-    return said
+    where = f"first seen at step {first.step}" if first.step is not None else "no step is known"
+    if first.ranks:
+        where += f" in {ranks(first.ranks)}"
+    if first.tensor is not None:
+        where += f" in {first.tensor}"
+    if first.ulps is not None and first.ulps < MANY:
+        where += f", {first.ulps:,} ulp"
+    elif first.relative is not None:
+        where += f", {first.relative:.2g} relative"
+    if first.causes:
+        cause = first.causes[0]
+        where += f"; {cause.fact}: {brief(cause.a)} and {brief(cause.b)}"
+    return where
 
 
 def framework_name(framework: str) -> str:
@@ -263,11 +263,11 @@ def promised(cell: Cell) -> str:
 
 def verdict(report: Report) -> str:
     """The report in one sentence or two."""
-    found = report.verdict
-    broken, promises = len(found.broken), len(found.broken) + found.kept
+    count = report.verdict
+    broken, promises = len(count.broken), len(count.broken) + count.kept
     first = f"{broken} of {promises} promises broken." if broken else f"{promises} of {promises} promises kept."
     first = first if promises else "No promise was put to the test."
-    return f"{first} {found.without_promise} answers without a promise, {found.not_asked} questions not answered."
+    return f"{first} {count.without_promise} answers without a promise, {count.not_asked} questions not answered."
 
 
 def _verdict(blocks: list[tuple[str | None, Block]]) -> Verdict:

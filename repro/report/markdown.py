@@ -1,4 +1,4 @@
-"""Markdown of tables, and of text that is no markup."""
+"""Tables and escaped text in Markdown."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:

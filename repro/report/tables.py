@@ -1,4 +1,4 @@
-"""The report as text: Markdown, and tables in the terminal."""
+"""The report as Markdown and in the terminal."""
 
 from rich import box
 from rich.console import Console

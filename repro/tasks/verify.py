@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from repro.files import write_atomically
     from repro.report import answers
     from repro.verify import results
-    from repro.verify.command import OwnCommand, anywhere
+    from repro.verify.command import OwnCommand, without_local_folders
     from repro.verify.command_runs import Command
     from repro.verify.verification import Verification
 
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     log.info("runs of: %s", " ".join(command))
     verification = Verification([(own, question) for question in own.questions])
     verification()
-    results.write(own.folder / "results.json", anywhere(verification.results(own.settings())))
+    results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
     answers.show(own, verification.answers, wide_console())
     if options.json is not None:
         steps, fingerprint = own.ends

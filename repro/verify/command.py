@@ -1,18 +1,14 @@
-"""A command of one's own as the subject of questions.
+"""A command as the subject of questions.
 
 Where two baseline runs differ, every other question is inconclusive.
 """
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct, structs
 
 from repro.compare import reasons
 from repro.compare.comparison import known
@@ -22,6 +18,7 @@ from repro.record.record import OUTPUTS
 from repro.text import MOST_NAMES, RUN, listed, slug
 from repro.verify.answers import Answer
 from repro.verify.command_runs import Command, Trial, Trials
+from repro.verify.folders import without_folders
 from repro.verify.judgment import JUDGMENTS, Steps, record_of
 from repro.verify.questions import (
     BASELINE,
@@ -121,15 +118,15 @@ class OwnCommand:
         return trial
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
-        found = first_difference(record_of(baseline), record_of(repeat), False)
-        if found is None or found.channel != OUTPUTS or not record_of(baseline).steps:
-            self.divergence = found
+        difference = first_difference(record_of(baseline), record_of(repeat), False)
+        if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
+            self.divergence = difference
             return
-        self.volatile = found
+        self.volatile = difference
         for trial in (baseline, repeat):
-            trial.leave_out(found.names)
+            trial.leave_out(difference.names)
         self.notes.append(
-            f"{listed(found.names)} differs from run to run; all other answers do without it, and rest on steps"
+            f"{listed(difference.names)} differs from run to run; all other answers do without it, and rest on steps"
         )
 
     def _check_observed(self, trial: Trial) -> None:
@@ -160,7 +157,7 @@ class OwnCommand:
         """What the runs of a question say."""
         baseline, repeat = run(run_name(BASELINE)), run(run_name(REPEAT))
         if self.divergence:
-            return self._of_divergence(question, self.divergence, baseline, repeat, run)
+            return self._divergent(question, self.divergence, baseline, repeat, run)
         answer = self.skipped(question, self._missing(question) or "")
         if answer.reason:
             return answer
@@ -184,16 +181,16 @@ class OwnCommand:
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
-                found = None if obstacle else judgment.difference(trial)
+                difference = None if obstacle else judgment.difference(trial)
             except UsageError as error:
-                obstacle, found = str(error).removeprefix("compare: "), None
+                obstacle, difference = str(error).removeprefix("compare: "), None
             if obstacle:
                 answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
                 return answer
-            if found:
+            if difference:
                 base = record_of(baseline)
-                answer.answer, answer.says = DIFFERS, judgment.meaning(trial, found)
-                answer.comparison = known(base, trial.record or base, found)
+                answer.answer, answer.says = DIFFERS, judgment.meaning(trial, difference)
+                answer.comparison = known(base, trial.record or base, difference)
                 return answer
         if len(done) < len(trials):
             failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
@@ -202,14 +199,16 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
-    def _of_divergence(self, question: Question, found: Difference, baseline: Trial, repeat: Trial, run: Run) -> Answer:
+    def _divergent(
+        self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: Run
+    ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
-            self.why = self._why(found, run)
+            self.why = self._why(divergence, run)
         answer = self.skipped(question, "")
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
-            answer.comparison = known(record_of(baseline), record_of(repeat), found)
+            answer.comparison = known(record_of(baseline), record_of(repeat), divergence)
             answer.runs = [run_name(BASELINE), run_name(REPEAT)]
         else:
             repeated = any(question.repeats for question in self.questions)
@@ -219,11 +218,11 @@ class OwnCommand:
 
     @property
     def _may_be_a_set(self) -> bool:
-        found = self.divergence
-        return found is not None and found.channel != "generator" and "PYTHONHASHSEED" not in os.environ
+        drawn = self.divergence is None or self.divergence.channel == "generator"
+        return not drawn and "PYTHONHASHSEED" not in os.environ
 
-    def _why(self, found: Difference, run: Run) -> str:
-        why = str(reasons.reason(found))
+    def _why(self, divergence: Difference, run: Run) -> str:
+        why = str(reasons.reason(divergence))
         if self._may_be_a_set:
             first, second = (run(run_name(change)).record for change in (FIXED, FIXED_REPEAT))
             if first and second and not first_difference(first, second, False):
@@ -252,23 +251,7 @@ def run_name(change: Change) -> str:
     return f"{COMMAND}/{slug(change.label)}"
 
 
-def anywhere(results: Results) -> Results:
-    """The same without this machine's folders: the one that the command was started in is a dot, the home ~."""
-    folders = [(Path.cwd(), "."), (Path.home(), "~")]
-    patterns = [(re.compile(rf"{re.escape(str(path))}(?![\w.-])"), to) for path, to in folders if path != Path(os.sep)]
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, str):
-            for pattern, short in patterns:
-                value = pattern.sub(short, value)
-            return value
-        if isinstance(value, list):
-            return [replaced(inner) for inner in value]
-        if isinstance(value, dict):
-            return {replaced(key): replaced(inner) for key, inner in value.items()}
-        if isinstance(value, Struct):
-            return type(value)(**{name: replaced(inner) for name, inner in structs.asdict(value).items()})
-        return value
-
-    found: Results = replaced(results)
-    return found
+def without_local_folders(results: Results) -> Results:
+    """The same where the folder that the command was started in is a dot, and the home ~."""
+    moved: Results = without_folders(results, {Path.cwd(): ".", Path.home(): "~"})
+    return moved

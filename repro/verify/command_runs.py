@@ -48,9 +48,9 @@ class Command:
         assert self.seed_option is not None
         option = [word.replace("{}", seed) for word in shlex.split(self.seed_option)]
         words, beginning = list(self.words), shlex.split(self.seed_option)[0].split("{}")[0]
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             if beginning and (word.startswith(beginning) if len(option) == 1 else word == beginning):
-                words[place : place + len(option)] = option
+                words[index : index + len(option)] = option
                 return words
         return [*words, *option]
 
@@ -119,7 +119,7 @@ class Trials:
     folder: Path
 
     @property
-    def place(self) -> Path:
+    def run_folder(self) -> Path:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
@@ -127,13 +127,13 @@ class Trials:
         """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes."""
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
-        self.place.mkdir(parents=True, exist_ok=True)
+        self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
             self._carry_out(trial, steps)
         finally:
             with contextlib.suppress(FileNotFoundError):  # a command may remove it
-                self.place.rename(trial.folder / "run")
-            self.place.mkdir()  # for `compare --narrow`, which runs the same command again
+                self.run_folder.rename(trial.folder / "run")
+            self.run_folder.mkdir()  # for `compare --narrow`, which runs the same command again
         with contextlib.suppress(OSError):
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
@@ -192,7 +192,7 @@ class Trials:
                     continue
                 if written_at is not None and step > written_at:
                     break
-                if outputs.written(before, self._files()) or any(self.place.rglob("*")):
+                if outputs.written(before, self._files()) or any(self.run_folder.rglob("*")):
                     written_at = step if written_at is None else written_at
             else:
                 end = describe_exit(process.wait())
@@ -209,11 +209,11 @@ class Trials:
         return recording
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
-        own = self.place
-        in_place = [outputs.in_run(word, own) for word in words]
+        folder = self.run_folder
+        in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
-            here = Place(Path.cwd(), own, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            here = Place(Path.cwd(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, engine(self.command.image))
         container = command_line.find(in_place) is not None
         return Recording(
@@ -222,7 +222,7 @@ class Trials:
             self.command.patterns,
             every,
             self.command.keep,
-            run=own,
+            run=folder,
             variables=unobserved(os.environ) if container else self._variables(trial),
             changes=self._inside(trial) if container else command_line.Addition(),
             observed=trial.change.observed,
@@ -276,5 +276,7 @@ def places(words: Sequence[str]) -> list[Path]:
 
 def _deciding() -> dict[str, str]:
     """The variables of this process that can change bits, without those that name folders of the host."""
-    found = environment.deciding(unobserved(os.environ))
-    return {name: value for name, value in found.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"}
+    variables = environment.deciding(unobserved(os.environ))
+    return {
+        name: value for name, value in variables.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"
+    }

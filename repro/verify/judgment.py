@@ -35,7 +35,7 @@ class Steps:
         """The first difference of a run that can be compared."""
         return first_difference(record_of(self.baseline), record_of(trial), False)
 
-    def meaning(self, trial: Trial, found: Difference) -> str:
+    def meaning(self, trial: Trial, difference: Difference) -> str:
         """Why a run differs."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
@@ -93,8 +93,8 @@ class Resumed(Steps):
     def difference(self, trial: Trial) -> Difference | None:
         return first_difference(record_of(self.baseline), record_of(trial), resumed=True)
 
-    def meaning(self, trial: Trial, found: Difference) -> str:
-        return "; ".join([str(reasons.reason(found)), *self.notes])
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        return "; ".join([str(reasons.reason(difference)), *self.notes])
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         whole, resumed = record_of(self.baseline), record_of(trials[0])

@@ -20,7 +20,7 @@ QUESTION = "machine"
 
 @dataclass
 class MachineResults:
-    """Results whose machine describes itself alike; two of a kind cannot be told apart, and count as one."""
+    """Results whose machine describes itself alike; two of a kind cannot be distinguished, and count as one."""
 
     name: str
     machine: Machine
@@ -138,7 +138,7 @@ def _deciding(run: Run) -> dict[str, object]:
 def _difference(x: Run, y: Run) -> Difference | None:
     """The first loss that differs. Weights are not carried over, so no tensor is named.
 
-    Of a command no loss is known: then only the facts that differ can be told.
+    Of a command no loss is known: then only the facts that differ are known.
     """
     theirs = dict(zip(y.loss_steps, y.losses, strict=True))
     losses = zip(x.loss_steps, x.losses, strict=True)

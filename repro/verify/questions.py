@@ -96,7 +96,7 @@ class Question:
     base: Change = BASELINE
     """What the changes are compared with."""
     control: bool = False
-    """A check that must differ: one that came out the same would show that the check cannot fail."""
+    """Whether it must differ: one that came out the same would show that the check cannot fail."""
     obstacle: Callable[[], str | None] = lambda: None
     """What this machine lacks for it."""
 
@@ -107,15 +107,15 @@ class Question:
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline)."""
     meaning: str = ""
-    """What a difference means, as this question changes nothing else; the records tell it of a resumed run."""
+    """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
     """What sameness means, where it is not that so much was compared."""
 
     # of the reference trainers
     together: bool = False
-    """Asked once, of all frameworks' runs together."""
+    """Whether it is asked once, of all frameworks' runs together."""
     slow: bool = False
-    """Takes minutes, so it is asked only by name, or by questions=everything."""
+    """Whether it takes minutes, so that it is asked only by name, or by questions=everything."""
     numerics: str | None = None
     """The only arithmetic that it is asked in."""
     evidence: Literal["fingerprint", "evaluation"] = "fingerprint"
@@ -155,7 +155,7 @@ THREADS = (
     "TF_NUM_INTEROP_THREADS",
     "PJRT_NPROC",
 )
-# Libraries told to use narrower vectors than the CPU has: PyTorch, oneDNN, MKL, OpenBLAS, XLA.
+# Libraries that are set to use narrower vectors than the CPU has: PyTorch, oneDNN, MKL, OpenBLAS, XLA.
 AVX2 = (
     ("ATEN_CPU_CAPABILITY", "avx2"),
     ("ONEDNN_MAX_CPU_ISA", "AVX2"),
@@ -320,7 +320,7 @@ ELSEWHERE = (
 
 
 def capped(label: str, framework: str, **environment: str) -> Change:
-    """A framework whose libraries are told to use narrower vectors than the CPU has."""
+    """A framework whose libraries are set to use narrower vectors than the CPU has."""
     overrides = tuple(f'++environment.{name}="{value}"' for name, value in environment.items())
     return Change(label, overrides=overrides, framework=framework)
 

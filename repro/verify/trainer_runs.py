@@ -23,6 +23,7 @@ from repro.run.call import callers_environment, error_line, quoted
 from repro.run.config import Config
 from repro.run.experiment import ROOT
 from repro.structs import converted
+from repro.verify.folders import without_folders
 from repro.verify.questions import ENTROPY, Change
 from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run
 
@@ -60,7 +61,7 @@ class Runner:
     config: Config
     workspace: Path
     overrides: list[str]
-    """The user's own, for all runs alike."""
+    """The user's keys, for all runs alike."""
     folder: Path
 
     def missing(self, framework: str, change: Change) -> str | None:
@@ -84,9 +85,9 @@ class Runner:
         """Carries out a change. `tasks` are the frameworks that a relay goes through."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
-        own = self.workspace / f"{config.NAME}.yaml"
-        if own.exists():
-            shutil.copy(own, workspace)
+        configuration = self.workspace / f"{config.NAME}.yaml"
+        if configuration.exists():
+            shutil.copy(configuration, workspace)
         steps = self.config.verify.steps
         every = max(1, steps // 10)
         common = [f"params.numerics={numerics}", "params.device=cpu", f"params.max_steps={steps}"]
@@ -157,7 +158,7 @@ class _Call:
         elif self.change.runtime == "other":
             environment["REPRO_PYTHON"] = self.runner.config.verify.others[self.task]
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
-        self.commands.append(self.anywhere(" ".join([*words, shlex.join(command)])))
+        self.commands.append(self.without_local_folders(" ".join([*words, shlex.join(command)])))
         elsewhere = "/" if self.change.environment else None
         callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
         return subprocess.Popen(
@@ -170,11 +171,11 @@ class _Call:
             text=True,
         )
 
-    def anywhere(self, text: str) -> str:
-        """The same without this machine's own folders: the run's is DIR, the data's DATA, ROOT a dot, the home ~."""
-        for folder, name in ((self.workspace, "DIR"), (self._data(), "DATA"), (ROOT, "."), (Path.home(), "~")):
-            text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)
-        return text
+    def without_local_folders(self, text: str) -> str:
+        """The same where the run's folder is DIR, the data's DATA, ROOT a dot, and the home ~."""
+        names = {self.workspace: "DIR", self._data(): "DATA", ROOT: ".", Path.home(): "~"}
+        moved: str = without_folders(text, names)
+        return moved
 
     def _data(self) -> Path:
         return Path(self.runner.config.output.data_path).resolve()
@@ -215,14 +216,14 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         seconds=seconds,
     )
     if run.status != DONE:
-        run.error = call.anywhere(error_line(call.stderr, call.code))
+        run.error = call.without_local_folders(error_line(call.stderr, call.code))
         return Outcome(run)
     run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)[-1]
     folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     run.metrics = [converted(row, MetricsRow) for row in rows]
     run.evaluation = f"{float(rows[-1]['test_loss']).hex()} {rows[-1]['test_accuracy']}"
-    experiment = json.loads(call.anywhere((folder / "experiment.json").read_text()))
+    experiment = json.loads(call.without_local_folders((folder / "experiment.json").read_text()))
     run.experiment = experiment
     if call.change.runtime == "other":
         run.label = f"{experiment['framework']['version']} on {experiment['cpu']['architecture']}"

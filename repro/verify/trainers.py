@@ -28,7 +28,7 @@ class Column:
     framework: str
     numerics: str
     frameworks: Sequence[str]
-    """What ALL stands for."""
+    """The frameworks that ALL stands for."""
     diverges: bool = False
     """Whether two runs as configured differ."""
 

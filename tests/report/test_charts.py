@@ -1,4 +1,7 @@
-"""The charts' scales and paths: every value lies inside, round numbers stand at the ticks, equal points overlap."""
+"""The scales and paths of charts.
+
+Every value lies inside, round numbers stand at the ticks, equal points overlap.
+"""
 
 import pytest
 

@@ -1,10 +1,12 @@
-"""The task `report`: which files it takes, what it writes and prints, and what it says where it cannot."""
+"""The report's files.
+
+Which results it takes, what it writes and prints, and what it says where it cannot.
+"""
 
 import io
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec import structs
 from rich.console import Console
@@ -144,7 +146,6 @@ def test_colours_only_on_a_terminal():
 def test_what_a_stranger_wrote_commands_nothing():
     content = made()
     content.answers[0].title = "[red]x[/red] \x1b[2J\u202e|y|\n# <b>z</b>"
-    content = converted(msgspec.to_builtins(content), Results)  # as it is read
     terminal, markdown = printed(built(content)), tables.markdown(built(content))
     assert "[red]x[/red]" in terminal and "\x1b" not in terminal and "\u202e" not in terminal
     assert r"| \[red\]x\[/red\]  \[2J \|y\| # \<b\>z\</b\> |" in markdown

@@ -6,7 +6,6 @@ It becomes a page, and is compared with that of another machine.
 import copy
 import json
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,8 +72,11 @@ def of_other_bits(content: Results) -> None:
 def test_what_it_holds(verified: Results) -> None:
     answers = {answer.question: answer for answer in verified.answers}
     assert {name: answer.answer for name, answer in answers.items()} == {
-        "restart": "same", "observed": "same", "file_order": "cannot tell", "kill": "differs",
-    }  # fmt: skip
+        "restart": "same",
+        "observed": "same",
+        "file_order": "cannot tell",
+        "kill": "differs",
+    }
     kill = answers["kill"]
     assert (kill.promise, kill.kept, kill.evidence, kill.control) == ("same", False, "record", False)
     assert kill.difference and kill.difference.channel == "batch"
@@ -96,27 +98,10 @@ def test_a_page(verified: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "1 of 3 promises broken." in capsys.readouterr().out
 
 
-FORGETFUL = """
-import pathlib, sys, time
-import numpy as np, repro
-kept = pathlib.Path(sys.argv[1]) / "kept.npy"
-weights, momentum, first = np.ones(4, np.float32), np.zeros(4, np.float32), 1
-if "--resume" in sys.argv:
-    first, weights = int(np.load(kept)[0]) + 1, np.load(kept)[1:]
-for step in range(first, 13):
-    momentum = momentum * np.float32(0.9) + weights * np.float32(0.1)
-    weights = weights - momentum
-    repro.watch(step, weights)
-    np.save(kept, np.float32([step, *weights]))
-    time.sleep(0.01)
-"""
-
-
 def test_how_a_difference_grows_where_arrays_were_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    (tmp_path / "forgetful.py").write_text(FORGETFUL)
-    command = [sys.executable, "forgetful.py", "{run}"]
+    command = script("momentum_not_saved", "{run}")
     options = ["--keep", "--ask", "kill", "--resume", shlex.join([*command, "--resume"])]
     assert repro("verify", *options, "--", *command) == 3
     (path,) = tmp_path.glob("repro-records/verify-*/results.json")

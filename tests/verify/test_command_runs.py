@@ -1,4 +1,7 @@
-"""What a run of a question changes: the seed's words, the order of listings, cores; and what two runs wrote."""
+"""Runs of a command.
+
+The changes of a question (the seed's words, the order of listings, cores), and what two runs wrote.
+"""
 
 import os
 import signal
@@ -33,13 +36,17 @@ def listed(code: str, folder: Path) -> str:
     """What this code prints where listings are reversed."""
     path = {"PYTHONPATH": os.pathsep.join([str(LISTINGS), str(folder / "mine")]), LOG: str(folder / "log")}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=os.environ | path, capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     return done.stdout
 
 
-def test_listings_come_in_the_reverse_order_and_are_told(tmp_path: Path) -> None:
+def test_listings_come_in_the_reverse_order_and_are_logged(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "sitecustomize.py").write_text("print('mine')")
     for name in ("a", "b", "c"):

@@ -32,7 +32,7 @@ def later(content: Results) -> Results:
     return content
 
 
-def test_machines_are_told_apart_by_what_they_say_of_themselves():
+def test_machines_are_distinguished_by_what_they_say_of_themselves():
     newer = later(made(salt="newer"))
     known = machines.distinct([made(), made(model="B"), newer])
     assert [(machine.name, len(machine.results)) for machine in known] == [("A", 2), ("B", 1)]

@@ -4,15 +4,17 @@ What a machine lacks for a change, and how a run ended.
 """
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from repro.run import config, gpu
+from repro.run.call import quoted
 from repro.verify import trainer_runs
 from repro.verify.questions import TRAINER_BASELINE, Change
 from repro.verify.results import Run
-from support.commands import SCRIPT
+from support.runs import PROGRAMS
 
 
 @pytest.fixture
@@ -62,25 +64,11 @@ def test_a_container_runtime_without_its_image(runner: trainer_runs.Runner, monk
 )
 def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKSPACE_PATH", str(tmp_path))
-    composed = config.compose_config(tmp_path, [f"output.data_path={trainer_runs.quoted(value)}"])
+    composed = config.compose_config(tmp_path, [f"output.data_path={quoted(value)}"])
     assert composed.output.data_path == value
 
 
-# A run.sh that leaves what a training does. Its record holds the folders that it was given and was called from.
-TRAINED = f"""{SCRIPT}import json, pathlib, sys
-root = pathlib.Path(__file__).parent
-given = dict(argument.split("=", 1) for argument in sys.argv[2:])
-folder = pathlib.Path(given["--workspace"]) / "outputs" / sys.argv[1] / "now"
-folder.mkdir(parents=True)
-(folder / "metrics.jsonl").write_text('{{"step": 1, "test_loss": 1.5, "test_accuracy": 0.5, '
-    '"train_seconds": 1.0, "fingerprint": "sha256:' + "0" * 64 + '"}}')
-(folder / "trace.jsonl").write_text('{{"step": 1, "losses": ["3fc00000"], "tensors": {{}}}}')
-record = {{"framework": {{"version": "0.6"}}, "cpu": {{"architecture": "aarch64"}},
-          "folders": [str(folder), given["output.data_path"].strip('"'), str(root), f"{{root}}.old",
-                      "{Path.home()}/.rc"]}}
-(folder / "experiment.json").write_text(json.dumps(record))
-print("fingerprint sha256:" + "0" * 64)
-"""
+TRAINED = f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAMS}/finished_training.py" "$(dirname "$0")" "$@"\n'
 
 
 def ended(script: str, change: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:

@@ -55,12 +55,13 @@ def ask(monkeypatch: pytest.MonkeyPatch):
 def test_the_same(ask) -> None:
     found, code, made = ask("restart_cpu", "workers", "seed", another_seed="1")
     assert [answer.answer for answer in found.values()] == ["same", "same", "differs"] and code == 0
-    assert made == [f"deterministic/jax/{name}" for name in
-                    ("as-configured", "again", "1-worker", "3-workers", "another-seed")]  # fmt: skip
+    assert made == [
+        f"deterministic/jax/{name}" for name in ("as-configured", "again", "1-worker", "3-workers", "another-seed")
+    ]
     assert len(found["jax", "workers"].runs) == 3
 
 
-def test_where_two_runs_as_configured_differ_nothing_else_can_be_told(ask) -> None:
+def test_where_two_runs_as_configured_differ_all_else_is_inconclusive(ask) -> None:
     found, code, _ = ask("restart_cpu", "workers", "seed", "unseeded", again="1", no_seed_again="1", another_seed="2")
     assert code == 3 and found["jax", "restart_cpu"].answer == "differs"
     workers = found["jax", "workers"]
