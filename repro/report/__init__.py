@@ -8,5 +8,5 @@ answers.py        a command's answers in the terminal
 comparison.py     what `compare` says of two records
 speed_tables.py   a benchmark as tables; speed_page.py is its part of the page
 against_table.py  a benchmark beside an older one
-sweep_report.py   a sweep
+sweep_report.py   a sweep, in the terminal, as Markdown and as JSON
 """
