@@ -10,7 +10,11 @@ import pytest
 from support.runs import ROOT
 
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-(LAYERS,) = ([line.split() for line in each["layers"]] for each in CONTRACTS if each["type"] == "layers")
+(LAYERS,) = (
+    [line.split() for line in each["layers"]]
+    for each in CONTRACTS
+    if each["type"] == "layers" and "containers" not in each
+)
 IMPORTERS = ("import_module", "__import__")
 
 
@@ -58,7 +62,6 @@ def test_imports_by_name_go_down() -> None:
         for path in (ROOT / "repro").rglob("*.py")
         for name in imported_by_name(path.read_text())
     ]
-    assert ("repro.__main__", "repro.tasks.") in found
     assert [pair for pair in found if not goes_down(*pair)] == []
 
 
