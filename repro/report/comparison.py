@@ -16,9 +16,9 @@ def told(comparison: Comparison) -> str:
     lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
     if found is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
+        lines.append(f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}")
         return "\n".join(
-            [*lines, f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"]
-            + ["  but losses that were reported differ, and no weight:", *losses] * bool(losses)
+            [*lines, "  but losses that were reported differ, and no weight:", *losses] if losses else lines
         )
     where = f"at step {found.step}" if found.step is not None else "after the last step"
     if found.pair and found.pair.offset:
@@ -39,8 +39,8 @@ def told(comparison: Comparison) -> str:
 
 def _held(a: Record, b: Record) -> str:
     shared = len(a.outputs.keys() & b.outputs.keys())
-    parts = [f"{min(a.steps, b.steps)} steps"] * bool(a.steps) + [f"outputs: {shared}"] * bool(shared)
-    return ", ".join(parts)
+    steps = [f"{min(a.steps, b.steps)} steps"] if a.steps else []
+    return ", ".join([*steps, f"outputs: {shared}"] if shared else steps)
 
 
 def _described(record: Record) -> str:

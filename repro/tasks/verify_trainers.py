@@ -20,14 +20,15 @@ def run(options: argparse.Namespace) -> int:
     from repro.console import log_to_console
     from repro.report import findings, tables
     from repro.run import config, data
-    from repro.verify import questions, results, trainers
+    from repro.verify import results, trainers
     from repro.verify.results import Settings
+    from repro.verify.trainer_questions import CHOICES
     from repro.verify.trainer_runs import Runner
     from repro.verify.verification import Verification
 
     checked = config.compose_config(folder, overrides)
     settings = checked.verify
-    config.check_members("verify.questions", settings.questions, questions.CHOICES)
+    config.check_members("verify.questions", settings.questions, CHOICES)
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
     target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")

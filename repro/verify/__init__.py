@@ -1,9 +1,9 @@
 """Verification: will a training give the same bits again?
 
-questions.py      what can be asked: what is changed, compared and promised
+questions.py      what a question declares: what is changed, compared and promised
 verification.py   one call: each run that the questions need is made once
-command.py        a command as the subject; command_runs.py makes its runs, judgment.py compares them
-trainers.py       the reference trainers as subjects; trainer_runs.py makes their runs
+command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py compares its runs
+trainers.py       the reference trainers as subjects: trainer_questions.py, trainer_runs.py
 machines.py       the question across machines, answered from their results
 answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself

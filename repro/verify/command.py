@@ -17,13 +17,13 @@ from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
 from repro.text import MOST_NAMES, RUN, listed, slug
 from repro.verify.answers import Answer
+from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
 from repro.verify.judgment import JUDGMENTS, Steps, record_of
 from repro.verify.questions import (
     BASELINE,
     CANNOT_TELL,
-    COMMAND_QUESTIONS,
     DIFFERS,
     FULLY_HASHED,
     REPEAT,

@@ -24,8 +24,9 @@ from repro.run.config import Config
 from repro.run.experiment import ROOT
 from repro.structs import converted
 from repro.verify.folders import without_folders
-from repro.verify.questions import ENTROPY, Change
+from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run
+from repro.verify.trainer_questions import ENTROPY
 
 STATUS: dict[int, Literal["done", "refused"]] = {0: DONE, 2: REFUSED}  # all else: FAILED
 SECONDS_TO_RUN = 3600

@@ -12,8 +12,9 @@ from repro.record import trainer_run
 from repro.run.config import Verify
 from repro.text import slug
 from repro.verify.answers import Answer
-from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE, TRAINER_QUESTIONS, Change, Question
+from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE, Change, Question
 from repro.verify.results import DONE
+from repro.verify.trainer_questions import TRAINER_QUESTIONS
 from repro.verify.trainer_runs import Outcome, Runner
 from repro.verify.verification import Needed, Subject
 

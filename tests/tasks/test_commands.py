@@ -10,7 +10,7 @@ from repro import __main__, __version__
 from repro.containers import mlcube
 from repro.frameworks import FRAMEWORKS
 from repro.tasks import commands, own_command, verify
-from repro.verify.questions import COMMAND_NAMES
+from repro.verify.command_questions import COMMAND_NAMES
 from support.runs import ROOT
 
 COMMANDS = tuple(commands.parsers())

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from repro.verify import questions, results
+from repro.verify import results
+from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.results import Answer
+from repro.verify.trainer_questions import TRAINER_QUESTIONS
 from support.runs import ROOT, Run, needs, run_sh, some
 
 pytestmark = pytest.mark.spread
@@ -231,9 +233,9 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
 
 
 def test_every_question_says_what_it_promises() -> None:
-    for all_ in (questions.TRAINER_QUESTIONS, questions.COMMAND_QUESTIONS):
+    for all_ in (TRAINER_QUESTIONS, COMMAND_QUESTIONS):
         assert len({question.name for question in all_}) == len(all_)
-    for question in questions.TRAINER_QUESTIONS:
+    for question in TRAINER_QUESTIONS:
         labels = [(change.label, change.framework) for change in (question.base, *question.changes)]
         assert len(set(labels)) == len(labels)
         assert question.promised("fast") == ("differs" if question.control else None)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from repro import __main__
-from repro.verify.questions import COMMAND_NAMES
+from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
 from support.runs import ROOT

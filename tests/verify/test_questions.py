@@ -3,7 +3,7 @@
 import pytest
 
 from repro.verify import questions
-from repro.verify.questions import COMMAND_QUESTIONS
+from repro.verify.command_questions import COMMAND_QUESTIONS
 
 
 @pytest.mark.parametrize(

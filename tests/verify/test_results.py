@@ -6,6 +6,7 @@ What is written can be read, and whatever cannot be believed is refused in one l
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,10 +104,10 @@ def at(*place: str | int, value: object) -> Callable[[Json], None]:
     """Puts a value at a place in the content."""
 
     def change(content: Json) -> None:
-        inner: Json = content
+        inner: Any = content
         for key in place[:-1]:
-            inner = inner[key]  # type: ignore[index]
-        inner[place[-1]] = value  # type: ignore[index]
+            inner = inner[key]
+        inner[place[-1]] = value
 
     return change
 

@@ -1,0 +1,148 @@
+"""Questions about any command."""
+
+import os
+
+from repro.run import gpu
+from repro.verify.questions import NEVER, PLACE, REPEAT, Change, Question
+
+OTHER_SEED = "1234567"
+THREADS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+    "PJRT_NPROC",
+)
+# Libraries that are set to use narrower vectors than the CPU has: PyTorch, oneDNN, MKL, OpenBLAS, XLA.
+AVX2 = (
+    ("ATEN_CPU_CAPABILITY", "avx2"),
+    ("ONEDNN_MAX_CPU_ISA", "AVX2"),
+    ("MKL_ENABLE_INSTRUCTIONS", "AVX2"),
+    ("OPENBLAS_CORETYPE", "Haswell"),
+    ("XLA_FLAGS", "--xla_cpu_max_isa=AVX2"),
+)
+SSE4 = (
+    ("ATEN_CPU_CAPABILITY", "default"),
+    ("ONEDNN_MAX_CPU_ISA", "SSE41"),
+    ("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"),
+    ("OPENBLAS_CORETYPE", "Nehalem"),
+    ("XLA_FLAGS", "--xla_cpu_max_isa=SSE4_2"),
+)
+STRAY = (("COLUMNS", "37"), ("REPRO_STRAY", "stray" * 300))
+
+
+def _one_core() -> str | None:
+    return None if len(os.sched_getaffinity(0)) > 1 else "this machine, or its share for us, has one core"
+
+
+def _no_gpu() -> str | None:
+    return None if gpu.count() else "no NVIDIA GPU on this machine"
+
+
+def _narrowest() -> str | None:
+    possible = any(change.possible for change in NARROWER)
+    return None if possible else "no narrower vector instructions are known for this CPU"
+
+
+def _threads(count: int) -> Change:
+    label = "1 thread" if count == 1 else f"{count} threads"
+    return Change(label, tuple((name, str(count)) for name in THREADS))
+
+
+NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narrowed_to="sse4_2"))
+HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
+
+COMMAND_QUESTIONS = (
+    Question("restart", "Run again", (REPEAT,)),
+    Question(
+        "observed",
+        "Without the observer",
+        (Change("not observed", observed=False),),
+        compared="outputs",
+        meaning="the observer changes what the command writes; please report it",
+    ),
+    Question(
+        "hash_seed",
+        "Another hash seed",
+        HASH_SEEDS,
+        meaning="only the hash seed of Python was changed, so the order of a set, or hash(), decides; sort the set",
+    ),
+    Question(
+        "environment",
+        "Another locale, time zone and user, stray variables",
+        (Change("elsewhere", PLACE + STRAY),),
+        meaning="only LANG, LC_ALL, TZ, USER, LOGNAME, COLUMNS and a stray variable were changed; one is read",
+    ),
+    Question(
+        "threads",
+        "Number of threads: 1, 4",
+        (_threads(1), _threads(4)),
+        NEVER,
+        meaning="only the number of threads was changed: sums are split among threads",
+    ),
+    Question(
+        "instruction_set",
+        "Narrower vector instructions",
+        NARROWER,
+        NEVER,
+        obstacle=_narrowest,
+        meaning="only the vector instructions were limited: wider vectors split a sum into more parts",
+    ),
+    Question(
+        "cores",
+        "One core",
+        (Change("1 core", cores=1),),
+        NEVER,
+        obstacle=_one_core,
+        meaning="only the number of cores was changed: libraries size their thread pools by it",
+    ),
+    Question(
+        "file_order",
+        "Folders listed in the reverse order",
+        (Change("listings reversed", reversed_listings=True),),
+        meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
+    ),
+    Question(
+        "resume",
+        "Stopped by SIGTERM, resumed",
+        (Change("stopped, resumed", course="stop"),),
+        needs="resume",
+        compared="resumed",
+    ),
+    Question(
+        "kill",
+        "Killed by SIGKILL, resumed",
+        (Change("killed, resumed", course="kill"),),
+        needs="resume",
+        compared="resumed",
+    ),
+    Question(
+        "container",
+        "In an image",
+        (Change("in the image", contained=True),),
+        NEVER,
+        needs="image",
+        meaning="only the image was changed: its Python, its C library and its packages are others",
+    ),
+    Question(
+        "gpu",
+        "Without the GPU",
+        (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),),
+        NEVER,
+        obstacle=_no_gpu,
+        meaning="only the GPU was hidden: a GPU adds in another order than a CPU",
+    ),
+    Question(
+        "seed",
+        "Control: another seed",
+        (Change("another seed", seed=OTHER_SEED),),
+        control=True,
+        needs="seed_option",
+        meaning="another seed, as it should",
+        sameness="another seed changes nothing: the command does not use the option, or nothing depends on it",
+    ),
+)
+"""Those of any command, in the order in which they are asked."""
+COMMAND_NAMES = tuple(question.name for question in COMMAND_QUESTIONS)
