@@ -142,9 +142,12 @@ def run(request: pytest.FixtureRequest) -> Run:
     """The entrypoint, called as a user calls it."""
 
     def call(
-        task: str, *overrides: str, workspace: Path | None = None, env: dict[str, str | None] | None = None,
+        task: str,
+        *overrides: str,
+        workspace: Path | None = None,
+        env: dict[str, str | None] | None = None,
         timeout: float = SECONDS,
-    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    ) -> subprocess.CompletedProcess[str]:
         if task in ("pytorch", "tensorflow", "jax"):
             needs(task)
         folder = workspace or request.getfixturevalue("workspace")

@@ -24,10 +24,13 @@ def with_b(array: np.ndarray) -> dict[str, np.ndarray]:
 def test_it_is_the_hash_that_the_docstring_describes():
     described = (
         b"a int32 2\n" + b"\xff\xff\xff\xff\x02\x00\x00\x00"
-        b"b float32 2,3\n" + b"".join(bytes.fromhex(value) for value in
-                                      ("00000000", "0000803f", "00000040", "00004040", "00008040", "0000a040"))
-        + b"scalar float32 \n" + bytes.fromhex("0000c03f")
-    )  # fmt: skip
+        b"b float32 2,3\n"
+        + b"".join(
+            bytes.fromhex(value) for value in ("00000000", "0000803f", "00000040", "00004040", "00008040", "0000a040")
+        )
+        + b"scalar float32 \n"
+        + bytes.fromhex("0000c03f")
+    )
     assert fingerprint(ARRAYS) == f"sha256:{hashlib.sha256(described).hexdigest()}"
 
 

@@ -41,9 +41,15 @@ class Folder:
         self.workspace = workspace
 
     def run(
-        self, name: str, plant: dict[int, Callable[[State], None]] | None = None, traced: bool = True,
-        losses: dict[int, float] | None = None, steps: int = STEPS, kept: bool = False, **facts: Any,
-    ) -> Path:  # fmt: skip
+        self,
+        name: str,
+        plant: dict[int, Callable[[State], None]] | None = None,
+        traced: bool = True,
+        losses: dict[int, float] | None = None,
+        steps: int = STEPS,
+        kept: bool = False,
+        **facts: Any,
+    ) -> Path:
         folder = self.workspace / "outputs" / "jax" / name
         folder.mkdir(parents=True)
         trace, state = Trace(folder), randomness.initial_state(0, "lenet", "sgd")
@@ -60,14 +66,20 @@ class Folder:
             checkpoint.save(self.workspace / "model" / "jax", current)
         row = {"epoch": 1, "step": steps, "test_loss": float(state["dense2.bias"][0]), "fingerprint": final}
         (folder / "metrics.jsonl").write_text(json.dumps(row) + "\n")
-        params = {"seed": 0, "batch_size_train": 32, "optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.5,
-                  "numerics": "deterministic"} | facts.pop("params", {})  # fmt: skip
+        params = {
+            "seed": 0,
+            "batch_size_train": 32,
+            "optimizer": "sgd",
+            "learning_rate": 0.01,
+            "momentum": 0.5,
+            "numerics": "deterministic",
+        } | facts.pop("params", {})
         experiment = {
             "task": "jax",
             "config": {"params": params, "data": {"dataset": "mnist"}, "output": {"data_path": "/nowhere"}},
             "framework": {"framework": "JAX", "version": "1", "device": "cpu", "threads": 2},
             "sha256": {"final_weights": final},
-        } | facts  # fmt: skip
+        } | facts
         (folder / "experiment.json").write_text(json.dumps(experiment))
         return folder
 
@@ -256,9 +268,15 @@ class TestCauses:
 class TestUlps:
     @pytest.mark.parametrize(
         ("x", "y", "apart"),
-        [(1.0, 1.0, 0), (1.0, 1.0000001192092896, 1), (1.0, 0.9999999403953552, 1), (1e-45, -1e-45, 2), (0.0, -0.0, 0),
-         (2.0, 1.0, 2**23)],
-    )  # fmt: skip
+        [
+            (1.0, 1.0, 0),
+            (1.0, 1.0000001192092896, 1),
+            (1.0, 0.9999999403953552, 1),
+            (1e-45, -1e-45, 2),
+            (0.0, -0.0, 0),
+            (2.0, 1.0, 2**23),
+        ],
+    )
     def test_distance(self, x: float, y: float, apart: int) -> None:
         assert ulps(np.array([x], np.float32), np.array([y], np.float32)) == apart
 

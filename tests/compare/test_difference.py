@@ -57,7 +57,7 @@ def test_a_run_that_counts_on_where_it_was_stopped(every: int, compare) -> None:
         ({"weights": {4: 1}}, 4, "weights", "gradients are equal"),
         ({"buffers": {2: 1}}, 2, "buffers", "the buffers differ"),
     ],
-)  # fmt: skip
+)
 def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> None:
     found = compare(straight(), straight(**changed))
     assert (found.step, found.channel) == (step, channel)
@@ -68,17 +68,23 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
     ("changed", "step", "channel", "said"),
     [
         (
-            {"batch": {1: sha(("batch", 1))}, "generator": {1: sha(("generator", 1))}, "weights": {1: 1}}, 3, "batch",
+            {"batch": {1: sha(("batch", 1))}, "generator": {1: sha(("generator", 1))}, "weights": {1: 1}},
+            3,
+            "batch",
             "the generator `python` at step 1 of the resumed run is that of step 1 of the whole run: the random "
             "generator was not restored, so old batches come again",
         ),
         ({"batch": {1: sha(("batch", 2))}, "weights": {1: 1}}, 3, "batch", "is that of step 2 of the whole run"),
         (
-            {"generator": {1: sha(("generator", 1))}, "gradients": {1: 1}}, 3, "generator",
+            {"generator": {1: sha(("generator", 1))}, "gradients": {1: 1}},
+            3,
+            "generator",
             "was not restored, so old numbers are drawn again, as for dropout or augmentation",
         ),
         (
-            {"generator": {1: 7}, "weights": {1: 1}}, 3, "generator",
+            {"generator": {1: 7}, "weights": {1: 1}},
+            3,
+            "generator",
             "in a state that the whole run never had: it was not restored, was seeded anew, or has drawn more or less",
         ),
         ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
@@ -89,7 +95,7 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
         ({"buffers": {1: 7}}, 3, "buffers", "they were not restored"),
         ({"gradients": {2: 7}}, 4, "gradients", "an operation that adds in another order (a guess)"),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
     found = compare(straight(), resumed(2, **changed), True)
     assert (found.step, found.channel) == (step, channel)
@@ -131,9 +137,11 @@ def compiled(steps: Steps, *unseen: str) -> Steps:
     return found
 
 
-OTHERS = ("equal weights (the batch cannot be seen), other results of the step, whose gradients cannot be seen: "
-          "another batch: the generator `python` differs before the first step, or other settings (learning rate, "
-          "decay), or an operation that adds in another order (a guess)")  # fmt: skip
+OTHERS = (
+    "equal weights (the batch cannot be seen), other results of the step, whose gradients cannot be seen: "
+    "another batch: the generator `python` differs before the first step, or other settings (learning rate, "
+    "decay), or an operation that adds in another order (a guess)"
+)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +168,18 @@ def test_a_step_that_is_compiled(changed, unseen, channel, said, compare) -> Non
 @pytest.mark.parametrize(
     ("unseen", "said"),
     [
-        ((), "and an equal batch the resumed run comes to others (`w.momentum`), and the gradients cannot be seen: the "
-             "optimizer's state, or what the step draws was not restored (a guess)"),
-        (("batch",), "(the batch cannot be seen) the resumed run comes to others (`w.momentum`), and the gradients "
-                     "cannot be seen: the optimizer's state, the place in the data, or what"),
+        (
+            (),
+            "and an equal batch the resumed run comes to others (`w.momentum`), and the gradients cannot be seen: the "
+            "optimizer's state, or what the step draws was not restored (a guess)",
+        ),
+        (
+            ("batch",),
+            "(the batch cannot be seen) the resumed run comes to others (`w.momentum`), and the gradients "
+            "cannot be seen: the optimizer's state, the place in the data, or what",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_step_that_is_compiled_after_resuming(unseen, said, compare) -> None:
     found = compare(compiled(straight(), *unseen), compiled(resumed(2, optimizer={1: 7}), *unseen), True)
     assert (found.step, found.channel) == (3, "optimizer")

@@ -52,17 +52,40 @@ def test_flags_that_are_set_and_not() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "python train.py docker run i", "docker", "docker ps", "docker compose run i", "docker run", "docker run --rm",
-     "docker run -v", "docker start i", "apptainer build i.sif d", "singularity --version", "time python docker"],
-)  # fmt: skip
+    [
+        "",
+        "python train.py docker run i",
+        "docker",
+        "docker ps",
+        "docker compose run i",
+        "docker run",
+        "docker run --rm",
+        "docker run -v",
+        "docker start i",
+        "apptainer build i.sif d",
+        "singularity --version",
+        "time python docker",
+    ],
+)
 def test_what_starts_no_container(text: str) -> None:
     assert find(text.split()) is None
 
 
 def test_what_is_added_comes_last_of_the_options() -> None:
     added = Addition((Mount("/h", "/i", False), Mount("/w", "/x")), {"TZ": "a b", "A": ""}, "n", (0, 2), terminal=False)
-    options = ["--mount", "type=bind,source=/h,target=/i,readonly", "--mount", "type=bind,source=/w,target=/x",
-               "--label=repro.run=n", "--cpuset-cpus=0,2", "--tty=false", "--env", "TZ=a b", "--env", "A="]  # fmt: skip
+    options = [
+        "--mount",
+        "type=bind,source=/h,target=/i,readonly",
+        "--mount",
+        "type=bind,source=/w,target=/x",
+        "--label=repro.run=n",
+        "--cpuset-cpus=0,2",
+        "--tty=false",
+        "--env",
+        "TZ=a b",
+        "--env",
+        "A=",
+    ]
     for before, after in (("docker run -t -e TZ=c", "i x"), ("docker run --tty", "-- i x")):
         words = with_added(container(f"{before} {after}"), [added], {"TZ": "c"})
         assert words == [*before.split(), *options, *after.split()]
@@ -73,9 +96,21 @@ def test_what_is_added_for_apptainer() -> None:
     added = Addition((Mount("/h", "/i", False), Mount("/w,1:2", "/x")), {"A": "1,2", "B": "x=1,y"}, "n", (0,))
     words = with_added(container("apptainer exec --env A=3 i.sif x"), [added], {})
     assert words == [
-        "apptainer", "exec", "--env", "A=3", "--bind", "/h:/i:ro",
-        "--mount", 'type=bind,"source=/w,1:2",destination=/x', "--env", "A=1,2", "--env", '"B=x=1,y"', "i.sif", "x",
-    ]  # fmt: skip
+        "apptainer",
+        "exec",
+        "--env",
+        "A=3",
+        "--bind",
+        "/h:/i:ro",
+        "--mount",
+        'type=bind,"source=/w,1:2",destination=/x',
+        "--env",
+        "A=1,2",
+        "--env",
+        '"B=x=1,y"',
+        "i.sif",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,26 +118,35 @@ def test_what_is_added_for_apptainer() -> None:
     [
         ({}, {"PYTHONPATH": "/repro-observe/site:/repro-listings/site", "XLA_FLAGS": "--a"}),
         ({"PYTHONPATH": "", "XLA_FLAGS": ""}, {"PYTHONPATH": "/repro-observe/site:/repro-listings/site"}),
-        ({"PYTHONPATH": "/b:/c", "XLA_FLAGS": "--b", "TZ": "x"},
-         {"PYTHONPATH": "/repro-observe/site:/repro-listings/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"}),
+        (
+            {"PYTHONPATH": "/b:/c", "XLA_FLAGS": "--b", "TZ": "x"},
+            {"PYTHONPATH": "/repro-observe/site:/repro-listings/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[str, str]) -> None:
-    added = [observing(Path("/r"), Path("/o"), 3, True), reversing(Path("/l"), Path("/g")),
-             Addition((), {"XLA_FLAGS": "--a", "TZ": "y"})]  # fmt: skip
+    added = [
+        observing(Path("/r"), Path("/o"), 3, True),
+        reversing(Path("/l"), Path("/g")),
+        Addition((), {"XLA_FLAGS": "--a", "TZ": "y"}),
+    ]
     words = with_added(container("docker run i"), added, own)
     given = dict(word.split("=", 1) for option, word in pairwise(words) if option == "--env")
     assert {name: given[name] for name in expected} == expected
     assert {name: given[name] for name in given if name.startswith("REPRO_")} == {
-        "REPRO_OBSERVE": "/repro-record", "REPRO_OBSERVE_EVERY": "3", "REPRO_OBSERVE_KEEP": "1",
+        "REPRO_OBSERVE": "/repro-record",
+        "REPRO_OBSERVE_EVERY": "3",
+        "REPRO_OBSERVE_KEEP": "1",
         "REPRO_LISTINGS": "/repro-listings/log",
-    }  # fmt: skip
+    }
     mounted = [word.split(",")[1:] for word in words if word.startswith("type=bind")]
     assert mounted == [
-        ["source=/o", "target=/repro-observe", "readonly"], ["source=/r/steps", "target=/repro-record/steps"],
-        ["source=/r/kept", "target=/repro-record/kept"], ["source=/l", "target=/repro-listings/site", "readonly"],
+        ["source=/o", "target=/repro-observe", "readonly"],
+        ["source=/r/steps", "target=/repro-record/steps"],
+        ["source=/r/kept", "target=/repro-record/kept"],
+        ["source=/l", "target=/repro-listings/site", "readonly"],
         ["source=/g", "target=/repro-listings/log"],
-    ]  # fmt: skip
+    ]
 
 
 def test_paths_inside_and_outside() -> None:
@@ -111,8 +155,13 @@ def test_paths_inside_and_outside() -> None:
     )
     assert mounts(docker) == [Mount("/h/a", "/a"), Mount("/h/b", "/a/b")]
     assert [outside(docker, word) for word in ("x.py", "/a/y", "b/z", "/a/b", "../q", "/ab")] == [
-        "/h/a/x.py", "/h/a/y", "/h/b/z", "/h/b", "../q", "/ab"
-    ]  # fmt: skip
+        "/h/a/x.py",
+        "/h/a/y",
+        "/h/b/z",
+        "/h/b",
+        "../q",
+        "/ab",
+    ]
     apptainer = container("apptainer exec -B /h/a:/a:ro,/h/c --pwd /a i.sif x")
     assert [outside(apptainer, word) for word in ("x.py", "/h/c/d")] == ["/h/a/x.py", "/h/c/d"]
 
@@ -130,26 +179,59 @@ PLACE = Place(Path("/work"), Path("/work/r"), (7, 8), {"OMP_NUM_THREADS": "1"}, 
 
 def test_a_command_in_a_docker_image() -> None:
     assert in_image(["python", "x.py", "--a"], "i", PLACE, "docker") == [
-        "docker", "run", "--rm", "--init", "--network=none", "--user=7:8", "--shm-size=1g",
-        "--security-opt=no-new-privileges", "--env=HOME=/tmp", "--env=USER=repro", "--env=LOGNAME=repro",
-        "--workdir=/work", "--entrypoint=python", "--mount", "type=bind,source=/work,target=/work",
-        "--env", "OMP_NUM_THREADS=1", "i", "x.py", "--a",
-    ]  # fmt: skip
+        "docker",
+        "run",
+        "--rm",
+        "--init",
+        "--network=none",
+        "--user=7:8",
+        "--shm-size=1g",
+        "--security-opt=no-new-privileges",
+        "--env=HOME=/tmp",
+        "--env=USER=repro",
+        "--env=LOGNAME=repro",
+        "--workdir=/work",
+        "--entrypoint=python",
+        "--mount",
+        "type=bind,source=/work,target=/work",
+        "--env",
+        "OMP_NUM_THREADS=1",
+        "i",
+        "x.py",
+        "--a",
+    ]
 
 
 def test_a_command_in_a_file_of_apptainer() -> None:
     apart = Place(Path("/work"), Path("/else/r"), (7, 8), {}, gpus=True)
     assert in_image(["python", "x.py"], "/i.sif", apart, "apptainer") == [
-        "apptainer", "exec", "--containall", "--net", "--network=none", "--nv", "--pwd=/work",
-        "--bind", "/work:/work", "--bind", "/else/r:/else/r", "/i.sif", "python", "x.py",
-    ]  # fmt: skip
+        "apptainer",
+        "exec",
+        "--containall",
+        "--net",
+        "--network=none",
+        "--nv",
+        "--pwd=/work",
+        "--bind",
+        "/work:/work",
+        "--bind",
+        "/else/r:/else/r",
+        "/i.sif",
+        "python",
+        "x.py",
+    ]
 
 
 def test_a_program_is_the_images_own(tmp_path: Path) -> None:
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv" / "pyvenv.cfg").touch()
-    for word, expected in (("python", "python"), ("/usr/bin/python3", "python3"), ("./train.sh", "./train.sh"),
-                           ("venv/bin/torchrun", "torchrun"), (f"{tmp_path}/venv/bin/python", "python")):  # fmt: skip
+    for word, expected in (
+        ("python", "python"),
+        ("/usr/bin/python3", "python3"),
+        ("./train.sh", "./train.sh"),
+        ("venv/bin/torchrun", "torchrun"),
+        (f"{tmp_path}/venv/bin/python", "python"),
+    ):
         assert program(word, tmp_path) == expected
 
 

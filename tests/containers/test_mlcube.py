@@ -96,27 +96,42 @@ def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
     (cube / "workspace" / "data").mkdir()
     found, place = words(cube), cube / "workspace"
     assert volumes(found) == [
-        f"{place}/data:/mlcube_io0", f"{place}:/mlcube_io1", f"{place}/model:/mlcube_io2", "{run}/model:/mlcube_io3",
-        "{run}/logs:/mlcube_io4", "{run}:/mlcube_io5",
-    ]  # fmt: skip
+        f"{place}/data:/mlcube_io0",
+        f"{place}:/mlcube_io1",
+        f"{place}/model:/mlcube_io2",
+        "{run}/model:/mlcube_io3",
+        "{run}/logs:/mlcube_io4",
+        "{run}:/mlcube_io5",
+    ]
     assert found[found.index("repro-no-such-image:1") + 1 :] == [
-        "train", "--data=/mlcube_io0", "--config=/mlcube_io1/train.yaml", "--start=/mlcube_io2", "--model=/mlcube_io3",
-        "--log=/mlcube_io4/log.txt", "--top=/mlcube_io5/top.txt",
-    ]  # fmt: skip
+        "train",
+        "--data=/mlcube_io0",
+        "--config=/mlcube_io1/train.yaml",
+        "--start=/mlcube_io2",
+        "--model=/mlcube_io3",
+        "--log=/mlcube_io4/log.txt",
+        "--top=/mlcube_io5/top.txt",
+    ]
     assert (place / "model").is_dir() and not (place / "logs").exists() and not Path("{run}").exists()
     assert volumes(words(cube, "rights"))[1:] == ["{run}/elsewhere:/mlcube_io1:rw"]
     assert volumes(words(cube, "short")) == [
-        f"{place}/data:/mlcube_io0", "{run}/results:/mlcube_io1", "{run}:/mlcube_io2"
-    ]  # fmt: skip
+        f"{place}/data:/mlcube_io0",
+        "{run}/results:/mlcube_io1",
+        "{run}:/mlcube_io2",
+    ]
 
 
 def test_parameters_that_are_given(cube: Path, tmp_path: Path) -> None:
     found = words(cube, data="{run}/data", config=f"{tmp_path}/b c/my.yaml", model="kept", log="{run}/l/x.txt")
     place = cube / "workspace"
     assert volumes(found) == [
-        "{run}/data:/mlcube_io0", f"{tmp_path}/b c:/mlcube_io1", f"{place}/model:/mlcube_io2",
-        f"{place}/kept:/mlcube_io3", "{run}/l:/mlcube_io4", "{run}:/mlcube_io5",
-    ]  # fmt: skip
+        "{run}/data:/mlcube_io0",
+        f"{tmp_path}/b c:/mlcube_io1",
+        f"{place}/model:/mlcube_io2",
+        f"{place}/kept:/mlcube_io3",
+        "{run}/l:/mlcube_io4",
+        "{run}:/mlcube_io5",
+    ]
     assert "--config=/mlcube_io1/my.yaml" in found and "--log=/mlcube_io4/x.txt" in found
 
 
@@ -128,8 +143,18 @@ def test_the_words_are_those_of_a_container(cube: Path) -> None:
 
 def test_options_are_a_shells(cube: Path) -> None:
     found = words(cube)
-    assert found[:10] == ["docker", "run", "--rm", "--env", "WHO=a_b", "--env", "TWO=c d", "--network=none", "-e",
-                          "THREADS=2"]  # fmt: skip
+    assert found[:10] == [
+        "docker",
+        "run",
+        "--rm",
+        "--env",
+        "WHO=a_b",
+        "--env",
+        "TWO=c d",
+        "--network=none",
+        "-e",
+        "THREADS=2",
+    ]
     path = cube / "mlcube.yaml"
     path.write_text(path.read_text().replace("accelerator_count: 0", "accelerator_count: 2"))
     assert words(cube)[:5] == ["docker", "run", "--gpus", "all", "--network=none"]

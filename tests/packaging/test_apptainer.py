@@ -22,8 +22,22 @@ def test_fingerprint_of_the_host(
 ) -> None:
     # Apptainer hands these on even with --containall.
     more = poisoned | {f"APPTAINERENV_{name}": value for name, value in poisoned.items()}
-    command = ["singularity", "run", "--containall", "--pwd", "/", "--nv", "--net", "--network", "none",
-               "--bind", f"{short}:/workspace", str(sif), framework, "--workspace=/workspace"]  # fmt: skip
+    command = [
+        "singularity",
+        "run",
+        "--containall",
+        "--pwd",
+        "/",
+        "--nv",
+        "--net",
+        "--network",
+        "none",
+        "--bind",
+        f"{short}:/workspace",
+        str(sif),
+        framework,
+        "--workspace=/workspace",
+    ]
     with caller.start(command, poisoned_home, more) as process:
         assert probes.confinement_of_training(process, short) == probes.CONFINED
         output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)

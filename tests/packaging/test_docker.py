@@ -18,10 +18,21 @@ def docker_run(image: str, workspace: Path, *arguments: str, options: tuple[str,
     """`docker run` as the README gives it. The output is one stream."""
     uid, gid = ANYBODY if os.getuid() == 0 else (os.getuid(), os.getgid())
     command = [
-        "docker", "run", "--rm", "--init", f"--user={uid}:{gid}", "--network=none", "--read-only", "--tmpfs=/tmp",
-        "--cap-drop=ALL", "--security-opt=no-new-privileges", f"--volume={workspace}:/workspace",
-        *options, image, *arguments,
-    ]  # fmt: skip
+        "docker",
+        "run",
+        "--rm",
+        "--init",
+        f"--user={uid}:{gid}",
+        "--network=none",
+        "--read-only",
+        "--tmpfs=/tmp",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        f"--volume={workspace}:/workspace",
+        *options,
+        image,
+        *arguments,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -41,9 +41,13 @@ def ask_little(workspace: Path) -> None:
     configuration = yaml.safe_load(path.read_text())
     configuration["verify"] |= {"frameworks": ["jax"], "questions": ["restart_cpu"], "steps": 10}
     configuration["benchmark"] |= {
-        "frameworks": ["jax"], "numerics": ["deterministic"], "tutorial": False, "target": None, "epochs": 0.01,
+        "frameworks": ["jax"],
+        "numerics": ["deterministic"],
+        "tutorial": False,
+        "target": None,
+        "epochs": 0.01,
         "rounds": 2,
-    }  # fmt: skip
+    }
     path.write_text(yaml.safe_dump(configuration))
 
 
@@ -70,9 +74,15 @@ class TestDocker:
 
     @pytest.mark.parametrize("framework", some(FRAMEWORKS, "jax"))  # test_docker.py has them all
     def test_fingerprint_of_the_host(
-        self, framework: str, image: str, mlcube: Path, short: Path, root: Caller, poisoned: dict[str, str],
+        self,
+        framework: str,
+        image: str,
+        mlcube: Path,
+        short: Path,
+        root: Caller,
+        poisoned: dict[str, str],
         on_host: Callable[[str], str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         probes.give(short, root.uid, root.gid)
         with root.start(command(mlcube, "docker", framework, short), mlcube.parent, poisoned) as process:
             assert probes.confinement_of_training(process, short) == probes.CONFINED
@@ -113,9 +123,16 @@ class TestDocker:
 class TestSingularity:
     @pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))  # test_apptainer.py has them all
     def test_fingerprint_of_the_host(
-        self, framework: str, sif: Path, mlcube: Path, short: Path, caller: Caller, poisoned: dict[str, str],
-        poisoned_home: Path, on_host: Callable[[str], str],
-    ) -> None:  # fmt: skip
+        self,
+        framework: str,
+        sif: Path,
+        mlcube: Path,
+        short: Path,
+        caller: Caller,
+        poisoned: dict[str, str],
+        poisoned_home: Path,
+        on_host: Callable[[str], str],
+    ) -> None:
         more = poisoned | {"CUDA_VISIBLE_DEVICES": "0,1"}
         with caller.start(command(mlcube, "singularity", framework, short), mlcube.parent, more) as process:
             assert probes.confinement_of_training(process, short) == probes.CONFINED

@@ -84,15 +84,41 @@ def folder(playground: Path, caller: Caller) -> Iterator[Path]:
 
 def in_docker(image: str, program: str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
     """A script in a container as people start one: its first process is Python, and it is of the image's user."""
-    return ["docker", "run", "--network=none", *options, f"--volume={folder}/scripts:/scripts:ro",
-            f"--volume={folder}/data:/data:ro", "--volume={run}:/out", "--workdir=/", f"--entrypoint={program}", image,
-            f"/scripts/{words[0]}", "--out=/out", *words[1:]]  # fmt: skip
+    return [
+        "docker",
+        "run",
+        "--network=none",
+        *options,
+        f"--volume={folder}/scripts:/scripts:ro",
+        f"--volume={folder}/data:/data:ro",
+        "--volume={run}:/out",
+        "--workdir=/",
+        f"--entrypoint={program}",
+        image,
+        f"/scripts/{words[0]}",
+        "--out=/out",
+        *words[1:],
+    ]
 
 
 def in_apptainer(sif: Path, program: str, folder: Path, *words: str) -> list[str]:
     folders = f"{folder}/scripts:/scripts:ro,{folder}/data:/data:ro"
-    return ["apptainer", "exec", "--containall", "--bind", folders, "--bind", "{run}:/out", "--pwd", "/", str(sif),
-            program, f"/scripts/{words[0]}", "--out=/out", *words[1:]]  # fmt: skip
+    return [
+        "apptainer",
+        "exec",
+        "--containall",
+        "--bind",
+        folders,
+        "--bind",
+        "{run}:/out",
+        "--pwd",
+        "/",
+        str(sif),
+        program,
+        f"/scripts/{words[0]}",
+        "--out=/out",
+        *words[1:],
+    ]
 
 
 def ours() -> list[str]:
@@ -112,8 +138,16 @@ class TestDocker:
     def test_the_record_is_that_of_the_host(
         self, image: str, me: User, folder: Path, on_bare_host: record.Record
     ) -> None:
-        confined = ("--rm", "--read-only", "--tmpfs=/out", "--tmpfs=/tmp", "--cap-drop=ALL", "--user=4242:4242",
-                    "--security-opt=no-new-privileges", "--env=PYTHONPATH=/of-the-user")  # fmt: skip
+        confined = (
+            "--rm",
+            "--read-only",
+            "--tmpfs=/out",
+            "--tmpfs=/tmp",
+            "--cap-drop=ALL",
+            "--user=4242:4242",
+            "--security-opt=no-new-privileges",
+            "--env=PYTHONPATH=/of-the-user",
+        )
         command = [
             word
             for word in in_docker(image, PYTORCH, folder, "resumable_training.py", options=confined)
@@ -142,8 +176,9 @@ class TestDocker:
             "--pause=0.1",
             options=(f"--name={folder.name}",),
         )
-        code, answers = me.verify(folder, "--ask", "restart,resume,kill", "--resume", " ".join([*command, "--resume"]),
-                                  "--", *command)  # fmt: skip
+        code, answers = me.verify(
+            folder, "--ask", "restart,resume,kill", "--resume", " ".join([*command, "--resume"]), "--", *command
+        )
         assert code == 3 and answers["restart"]["answer"] == "same"
         for question in ("resume", "kill"):
             assert answers[question]["first"]["channel"] == "optimizer", answers[question]
@@ -151,16 +186,22 @@ class TestDocker:
         assert ours() == before
 
     def test_changes_reach_inside(self, image: str, me: User, folder: Path) -> None:
-        _, answers = me.verify(folder, "--ask", "restart,environment,file_order,cores", "--",
-                               *in_docker(image, "python3", folder, "listing_order.py", "--pause=0"))  # fmt: skip
+        _, answers = me.verify(
+            folder,
+            "--ask",
+            "restart,environment,file_order,cores",
+            "--",
+            *in_docker(image, "python3", folder, "listing_order.py", "--pause=0"),
+        )
         assert answers["file_order"]["answer"] == "differs" and answers["environment"]["answer"] == "same"
         if answers["cores"]["answer"] != "not asked":
             code = "import os; print(len(os.sched_getaffinity(0)), file=open('/out/cores', 'w'))"
             counting = in_docker(image, "python3", folder, "x")[:-2]
             _, answers = me.verify(folder, "--ask", "cores", "--output", "{run}/cores", "--", *counting, "-c", code)
             assert answers["cores"]["answer"] == "differs"
-        _, answers = me.verify(folder, "--ask", "restart", "--",
-                               *in_docker(image, "python3", folder, "set_order.py", "--pause=0"))  # fmt: skip
+        _, answers = me.verify(
+            folder, "--ask", "restart", "--", *in_docker(image, "python3", folder, "set_order.py", "--pause=0")
+        )
         assert "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
 
     @pytest.mark.usefixtures("interruptible")
@@ -234,11 +275,17 @@ class TestApptainer:
         assert [answers[question]["first"]["channel"] for question in ("resume", "kill")] == ["optimizer"] * 2
 
     def test_changes_reach_inside(self, sif: Path, plain: User, folder: Path) -> None:
-        _, answers = plain.verify(folder, "--ask", "restart,environment,file_order", "--",
-                                  *in_apptainer(sif, "python3", folder, "listing_order.py", "--pause=0"))  # fmt: skip
+        _, answers = plain.verify(
+            folder,
+            "--ask",
+            "restart,environment,file_order",
+            "--",
+            *in_apptainer(sif, "python3", folder, "listing_order.py", "--pause=0"),
+        )
         assert answers["file_order"]["answer"] == "differs" and answers["environment"]["answer"] == "same"
-        _, answers = plain.verify(folder, "--ask", "restart", "--",
-                                  *in_apptainer(sif, "python3", folder, "set_order.py", "--pause=0"))  # fmt: skip
+        _, answers = plain.verify(
+            folder, "--ask", "restart", "--", *in_apptainer(sif, "python3", folder, "set_order.py", "--pause=0")
+        )
         assert "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
 
     def test_the_same_command_in_an_image(self, sif: Path, plain: User, folder: Path) -> None:

@@ -31,8 +31,12 @@ while step < 12:
     optimizer.step()
     step += 1
     if step % 2 == 0:
-        kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step,
-                "generator": torch.get_rng_state()}  # fmt: skip
+        kept = {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "step": step,
+            "generator": torch.get_rng_state(),
+        }
         torch.save(kept, f"{path}.new")
         os.replace(f"{path}.new", path)
     time.sleep(options.pause)

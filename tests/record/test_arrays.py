@@ -48,11 +48,18 @@ def test_whole_numbers_and_the_sign_of_a_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        b"", b"float32", b"float32 9\n1234", b"float32 -1\n", b"object 1\n12345678", b"bfloat16 2\n1234",
-        b"state \nxyz", b"float32 " + b"9" * 30 + b"\n1234", content(np.ones(3, np.float32)),
+        b"",
+        b"float32",
+        b"float32 9\n1234",
+        b"float32 -1\n",
+        b"object 1\n12345678",
+        b"bfloat16 2\n1234",
+        b"state \nxyz",
+        b"float32 " + b"9" * 30 + b"\n1234",
+        content(np.ones(3, np.float32)),
         content(np.ones((2, 3), np.float64)),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_laid_side_by_side_is_not_measured(bad: bytes, tmp_path: Path) -> None:
     assert far(tmp_path, content(np.ones((2, 3), np.float32)), bad) == "None"
 

@@ -31,9 +31,15 @@ def environment() -> dict[str, str]:
 def repro(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """`repro WORDS` in a folder, to its end."""
     return subprocess.run(
-        [*REPRO, *words], cwd=cwd, env=environment(), input=stdin, capture_output=True, text=True, timeout=60,
+        [*REPRO, *words],
+        cwd=cwd,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
         check=False,
-    )  # fmt: skip
+    )
 
 
 def sha(value: object) -> str:
@@ -50,9 +56,15 @@ def straight(steps: int = 4, **changed: Any) -> Steps:
     for step in range(1, steps + 1):
         found[step] = {
             channel: {name: sha((channel, step))}
-            for channel, name in (("batch", "0"), ("generator", "python"), ("gradients", "w"),
-                                  ("optimizer", "w.momentum"), ("weights", "w"), ("buffers", "mean"))
-        }  # fmt: skip
+            for channel, name in (
+                ("batch", "0"),
+                ("generator", "python"),
+                ("gradients", "w"),
+                ("optimizer", "w.momentum"),
+                ("weights", "w"),
+                ("buffers", "mean"),
+            )
+        }
     for channel, values in changed.items():
         for step, value in values.items():
             hashes = found[step][channel.replace("_", " ")]
@@ -82,11 +94,19 @@ def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, 
         (path / record.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     trained = [one for one in record.processes(path) if one.steps]
     whole = {
-        "schema": 1, "command": ["python", "train.py"], "folder": "/home/me", "started": "2026-01-01T00:00:00+00:00",
-        "seconds": 1.0, "exit_code": 0, "every": 1, "facts": {"versions": {"torch": "2"}, "threads": 2},
+        "schema": 1,
+        "command": ["python", "train.py"],
+        "folder": "/home/me",
+        "started": "2026-01-01T00:00:00+00:00",
+        "seconds": 1.0,
+        "exit_code": 0,
+        "every": 1,
+        "facts": {"versions": {"torch": "2"}, "threads": 2},
         "processes": [{"name": p.name, "rank": p.rank, "steps": p.last, "frameworks": {"torch": "2"}} for p in trained],
-        "outputs": outputs or {}, "notes": [], "fingerprint": record.fingerprint(trained, outputs or {}),
-    }  # fmt: skip
+        "outputs": outputs or {},
+        "notes": [],
+        "fingerprint": record.fingerprint(trained, outputs or {}),
+    }
     (path / record.FILE).write_text(json.dumps(whole | content))
     return path
 

@@ -51,9 +51,15 @@ class Caller:
         if os.getuid() != self.uid:
             identity = {"user": self.uid, "group": self.gid, "extra_groups": []}
         return subprocess.Popen(
-            command, cwd=cwd, env=self.environment() | (env or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, **identity,
-        )  # type: ignore[call-overload]  # fmt: skip
+            command,
+            cwd=cwd,
+            env=self.environment() | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **identity,
+        )  # type: ignore[call-overload]
 
     def run(
         self, command: list[str], cwd: Path, env: dict[str, str] | None = None, timeout: float = SECONDS_TO_RUN

@@ -44,9 +44,13 @@ class Run(Protocol):
     """
 
     def __call__(
-        self, task: str, *overrides: str, workspace: Path | None = None, env: dict[str, str | None] | None = None,
+        self,
+        task: str,
+        *overrides: str,
+        workspace: Path | None = None,
+        env: dict[str, str | None] | None = None,
         timeout: float = SECONDS,
-    ) -> subprocess.CompletedProcess[str]: ...  # fmt: skip
+    ) -> subprocess.CompletedProcess[str]: ...
 
 
 def run_sh(

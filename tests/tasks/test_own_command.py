@@ -64,8 +64,11 @@ def test_a_container_is_recorded(here: Path) -> None:
     assert (found.steps, [*found.outputs]) == (12, ["out/checkpoint.json", "out/model.json"])
     assert found.content.command == command
     assert found.content.facts["container"] == {
-        "engine": "docker", "name": "an-image", "image": "sha256:1", "digest": None
-    }  # fmt: skip
+        "engine": "docker",
+        "name": "an-image",
+        "image": "sha256:1",
+        "digest": None,
+    }
 
 
 def test_a_task_of_an_mlcube_is_recorded_where_the_cube_puts_it(here: Path) -> None:
@@ -85,8 +88,9 @@ def verify(*words: str) -> tuple[int, dict[str, dict]]:
 def test_a_change_reaches_into_a_container(here: Path) -> None:
     code, answers = verify("--ask", "restart", "--mlcube=cube", "--task=set_order")
     assert code == 3 and "with PYTHONHASHSEED=0 two runs are the same" in answers["restart"]["why"]
-    code, answers = verify("--ask", "restart,observed,environment", "--output", "{run}/out/*", "--mlcube=cube",
-                           "--task=trainer")  # fmt: skip
+    code, answers = verify(
+        "--ask", "restart,observed,environment", "--output", "{run}/out/*", "--mlcube=cube", "--task=trainer"
+    )
     assert code == 0 and {one["answer"] for one in answers.values()} == {"same"}
     assert not (here / "cube" / "workspace" / "out").exists()  # each run has its own
 

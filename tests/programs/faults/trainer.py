@@ -34,8 +34,16 @@ class Observer:
             return
         if self.file is None:
             self.file = open(Path(self.folder) / "steps" / f"{os.getpid()}.jsonl", "a")  # noqa: SIM115
-            self.line(kind="process", pid=os.getpid(), parent=os.getppid(), rank=None, argv=sys.argv,
-                      python="3.11.0", frameworks={"plain": "1.0"}, threads=1)  # fmt: skip
+            self.line(
+                kind="process",
+                pid=os.getpid(),
+                parent=os.getppid(),
+                rank=None,
+                argv=sys.argv,
+                python="3.11.0",
+                frameworks={"plain": "1.0"},
+                threads=1,
+            )
         assert self.file
         self.file.write(json.dumps(content, sort_keys=True) + "\n")
         self.file.flush()
@@ -103,9 +111,14 @@ class Training:
             gradient = self.gradient(weights, batch)
             momentum = [0.9 * m + g for m, g in zip(momentum, gradient, strict=True)]
             weights = [w - self.rate(step) * m for w, m in zip(weights, momentum, strict=True)]
-            observer.step(step - first, batch={"0": sha(batch)}, generator={"python": state},
-                          gradients={"w": sha(gradient)}, optimizer={"w.momentum": sha(momentum)},
-                          weights={"w": sha(weights)})  # fmt: skip
+            observer.step(
+                step - first,
+                batch={"0": sha(batch)},
+                generator={"python": state},
+                gradients={"w": sha(gradient)},
+                optimizer={"w.momentum": sha(momentum)},
+                weights={"w": sha(weights)},
+            )
             if self.is_kept(step):
                 beside = self.checkpoint.with_suffix(".new")
                 beside.write_text(json.dumps(self.kept(step, weights, momentum)))

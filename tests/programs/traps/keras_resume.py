@@ -24,10 +24,16 @@ IMAGES, LABELS = dataset.train_images[:2000, ..., None] / np.float32(255), datas
 def start() -> tuple[keras.Model, tf.data.Dataset]:
     """What the script does before it trains or loads: the seeds, the model, the data."""
     repro.set_seeds(0)
-    model = keras.Sequential([
-        layers.Input((28, 28, 1)), layers.Conv2D(8, 5, activation="relu"), layers.MaxPool2D(4), layers.Flatten(),
-        layers.Dropout(0.5, name="dropout"), layers.Dense(10),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(8, 5, activation="relu"),
+            layers.MaxPool2D(4),
+            layers.Flatten(),
+            layers.Dropout(0.5, name="dropout"),
+            layers.Dense(10),
+        ]
+    )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model, tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).shuffle(len(LABELS), seed=0).batch(50)
 

@@ -31,10 +31,12 @@ def seed_worker(_number: int) -> None:
 def epochs(source: str, workers: int = 2) -> list[list[int]]:
     """What the samples 0 to 3 are in two epochs."""
     loader = DataLoader(
-        Noise(source), batch_size=None, num_workers=workers,
+        Noise(source),
+        batch_size=None,
+        num_workers=workers,
         generator=torch.Generator().manual_seed(0) if source == "remedy" else None,
         worker_init_fn=seed_worker if source == "remedy" else None,
-    )  # fmt: skip
+    )
     return [[int(sample) for sample in loader] for _ in range(2)]
 
 
