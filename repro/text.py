@@ -48,3 +48,8 @@ def brief(value: Any) -> str:
 def slug(label: str) -> str:
     """A label as a name of a folder."""
     return re.sub(r"[^a-z0-9]+", "-", label.lower())
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 answer`, `2 answers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
