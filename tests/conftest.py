@@ -50,7 +50,7 @@ def place(item: pytest.Item) -> int:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_call(item: pytest.Item) -> None:
     item.stash[BEGUN] = time.monotonic(), cpu_seconds(os.getpid())
 
 
@@ -58,7 +58,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that took longer than LIMIT, its fixtures included, has failed if it is not marked slow."""
+    """A test that took longer than LIMIT has failed if it is not marked slow; fixtures, which tests share, do not count."""
     report = yield
     if report.when == "call" and report.passed and not {"slow", "containers"} & report.keywords.keys():
         clock, cpu = item.stash[BEGUN]

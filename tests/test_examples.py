@@ -85,7 +85,7 @@ LEGS = [
     [("jax", 1), ("pytorch", 2), ("tensorflow", SMALL)],
     *([(framework, 3), (framework, SMALL)] for framework in ("pytorch", "jax", "tensorflow")),
 ]
-QUICK_LEGS = "resnet", [("pytorch", 3), ("jax", SMALL)]
+QUICK_LEGS = "gpt", [("pytorch", 3), ("jax", SMALL)]
 
 
 @pytest.mark.parametrize(

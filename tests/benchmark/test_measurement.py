@@ -148,6 +148,19 @@ def test_a_run_says_where_its_time_went(run: Run, workspace: Path):
     assert found["peak_memory"] > 100_000_000
 
 
+def test_one_round(run: Run, workspace: Path):
+    done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=1")
+    assert done.returncode == 0, done.stderr
+    content = left(workspace)
+    (sample,), (row,) = content.samples, content.rows
+    assert sample.cell == row.cell == "jax/deterministic/cpu/100/2/600" and sample.status == "done"
+    assert row.seconds_per_epoch and row.seconds_per_epoch.n == 1 and row.fingerprints == [sample.fingerprint]
+    assert (row.cold_start or 0) > 0 and (row.roofline or 0) > 0
+    (folder,) = workspace.glob("benchmark/*")
+    assert row.fingerprints[0][7:15] in (folder / "benchmark.md").read_text()
+
+
+@pytest.mark.slow
 def test_one_framework(run: Run, workspace: Path):
     done = run("benchmark", *SHORT, "numerics=deterministic,fast", "rounds=2")
     assert done.returncode == 0, done.stderr

@@ -33,6 +33,12 @@ REFUSED = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def computed_once() -> None:
+    """All tests here look at what one process of the library computed."""
+    library("jax")
+
+
 @pytest.mark.parametrize("case", cases.CASES)
 def test_function_and_its_gradients_are_those_of_jax(case: str) -> None:
     """Up to grids of 13 bits. Which bits they have is tested where the operations are."""

@@ -38,6 +38,13 @@ REFUSED = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def computed_once() -> None:
+    """All tests here look at what one process of the library computed."""
+    library("jax")
+    library("tensorflow")
+
+
 @pytest.mark.parametrize("mode", some(MODES, "eager"))
 @pytest.mark.parametrize("case", cases.CASES)
 def test_function_and_its_gradients_have_the_bits_of_jax(case: str, mode: str) -> None:

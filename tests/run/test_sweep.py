@@ -189,7 +189,8 @@ def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> No
     if launcher == "joblib" and not (ROOT / ".venv" / "sweep" / "installed").exists():
         pytest.skip("no environment .venv/sweep; make it with: requirements/install.sh sweep")
     needs("pytorch")
-    varied = ("frameworks=pytorch", "params.seed=0,1", "params.threads=1,2")
+    seeds = "0,1" if launcher == "joblib" else "1"
+    varied = ("frameworks=pytorch", f"params.seed={seeds}", "params.threads=1,2")
     keys = (
         *varied,
         "params.numerics=portable",
@@ -199,10 +200,10 @@ def test_a_sweep_from_end_to_end(launcher: str, run: Run, workspace: Path) -> No
     )
     done = run("sweep", *keys)
     assert done.returncode == 0, done.stderr
-    assert "Runs that must agree do, to the bit: 0, 1; 2, 3." in done.stdout
+    assert f"Runs that must agree do, to the bit: 0, 1{'; 2, 3' * (launcher == 'joblib')}." in done.stdout
     (folder,) = (workspace / "outputs" / "sweep").iterdir()
     again = run("report", str(folder))
     assert (again.returncode, again.stdout) == (0, done.stdout)
-    record = json.loads((folder / "3" / "run" / "experiment.json").read_text())
+    record = json.loads((max(folder.glob("?")) / "run" / "experiment.json").read_text())
     assert record["config"]["params"]["seed"] == 1 and record["config"]["params"]["threads"] == 2
     assert record["task"] == next(iter(FRAMEWORKS))

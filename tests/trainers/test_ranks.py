@@ -110,7 +110,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> str:
     return printed(run_sh(there, *SMALLER_LAST, workspace=workspace))
 
 
-@each_framework
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))
 def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, run: Run, workspace: Path) -> None:
     assert printed(run(framework, *SMALLER_LAST, "params.num_workers=1", "params.ranks=2")) == alone
     (folder,) = (workspace / "outputs" / framework).iterdir()  # only one rank writes
