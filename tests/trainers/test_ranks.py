@@ -117,7 +117,8 @@ def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, r
     assert json.loads((folder / "experiment.json").read_text())["config"]["params"]["ranks"] == 2
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "jax"))
+@pytest.mark.slow  # test_killed_and_resumed_on_half_as_many has it in portable numerics
+@each_framework
 def test_deterministic_killed_and_resumed(framework: str, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*DETERMINISTIC, "params.checkpoint_steps=2", "params.ranks=2")
