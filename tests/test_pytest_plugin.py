@@ -85,7 +85,7 @@ def own_pytest(folder: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, env=plain, stdout=-1, stderr=subprocess.STDOUT, text=True)
 
 
-@pytest.mark.parametrize("beside", [(), ("--numprocesses=2",)])
+@pytest.mark.parametrize("beside", [(), pytest.param(("--numprocesses=2",), marks=pytest.mark.slow)])
 def test_what_passes_and_what_fails(beside: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(TESTS)
     options = ("-rA", "--tb=short", "--show-capture=no") if not beside else ("-rA", "--tb=no")

@@ -185,6 +185,7 @@ def test_one_framework(run: Run, workspace: Path):
     )
 
 
+@pytest.mark.slow  # test_speed.py has what follows from other bits
 def test_other_bits_end_with_3(run: Run, workspace: Path):
     chance: dict[str, str | None] = {"REPRO_PYTHON": ".venv/jax/bin/python tests/programs/plant.py", "PLANT": "chance"}
     done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=2", env=chance)

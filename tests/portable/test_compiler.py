@@ -25,7 +25,7 @@ def python(*command: str) -> str:
     return done.stdout
 
 
-QUICK = ("float64", 512), ("float64", 128), ("int16", 512), ("int16", 256), ("int8", 256)
+QUICK = ("float64", 128), ("int16", 512), ("int16", 256)
 
 
 @pytest.fixture(

@@ -79,7 +79,7 @@ NOTHING: dict[str, str | None] = {
 @pytest.mark.parametrize(
     "same",
     [
-        ("resume_kill",),
+        pytest.param(("resume_kill",), marks=pytest.mark.slow),
         pytest.param(("restart_cpu", "resume_kill", "workers", "process"), marks=pytest.mark.slow),
     ],
     ids=["some", "most"],
@@ -118,7 +118,7 @@ def test_two_runs_without_a_seed_differ(run: Run, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("frameworks", "expected"),
     [
-        (("pytorch", "jax"), {"frameworks": ("same", 2)}),
+        pytest.param(("pytorch", "jax"), {"frameworks": ("same", 2)}, marks=pytest.mark.slow),
         pytest.param(FRAMEWORKS, {"frameworks": ("same", 3), "relay": ("same", 4)}, marks=pytest.mark.slow),
     ],
 )
