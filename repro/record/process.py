@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,23 @@ def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
         raise UsageError(
             f"the command {command[0]!r} cannot be started: {why}; see that it runs without repro"
         ) from None
+
+
+@contextlib.contextmanager
+def interrupt_deferred() -> Iterator[None]:
+    """Meanwhile Ctrl-C waits: a process that has just been started is known before the interrupt comes."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -16,7 +16,15 @@ from pathlib import Path
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.record import outputs
-from repro.record.process import describe_exit, error_line, limited_to_cores, seen_steps, start, terminate
+from repro.record.process import (
+    describe_exit,
+    error_line,
+    interrupt_deferred,
+    limited_to_cores,
+    seen_steps,
+    start,
+    terminate,
+)
 from repro.record.record import STEPS, Record, fingerprint
 from repro.record.recording import PATH, Recording, joined, unobserved
 from repro.run import environment, gpu
@@ -164,11 +172,14 @@ class Trials:
         recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
-        process = self._start(trial, recording)
+        process = None
         try:
+            with interrupt_deferred():
+                process = self._start(trial, recording)
             code = process.wait()
         except BaseException:
-            terminate(process, signal.SIGKILL, recording.runtime)
+            if process is not None:
+                terminate(process, signal.SIGKILL, recording.runtime)
             raise
         finally:
             if recording.runtime:
@@ -185,8 +196,10 @@ class Trials:
         kill = trial.change.course == "kill"
         target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
         recording = self._recording(trial, self.command.words, "record", 1)
-        process = self._start(trial, recording)
+        process = None
         try:
+            with interrupt_deferred():
+                process = self._start(trial, recording)
             written_at = None
             for step in seen_steps(process, trial.folder / "record" / STEPS):
                 if step < target:
@@ -201,7 +214,8 @@ class Trials:
                 return None
             terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
         except BaseException:
-            terminate(process, signal.SIGKILL, recording.runtime)
+            if process is not None:
+                terminate(process, signal.SIGKILL, recording.runtime)
             raise
         finally:
             if recording.runtime:

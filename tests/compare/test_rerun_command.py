@@ -77,6 +77,7 @@ def by_hand(here: Path, *options: str) -> None:
     (here / "ran").unlink()
 
 
+@pytest.mark.slow  # four processes of PyTorch; tasks/test_verify.py names an operation, too
 def test_a_sum_that_is_split_among_threads(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     command = (interpreter("pytorch"), str(SCRIPTS / "split_among_threads.py"))
     for name, threads in (("a", "1"), ("b", "4")):

@@ -73,7 +73,7 @@ def test_the_first_step_begins_with_the_optimizer(scenario: str, tmp_path: Path)
         pytest.param(
             1, "compiled", True, marks=pytest.mark.slow
         ),  # this backend compiles nothing, and calls the operations
-        (3, "compiled optimizer", True),
+        pytest.param(3, "compiled optimizer", True, marks=pytest.mark.slow),
         pytest.param(1, "inductor", False, marks=pytest.mark.slow),
         pytest.param(3, "inductor, optimizer", True, marks=pytest.mark.slow),
     ],

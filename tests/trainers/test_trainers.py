@@ -211,7 +211,8 @@ def test_convnet_and_adadelta_give_the_same_bits_again(framework: str, reference
     assert fingerprint(run(framework, *CONVNET)) == references(framework, *CONVNET).fingerprint
 
 
-@pytest.mark.parametrize("framework", ["jax", *(pytest.param(one, marks=slow) for one in ("pytorch", "tensorflow"))])
+@slow  # `make run` prints it
+@each_framework
 def test_four_epochs_reach_the_accuracy(framework: str, run: Run, workspace: Path) -> None:
     fingerprint(run(framework))
     rows = metrics(workspace, framework)

@@ -14,7 +14,8 @@ import pytest
 
 from repro.record import outputs
 from repro.record.process import error_line, limited_to_cores, terminate
-from repro.verify.command_runs import LISTINGS, LOG, Command
+from repro.verify.command_runs import LISTINGS, LOG, Command, Trials
+from repro.verify.questions import BASELINE
 
 
 @pytest.mark.parametrize(
@@ -130,3 +131,19 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
     assert error_line(tmp_path / "stderr", since=37) == "[rank1]: ValueError: why"
     (tmp_path / "stderr").write_text("one\ntwo\n")
     assert error_line(tmp_path / "stderr") == "two"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_ends_what_has_just_been_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """... though nobody waits for it yet."""
+    started, start = [], Trials._start
+
+    def interrupted(*given) -> subprocess.Popen[bytes]:
+        started.append(start(*given))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr(Trials, "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Trials(Command(["sleep", "60"]), tmp_path).run(BASELINE)
+    assert started[0].returncode == -signal.SIGKILL
