@@ -186,7 +186,7 @@ def scaled_dot_product_attention(
     """softmax(query key^T scale) value: [..., T, D], [..., S, D], [..., S, E] -> [..., T, E].
 
     mask: bool, of a shape that fits [..., T, S], True where a query sees a key; one that sees nothing gives 0.
-    is_causal: no query sees a later key, of as many keys as queries. scale: 1 / sqrt(D) unless given.
+    is_causal: no query sees a later key; the numbers of keys and queries are equal. scale: 1 / sqrt(D) unless given.
     """
     name = "scaled_dot_product_attention"
     query, key, value = floats(fw, name, query=query, key=key, value=value)

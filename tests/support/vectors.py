@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 WIDTHS = {512: "avx512f", 256: "avx", 128: ""}
-"""Bits, and the flag of an x86 that has registers of so many; every processor has the smallest."""
+"""Width in bits, and the flag of an x86 that has such registers; every processor has the smallest."""
 
 
 def needs_width(bits: int) -> None:

@@ -96,7 +96,7 @@ def scaled_dot_product_attention(
     """query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E].
 
     attn_mask: bool, of a shape that broadcasts to [..., T, S], True where a query sees a key; a query that sees nothing
-    gives 0. is_causal: no query sees a later key, of as many keys as queries.
+    gives 0. is_causal: no query sees a later key; the numbers of keys and queries are equal.
     """
     name = "scaled_dot_product_attention"
     check_floats(name, query=query, key=key, value=value)
