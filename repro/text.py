@@ -1,7 +1,4 @@
-"""Short forms of what people read.
-
-Words and short forms for what people read.
-"""
+"""Words and short forms of what people read."""
 
 import re
 from typing import Any

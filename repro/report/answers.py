@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.compare.difference import Difference
-from repro.text import printable, ranks, short
+from repro.text import counted, printable, ranks, short
 from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand
 from repro.verify.questions import UNANSWERED, shown
@@ -20,7 +20,7 @@ STYLES = {True: "green", False: "bold red", None: "default"}
 def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
     """Prints a line for each question, and what to do about what differs."""
     steps, fingerprint = own.ends
-    end = f"{steps} steps, {short(fingerprint)}" if fingerprint else f"{steps} steps"
+    end = counted(steps, "step") + (f", {short(fingerprint)}" if fingerprint else "")
     title = Text(printable(f"{shlex.join(own.command.words)}  ({end})"))
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for name in ("question", "answer", "first difference", "why"):

@@ -3,7 +3,7 @@
 from repro.compare.comparison import Comparison
 from repro.compare.difference import pairs, without_effect
 from repro.record.record import Record
-from repro.text import listed, printable, ranks, short
+from repro.text import counted, listed, printable, ranks, short
 
 MOST = 8  # facts
 LONGEST = 60  # characters of a fact
@@ -39,13 +39,13 @@ def told(comparison: Comparison) -> str:
 
 def _held(a: Record, b: Record) -> str:
     shared = len(a.outputs.keys() & b.outputs.keys())
-    steps = [f"{min(a.steps, b.steps)} steps"] if a.steps else []
+    steps = [counted(min(a.steps, b.steps), "step")] if a.steps else []
     return ", ".join([*steps, f"outputs: {shared}"] if shared else steps)
 
 
 def _described(record: Record) -> str:
     fingerprint = record.content.fingerprint
-    end = f"{record.steps} steps, {short(fingerprint)}" if fingerprint else "nothing observed"
+    end = f"{counted(record.steps, 'step')}, {short(fingerprint)}" if fingerprint else "nothing observed"
     code = record.content.exit_code
     return f"{record.path}: {end}" + (f", ended with code {code}" if code else "")
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from repro.benchmark.results import Benchmark
 from repro.frameworks import FRAMEWORKS
 from repro.structs import Struct
-from repro.text import brief, ranks, short
+from repro.text import brief, counted, ranks, short
 from repro.verify import machines, results
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
@@ -261,9 +261,11 @@ def verdict(report: Report) -> str:
     """The report in one sentence or two."""
     count = report.verdict
     broken, promises = len(count.broken), len(count.broken) + count.kept
-    first = f"{broken} of {promises} promises broken." if broken else f"{promises} of {promises} promises kept."
+    of_all = f"of {counted(promises, 'promise')}"
+    first = f"{broken} {of_all} broken." if broken else f"{promises} {of_all} kept."
     first = first if promises else "No promise was put to the test."
-    return f"{first} {count.without_promise} answers without a promise, {count.not_asked} questions not answered."
+    others = f"{counted(count.without_promise, 'answer')} without a promise"
+    return f"{first} {others}, {counted(count.not_asked, 'question')} not answered."
 
 
 def _verdict(blocks: list[tuple[str | None, Block]]) -> Verdict:

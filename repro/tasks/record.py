@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from repro.tasks import own_command
 from repro.tasks.parser import Parser
+from repro.text import counted
 
 if TYPE_CHECKING:
     from repro.record.record import Record
@@ -56,7 +57,7 @@ def _steps(record: "Record") -> str:
     ranks = f" of {len(record.processes)} processes" if len(record.processes) > 1 else ""
     frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about.frameworks.items())
     named = f" ({', '.join(frameworks)})" if frameworks else ""
-    return f"{record.steps} steps{ranks} observed{named}, {hashed} hashed"
+    return f"{counted(record.steps, 'step')}{ranks} observed{named}, {hashed} hashed"
 
 
 def _overhead(record: "Record") -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from repro.compare import reasons
 from repro.compare.difference import Difference, first_difference, offset, pairs, without_effect
 from repro.record.record import OUTPUTS, STARTS, Record
+from repro.text import counted
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
@@ -49,7 +50,7 @@ class Steps:
         if trials[0].change.reversed_listings:
             return f"{len(trials[0].reversed_listings)} folders listed in the reverse order"
         record = record_of(trials[0])
-        steps = [f"{record.steps} steps"] if record.steps else []
+        steps = [counted(record.steps, "step")] if record.steps else []
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
         other = without_effect(record_of(self.baseline), record, False)
         return f"{len(trials) + 1} runs, {' and '.join(steps + outputs)}{other}"

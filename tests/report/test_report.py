@@ -83,6 +83,8 @@ def test_verdict():
     assert (broken.machine, broken.framework, broken.numerics) == ("A", "jax", "deterministic")
     assert findings.verdict(content).startswith("1 of 28 promises broken. 4 answers without a promise, 6 questions")
     assert findings.verdict(built(made())).startswith("28 of 28 promises kept.")
+    alone = structs.replace(content, verdict=structs.replace(one, kept=1, without_promise=1, not_asked=1))
+    assert findings.verdict(alone) == "1 of 1 promise kept. 1 answer without a promise, 1 question not answered."
     nothing = made()
     nothing.answers = []
     assert findings.verdict(built(nothing)).startswith("No promise was put to the test.")
