@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from repro.portable import arguments
 from repro.portable.arguments import check, check_floats, check_number
@@ -21,7 +20,7 @@ from repro.portable.operations import attention, losses, normalization, pointwis
 from repro.portable.operations import linear as dense
 from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
-from repro.portable.pytorch.autograd import apply, run
+from repro.portable.pytorch.autograd import apply, first_order, run
 from repro.portable.pytorch.backend import Backend
 from repro.portable.xp import Backend as AnyBackend
 
@@ -195,8 +194,8 @@ class _FanOut(Function):
         return tuple(x.view_as(x) for _ in range(copies))
 
     @staticmethod
-    @once_differentiable
     def backward(_, *gradients: Tensor) -> tuple[Tensor, None]:
+        first_order()
         return run(pointwise.add_up, gradients), None
 
 
