@@ -3,9 +3,12 @@
 A tensor may be more than its memory: the negative of it, a tensor that stands for another one, or one without any.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.lib.stride_tricks import as_strided
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
@@ -63,3 +66,30 @@ def _plain(tensor: Tensor) -> Tensor:
     if not (_in_memory(found) or found.is_meta or found.numel() == 0):
         raise refuse("PyTorch", f"a tensor {list(found.shape)} has no memory of its own; {REMEDY}")
     return found
+
+
+def overlap(tensors: Iterable[Tensor]) -> bool:
+    """Whether an element of memory belongs to two of these tensors, or twice to one; all are of one type."""
+    clusters: list[list[Tensor]] = []
+    device, end = None, 0
+    for tensor in sorted(filter(_in_memory, tensors), key=lambda each: (str(each.device), each.data_ptr())):
+        if tensor.device != device or tensor.data_ptr() >= end:
+            clusters.append([])
+            device, end = tensor.device, 0
+        clusters[-1].append(tensor)
+        end = max(end, tensor.data_ptr() + tensor.element_size() * _span(tensor))
+    return any(_twice(each) for each in clusters if len(each) > 1 or _span(each[0]) > each[0].numel())
+
+
+def _twice(cluster: list[Tensor]) -> bool:
+    """The same of tensors whose memory begins within that of those before them."""
+    places = [(tensor.data_ptr() - cluster[0].data_ptr()) // tensor.element_size() for tensor in cluster]
+    taken = np.zeros(max(place + _span(tensor) for place, tensor in zip(places, cluster, strict=True)), bool)
+    for place, tensor in zip(places, cluster, strict=True):
+        as_strided(taken[place:], tensor.shape, tensor.stride())[...] = True
+    return int(taken.sum()) < sum(tensor.numel() for tensor in cluster)
+
+
+def _span(tensor: Tensor) -> int:
+    """The elements of memory from its first to its last one."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
