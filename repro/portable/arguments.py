@@ -3,8 +3,11 @@
 Each has one form, or a UsageError of one line says what is wrong.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from repro.errors import UsageError
 
@@ -35,26 +38,13 @@ def check_floats(function: str, **arrays: Any) -> None:
         if array is not None:
             if kind(array) != "float32":
                 raise refuse(function, f"{name} is {kind(array)}; convert it to float32")
-            _check_shape(function, name, array)
+            _check_known(function, name, array)
 
 
 def check_integers(function: str, name: str, array: Any) -> None:
     """UsageError where an array is not of integers, or holds nothing, or has an unknown shape."""
     check(function, "int" in kind(array), f"{name} is {kind(array)} and must be of integers")
-    _check_shape(function, name, array)
-
-
-def check_mask(function: str, name: str, array: Any) -> None:
-    """UsageError where an array is not of bool."""
-    check(function, kind(array) == "bool", f"{name} is {kind(array)} and must be bool")
-
-
-def _check_shape(function: str, name: str, array: Any) -> None:
-    if getattr(array.shape, "rank", 0) is None or None in tuple(array.shape):
-        remedy = "make batches of one size, as by drop_remainder=True"
-        raise refuse(function, f"{name} has the shape {array.shape}, which must be known; {remedy}")
-    if 0 in tuple(array.shape):
-        raise refuse(function, f"{name} of shape {list(array.shape)} holds no numbers; give one sample at least")
+    _check_known(function, name, array)
 
 
 def check_range(function: str, name: str, least: int, most: int, size: int) -> None:
@@ -63,16 +53,79 @@ def check_range(function: str, name: str, least: int, most: int, size: int) -> N
     check(function, inside, f"{name} has numbers from {least} to {most}; they must be from 0 to {size - 1}")
 
 
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def check_number(function: str, name: str, value: Any, least: float = 0.0, most: float = math.inf) -> None:
+    """UsageError unless a number is finite and within these bounds."""
+    inside = isinstance(value, (int, float, np.number)) and math.isfinite(value) and least <= value <= most
+    bounds = f"from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
+    check(function, bool(inside), f"{name}={value} must be {bounds if least > -math.inf else 'a finite number'}")
+
+
+def check_share(function: str, name: str, value: Any) -> None:
+    """UsageError unless a number is at least 0 and, as float32, below 1."""
+    inside = isinstance(value, (int, float, np.number)) and 0 <= np.float32(value) < 1
+    check(function, bool(inside), f"{name}={value} must be at least 0 and below 1")
+
+
+def check_integer(function: str, name: str, value: Any, size: int) -> None:
+    """UsageError unless a number is an integer from 0 to size - 1; the size is a power of two."""
+    inside = isinstance(value, (int, np.integer)) and 0 <= value < size
+    check(function, bool(inside), f"{name}={value} must be an integer from 0 to 2^{size.bit_length() - 1} - 1")
+
+
+def check_count(function: str, name: str, value: Any) -> None:
+    """UsageError unless a number is an integer of at least 1."""
+    check(function, isinstance(value, int) and value >= 1, f"{name}={value} must be an integer of at least 1")
+
+
+def check_samples(function: str, terms: int) -> None:
+    """UsageError where a channel has one number, whose variance over n - 1 there is not."""
+    check(function, terms > 1, "a variance in training needs more than one value per channel; make the batch larger")
+
+
+def dropout_key(function: str, seed: int, stream: int) -> int:
+    """The key of random numbers for one of a network's dropouts. UsageError for numbers that are too large."""
+    check_integer(function, "seed", seed, 2**32)
+    check_integer(function, "stream", stream, 2**30)
+    return seed + 2**32 * stream
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def _check_known(function: str, name: str, array: Any) -> None:
+    if getattr(array.shape, "rank", 0) is None or None in tuple(array.shape):
+        remedy = "make batches of one size, as by drop_remainder=True"
+        raise refuse(function, f"{name} has the shape {array.shape}, which must be known; {remedy}")
+    if 0 in tuple(array.shape):
+        raise refuse(function, f"{name} of shape {list(array.shape)} holds no numbers; give one sample at least")
+
+
 def check_fit(function: str, fits: bool, *arrays: Any) -> None:
     """UsageError with the shapes of these arrays unless they fit."""
     check(function, fits, f"shapes {' and '.join(str(list(each.shape)) for each in arrays)} do not fit one another")
 
 
-def check_channels(function: str, channels: int, **arrays: Any) -> None:
-    """UsageError for the first of these arrays, unless None, that is not of shape [channels]."""
+def check_alike(function: str, a: Any, b: Any) -> None:
+    """UsageError unless two arrays have one shape."""
+    check_fit(function, tuple(a.shape) == tuple(b.shape), a, b)
+
+
+def check_shapes(function: str, shape: Sequence[int], **arrays: Any) -> None:
+    """UsageError for the first of these arrays, unless None, that is not of this shape."""
     for name, array in arrays.items():
         if array is not None:
-            check(function, tuple(array.shape) == (channels,), f"{name} must be [{channels}], not {list(array.shape)}")
+            same = tuple(array.shape) == tuple(shape)
+            check(function, same, f"{name} must be {list(shape)}, not {list(array.shape)}")
+
+
+def check_dimensions(function: str, least: int, **arrays: Any) -> None:
+    """UsageError for the first of these arrays that has fewer dimensions."""
+    for name, array in arrays.items():
+        enough = len(array.shape) >= least
+        check(function, enough, f"{name} {list(array.shape)} has too few dimensions; give {least} at least")
 
 
 def check_images(function: str, name: str, x: Any) -> None:
@@ -80,7 +133,39 @@ def check_images(function: str, name: str, x: Any) -> None:
     check(function, len(x.shape) == 4, f"{name} {list(x.shape)} must have 4 dimensions, as images have")
 
 
-def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: bool) -> None:
+def check_mask(function: str, name: str, mask: Any, shape: Sequence[int]) -> None:
+    """UsageError unless an array is of bool, and of a shape that is broadcast to this one."""
+    check(function, kind(mask) == "bool", f"{name} is {kind(mask)} and must be bool")
+    own = tuple(mask.shape)
+    fits = len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
+    check(function, fits, f"{name} of shape {list(own)} does not fit {list(shape)}")
+
+
+# --- shapes of operations ---------------------------------------------------------------------------------------------
+# Frameworks have other orders of axes: these say where the axes lie.
+
+
+def check_linear(x: Any, weight: Any, bias: Any, inputs: int) -> None:
+    """UsageError unless the last axis of x fits the axis `inputs` of a matrix, and the bias its other axis."""
+    fits = len(x.shape) >= 1 and len(weight.shape) == 2 and x.shape[-1] == weight.shape[inputs]
+    check_fit("linear", fits, x, weight)
+    check_shapes("linear", (weight.shape[1 - inputs],), bias=bias)
+
+
+def check_convolution(x: Any, weight: Any, bias: Any, groups: int, channels: int, inputs: int, outputs: int) -> None:
+    """UsageError unless the axis `channels` of images fits `inputs` of the weight, and the groups and the bias both."""
+    check_count("conv2d", "groups", groups)
+    fits = len(x.shape) == len(weight.shape) == 4 and x.shape[channels] == weight.shape[inputs] * groups
+    check_fit("conv2d", fits and weight.shape[outputs] % groups == 0, x, weight)
+    check_shapes("conv2d", (weight.shape[outputs],), bias=bias)
+
+
+def check_embedding(weight: Any) -> None:
+    """UsageError unless this is a matrix."""
+    check("embedding", len(weight.shape) == 2, f"weight must be [N, C], not {list(weight.shape)}")
+
+
+def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: bool, scale: float | None) -> None:
     """UsageError unless these are [..., T, D], [..., S, D] and [..., S, E], and T = S where a query's place counts."""
     (*outer, rows, size), (*outer_k, columns, size_k), (*outer_v, columns_v, _) = (
         tuple(each.shape) if len(each.shape) > 1 else (None, 0, 0) for each in (query, key, value)
@@ -89,28 +174,37 @@ def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: 
     check_fit(function, bool(fits), query, key, value)
     alike = not is_causal or rows == columns  # frameworks differ in what they line up
     check(function, alike, f"is_causal with {rows} queries and {columns} keys is ambiguous; give a mask")
+    check_number(function, "scale", 1.0 if scale is None else scale, -math.inf)
 
 
-def check_samples(function: str, terms: int) -> None:
-    """UsageError where a channel has one number, whose variance over n - 1 there is not."""
-    check(function, terms > 1, "a variance in training needs more than one value per channel; make the batch larger")
+def check_groups(function: str, name: str, x: Any, channels: int, groups: int) -> None:
+    """UsageError unless groups divide the axis `channels` of samples."""
+    check_count(function, "groups", groups)
+    check_dimensions(function, 2, **{name: x})
+    check(function, x.shape[channels] % groups == 0, f"{groups} groups of shape {list(x.shape)} do not fit")
 
 
-def check_share(function: str, name: str, value: float) -> None:
-    """UsageError unless a number is at least 0 and below 1."""
-    check(function, 0 <= value < 1, f"{name}={value} must be at least 0 and below 1")
+def check_rotary(name: str, x: Any, base: float) -> None:
+    """UsageError unless x is [..., T, D] with an even D."""
+    even = len(x.shape) >= 2 and x.shape[-1] % 2 == 0
+    check("rotary", even, f"{name} must be [..., T, D] with an even D, not {list(x.shape)}")
+    check_number("rotary", "base", base, 1.0)
 
 
-def dropout_key(function: str, seed: int, stream: int) -> int:
-    """The key of random numbers for one of a network's dropouts. UsageError for numbers that are too large."""
-    check(function, 0 <= seed < 2**32, f"seed={seed} must be from 0 to 2^32 - 1")
-    check(function, 0 <= stream < 2**30, f"stream={stream} must be from 0 to 2^30 - 1")
-    return seed + 2**32 * stream
+def check_labels(logits: Any, labels: Any, classes: int, label_smoothing: float) -> None:
+    """UsageError unless labels have the shape of logits without the axis `classes`, and the smoothing is a share."""
+    shape = tuple(logits.shape)
+    fits = len(shape) >= 2 and tuple(labels.shape) == shape[:classes] + shape[classes:][1:]
+    check_fit("cross_entropy", fits, logits, labels)
+    check_number("cross_entropy", "label_smoothing", label_smoothing, 0.0, 1.0)
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
 
 
 def pair(function: str, name: str, value: Any, least: int = 1) -> Pair:
     """Two integers, of rows and columns, of one for both or of two. UsageError for anything else, or less."""
-    given = (value,) if isinstance(value, int) else tuple(value)
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     both = given * 2 if len(given) == 1 else given
     if len(both) != 2 or not all(isinstance(each, int) and each >= least for each in both):
         raise refuse(function, f"{name}={value!r} must be an integer of at least {least}, or a pair of them")
@@ -136,11 +230,11 @@ def edges(
             for size, step, span in zip(image, stride, spans, strict=True)
         )
         found = tuple((each // 2, each - each // 2) for each in missing) if padding.upper() == "SAME" else ((0, 0),) * 2
-    elif isinstance(padding, int) or all(isinstance(each, int) for each in padding):
-        found = tuple((each, each) for each in pair(function, "padding", padding, 0))
-    else:
+    elif isinstance(padding, (tuple, list)) and any(isinstance(each, (tuple, list)) for each in padding):
         check(function, len(padding) == 2, f"padding={padding!r} must be a pair of pairs")
         found = tuple(pair(function, "padding", each, 0) for each in padding)
+    else:
+        found = tuple((each, each) for each in pair(function, "padding", padding, 0))
     for size, (before, after), span in zip(image, found, spans, strict=True):
         fits = before + size + after >= span
         remedy = "make it smaller, or the padding larger"

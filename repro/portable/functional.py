@@ -16,16 +16,24 @@ import numpy as np
 from repro.portable.arguments import (
     Edges,
     Pair,
-    check,
+    check_alike,
     check_attention,
-    check_channels,
-    check_fit,
+    check_convolution,
+    check_dimensions,
+    check_embedding,
     check_floats,
+    check_groups,
     check_images,
+    check_integer,
     check_integers,
+    check_labels,
+    check_linear,
     check_mask,
+    check_number,
     check_range,
+    check_rotary,
     check_samples,
+    check_shapes,
     check_share,
     edges,
     pair,
@@ -35,6 +43,9 @@ from repro.portable.operations import attention, convolution, losses, normalizat
 from repro.portable.operations import linear as dense
 from repro.portable.operations.grids import Operation
 from repro.portable.xp import Array, Backend
+
+SEEDS, STEPS = 2**62, 2**32
+"""Of dropouts."""
 
 Size = int | Sequence[int]
 Padding = int | str | Sequence[Any]
@@ -95,15 +106,26 @@ def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> 
     return fw.xp.integer(array)
 
 
+def whole(fw: Framework, function: str, name: str, value: Any, size: int) -> Array:
+    """This argument as int64 of no dimension; outside compiled code it must be from 0 to size - 1."""
+    if isinstance(value, (int, float)):
+        check_integer(function, name, value, size)
+    else:
+        value = fw.array(value)
+        check_integers(function, name, value)
+        check_shapes(function, (), **{name: value})
+        if fw.known(value):
+            check_integer(function, name, int(value), size)
+    return fw.int64(value)
+
+
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 
 def linear(fw: Framework, x: Array, kernel: Array, bias: Array | None = None) -> Array:
     """x kernel + bias: [..., I], [I, O], [O] -> [..., O]."""
     x, kernel, bias = floats(fw, "linear", x=x, kernel=kernel, bias=bias)
-    fits = len(x.shape) >= 1 and len(kernel.shape) == 2 and x.shape[-1] == kernel.shape[0]
-    check_fit("linear", fits, x, kernel)
-    check_channels("linear", kernel.shape[1], bias=bias)
+    check_linear(x, kernel, bias, inputs=0)
     return fw.apply(dense.linear, x, fw.xp.transpose(kernel), bias)
 
 
@@ -122,12 +144,10 @@ def conv2d(
     padding: of zeros; an integer, a pair, a pair of pairs, "VALID" or "SAME".
     """
     x, kernel, bias = floats(fw, "conv2d", x=x, kernel=kernel, bias=bias)
-    fits = len(x.shape) == len(kernel.shape) == 4 and x.shape[3] == kernel.shape[2] * groups
-    check_fit("conv2d", fits and kernel.shape[3] % groups == 0, x, kernel)
-    check_channels("conv2d", kernel.shape[3], bias=bias)
+    check_convolution(x, kernel, bias, groups, channels=3, inputs=2, outputs=3)
     stride, dilation = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
     around = edges("conv2d", padding, tuple(x.shape)[1:3], tuple(kernel.shape)[:2], stride, dilation)
-    x, even = _padded(fw, x, around, 0.0)
+    x, even = padded(fw.xp, x, around, 0.0)
     options = {"stride": stride, "padding": even, "dilation": dilation, "groups": groups}
     return fw.apply(convolution.convolution, x, fw.xp.permute(kernel, convolution.OUTPUTS_FIRST), bias, **options)
 
@@ -148,16 +168,16 @@ def _pooled(
     (x,) = floats(fw, function, x=x)
     check_images(function, "x", x)
     kernel, step, around = window(function, size, stride, padding, tuple(x.shape)[1:3])
-    x, even = _padded(fw, x, around, empty)
+    x, even = padded(fw.xp, x, around, empty)
     return fw.apply(operation, x, kernel=kernel, stride=step, padding=even)
 
 
-def _padded(fw: Framework, x: Array, around: Edges, value: float) -> tuple[Array, Pair]:
+def padded(xp: Backend, x: Array, around: Edges, value: float) -> tuple[Array, Pair]:
     """Images, and the padding that an operation adds to them: the same on both sides, or none, and it was added."""
     (top, bottom), (left, right) = around
     if top == bottom and left == right:
         return x, (top, left)
-    return fw.xp.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), value), (0, 0)
+    return xp.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), value), (0, 0)
 
 
 def global_avg_pool2d(fw: Framework, x: Array) -> Array:
@@ -170,7 +190,7 @@ def global_avg_pool2d(fw: Framework, x: Array) -> Array:
 def embedding(fw: Framework, index: Array, weight: Array) -> Array:
     """Rows of a weight: integers [...] from 0 to N - 1, which compiled code does not check, and [N, C] -> [..., C]."""
     (weight,) = floats(fw, "embedding", weight=weight)
-    check("embedding", len(weight.shape) == 2, f"weight must be [N, C], not {list(weight.shape)}")
+    check_embedding(weight)
     return fw.apply(dense.embedding, _indices(fw, "embedding", "index", index, weight.shape[0]), weight)
 
 
@@ -190,10 +210,10 @@ def scaled_dot_product_attention(
     """
     name = "scaled_dot_product_attention"
     query, key, value = floats(fw, name, query=query, key=key, value=value)
-    check_attention(name, query, key, value, is_causal)
+    check_attention(name, query, key, value, is_causal, scale)
     if mask is not None:
         mask = fw.array(mask)
-        check_mask(name, "mask", mask)
+        check_mask(name, "mask", mask, (*tuple(query.shape)[:-1], key.shape[-2]))
     return fw.apply(attention.attention, query, key, value, mask, causal=is_causal, scale=scale)
 
 
@@ -231,20 +251,22 @@ def _activation(fw: Framework, function: str, x: Array, table: str) -> Array:
 
 def softmax(fw: Framework, x: Array) -> Array:
     """Of the last axis."""
-    return fw.apply(attention.softmax, *floats(fw, "softmax", x=x))
+    (x,) = floats(fw, "softmax", x=x)
+    check_dimensions("softmax", 1, x=x)
+    return fw.apply(attention.softmax, x)
 
 
 def dropout(fw: Framework, x: Array, rate: float, seed: int | Array, step: int | Array) -> Array:
     """x / (1 - rate) with probability 1 - rate, 0 otherwise, by random numbers that are functions of their place.
 
-    seed: from 0 to 2^62 - 1, another one for each layer. step: the number of the training step; the same seed and step
-    drop the same again.
+    seed: from 0 to 2^62 - 1, another one for each layer. step: the number of the training step, from 0 to 2^32 - 1; the
+    same seed and step drop the same again.
     """
     (x,) = floats(fw, "dropout", x=x)
     check_share("dropout", "rate", rate)
-    if rate == 0:
-        return x
-    return fw.apply(pointwise.dropout, x, fw.int64(seed), fw.int64(step), rate=float(rate), rows=False)
+    check_dimensions("dropout", 1, x=x)
+    numbers = whole(fw, "dropout", "seed", seed, SEEDS), whole(fw, "dropout", "step", step, STEPS)
+    return fw.apply(pointwise.dropout, x, *numbers, rate=float(rate), rows=False) if rate else x
 
 
 # --- normalization ----------------------------------------------------------------------------------------------------
@@ -255,6 +277,8 @@ def layer_norm(
 ) -> Array:
     """(x - mean) / sqrt(variance + epsilon) scale + bias of the last axis: [..., C], [C], [C] -> [..., C]."""
     x, scale, bias = floats(fw, "layer_norm", x=x, scale=scale, bias=bias)
+    check_dimensions("layer_norm", 1, x=x)
+    check_number("layer_norm", "epsilon", epsilon)
     y, _, _ = fw.apply(normalization.normalize, x, axes=(-1,), eps=epsilon, center=True, batch=False)
     return _affine(fw, "layer_norm", y, scale, bias)
 
@@ -262,6 +286,8 @@ def layer_norm(
 def rms_norm(fw: Framework, x: Array, scale: Array | None = None, epsilon: float = 1e-6) -> Array:
     """x / sqrt(mean of squares + epsilon) scale of the last axis: [..., C], [C] -> [..., C]."""
     x, scale = floats(fw, "rms_norm", x=x, scale=scale)
+    check_dimensions("rms_norm", 1, x=x)
+    check_number("rms_norm", "epsilon", epsilon)
     y, _ = fw.apply(normalization.normalize, x, axes=(-1,), eps=epsilon, center=False, batch=False)
     return _affine(fw, "rms_norm", y, scale, None)
 
@@ -276,8 +302,9 @@ def group_norm(
 ) -> Array:
     """As layer_norm, but of all of a sample that is in a group of neighboring channels: [B, ..., C] -> [B, ..., C]."""
     x, scale, bias = floats(fw, "group_norm", x=x, scale=scale, bias=bias)
+    check_groups("group_norm", "x", x, -1, groups)
+    check_number("group_norm", "epsilon", epsilon)
     shape = tuple(x.shape)
-    check("group_norm", len(shape) >= 2 and shape[-1] % groups == 0, f"{groups} groups of shape {list(shape)}")
     grouped = fw.xp.reshape(x, (shape[0], -1, groups, shape[-1] // groups))
     y, _, _ = fw.apply(normalization.normalize, grouped, axes=(1, 3), eps=epsilon, center=True, batch=False)
     return _affine(fw, "group_norm", fw.xp.reshape(y, shape), scale, bias)
@@ -301,7 +328,10 @@ def batch_norm(
     """
     name, xp = "batch_norm", fw.xp
     x, mean, variance, scale, bias = floats(fw, name, x=x, mean=mean, variance=variance, scale=scale, bias=bias)
-    check_channels(name, x.shape[-1], mean=mean, variance=variance)
+    check_dimensions(name, 2, x=x)
+    check_shapes(name, x.shape[-1:], mean=mean, variance=variance)
+    check_number(name, "momentum", momentum, 0.0, 1.0)
+    check_number(name, "epsilon", epsilon)
     if not training:
         y = fw.apply(normalization.normalize_by, x, mean, variance, eps=epsilon)
         return _affine(fw, name, y, scale, bias), mean, variance
@@ -316,7 +346,7 @@ def batch_norm(
 
 
 def _affine(fw: Framework, function: str, x: Array, scale: Array | None, bias: Array | None) -> Array:
-    check_channels(function, x.shape[-1], scale=scale, bias=bias)
+    check_shapes(function, x.shape[-1:], scale=scale, bias=bias)
     if scale is None and bias is None:
         return x
     return fw.apply(pointwise.affine, x, fw.array(np.ones(x.shape[-1], np.float32)) if scale is None else scale, bias)
@@ -328,15 +358,14 @@ def _affine(fw: Framework, function: str, x: Array, scale: Array | None, bias: A
 def rotary(fw: Framework, x: Array, base: float = 10000.0) -> Array:
     """Rotary positions of [..., T, D], D even: the pairs (x_i, x_(i + D/2)) turned by position and i."""
     (x,) = floats(fw, "rotary", x=x)
-    even = len(x.shape) >= 2 and x.shape[-1] % 2 == 0
-    check("rotary", even, f"x must be [..., T, D] with an even D, not {list(x.shape)}")
+    check_rotary("x", x, base)
     return fw.apply(pointwise.rotate, x, base=float(base))
 
 
 def add(fw: Framework, a: Array, b: Array) -> Array:
     """a + b, of one shape: a residual connection. What is added to all samples has a sum as gradient: use linear."""
     a, b = floats(fw, "add", a=a, b=b)
-    check_fit("add", tuple(a.shape) == tuple(b.shape), a, b)
+    check_alike("add", a, b)
     return fw.apply(pointwise.add, a, b)
 
 
@@ -344,11 +373,10 @@ def cross_entropy(fw: Framework, logits: Array, labels: Array, label_smoothing: 
     """The mean softmax cross-entropy of logits [..., V] and labels, integers [...] -> float32 of no dimension."""
     name, reshape = "cross_entropy", fw.xp.reshape
     (logits,) = floats(fw, name, logits=logits)
-    check(name, len(logits.shape) >= 2, f"logits must be [..., V], of a batch, not {list(logits.shape)}")
-    *outer, classes = tuple(logits.shape)
+    check_dimensions(name, 2, logits=logits)
+    classes = logits.shape[-1]
     labels = _indices(fw, name, "labels", labels, classes)
-    check_fit(name, tuple(outer) == tuple(labels.shape), logits, labels)
-    check(name, 0 <= label_smoothing <= 1, f"label_smoothing={label_smoothing} must be from 0 to 1")
+    check_labels(logits, labels, -1, label_smoothing)
     rows, classes_of_rows = reshape(logits, (-1, classes)), reshape(labels, (-1,))
     return fw.apply(losses.cross_entropy, rows, classes_of_rows, smoothing=float(label_smoothing))
 
@@ -356,5 +384,5 @@ def cross_entropy(fw: Framework, logits: Array, labels: Array, label_smoothing: 
 def mse(fw: Framework, x: Array, target: Array) -> Array:
     """The mean of (x - target)^2, of one shape -> float32 of no dimension."""
     x, target = floats(fw, "mse", x=x, target=target)
-    check_fit("mse", tuple(x.shape) == tuple(target.shape), x, target)
+    check_alike("mse", x, target)
     return fw.apply(losses.mse, x, target)

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from repro.portable.arguments import check_number
 from repro.portable.constants import EXP_BITS, EXP_SPLIT, LOSS_BITS, NODE_BITS, SMALLEST, STEP_BITS, VALUE_BITS
 
 PRECISION = 200
@@ -216,15 +217,24 @@ def rotations(positions: int, size: int, base: float = 10000.0) -> tuple[np.ndar
     return cos, sin
 
 
+LARGEST_BETA = 0.99999
+"""Of Adam: the table of another one would be of more than 2^22 steps."""
+
+
 @cache
 def adam(beta1: float, beta2: float) -> np.ndarray:
     """1 / (1 - beta^t) for t = 1, 2, ... and both betas, float64 [2, steps], until both are 1."""
-    rows: list[tuple[float, float]] = []
-    powers = (1.0, 1.0)
-    while not rows or rows[-1] != (1.0, 1.0):
-        powers = powers[0] * beta1, powers[1] * beta2
-        rows.append((1 / (1 - powers[0]), 1 / (1 - powers[1])))
-    return np.array(rows).T
+    for beta in (beta1, beta2):
+        check_number("Adam", "beta", beta, 0.0, LARGEST_BETA)  # first of all, as with NaN there were no end
+    betas = np.array([[beta1], [beta2]])
+    rows = [1 / (1 - betas)]
+    powers = betas
+    while (rows[-1][:, -1] > 1).any():
+        steps = np.broadcast_to(betas, (2, 2**12))
+        powers = np.multiply.accumulate(np.concatenate((powers[:, -1:], steps), 1), 1)[:, 1:]
+        rows.append(1 / (1 - powers))
+    found = np.concatenate(rows, 1)
+    return found[:, : np.argmax((found == 1).all(0)) + 1]
 
 
 def cosine(step: int, steps: int, peak: float, low: float = 0.0, warmup: int = 0) -> float:

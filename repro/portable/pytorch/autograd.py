@@ -6,12 +6,23 @@ docs/specification.md says what each function computes.
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
+from repro.portable.arguments import refuse
 from repro.portable.operations.grids import Operation
 from repro.portable.pytorch.compiler.plan import run
+
+
+def first_order() -> None:
+    """UsageError in a backward pass whose gradients are to be differentiated, too.
+
+    PyTorch's once_differentiable says nothing where a gradient depends on inputs alone, as a gradient penalty does.
+    """
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        remedy = "what is differentiated twice, as a gradient penalty, is for PyTorch's own functions"
+        raise refuse("backward", f"create_graph=True has no portable form; leave it out: {remedy}")
 
 
 class _Bound(Function):
@@ -28,8 +39,8 @@ class _Bound(Function):
         return found
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, gradient: Tensor, *_: Tensor):
+        first_order()
         needs = ctx.needs_input_grad[2:]
         found = run(ctx.operation.backward, ctx.saved_tensors, gradient, needs, ctx.shapes, **ctx.options)
         return None, None, *(each if need else None for each, need in zip(found, needs, strict=True))

@@ -7,34 +7,22 @@ torch.channels_last.
 """
 
 import math
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
-from repro.portable.arguments import (
-    Pair,
-    check,
-    check_attention,
-    check_fit,
-    check_floats,
-    check_images,
-    check_integers,
-    check_mask,
-    check_range,
-    check_samples,
-    check_share,
-    edges,
-    pair,
-    window,
-)
+from repro.portable import arguments
+from repro.portable.arguments import check, check_floats, check_number
+from repro.portable.functional import SEEDS, STEPS, padded, whole
 from repro.portable.operations import attention, losses, normalization, pointwise, pooling
 from repro.portable.operations import linear as dense
 from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
-from repro.portable.pytorch.autograd import apply, run
+from repro.portable.pytorch.autograd import apply, first_order, run
 from repro.portable.pytorch.backend import Backend
+from repro.portable.xp import Backend as AnyBackend
 
 Size = int | tuple[int, ...]
 
@@ -44,7 +32,7 @@ Size = int | tuple[int, ...]
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input [..., I], weight [O, I], bias [O] -> [..., O]."""
     check_floats("linear", input=input, weight=weight, bias=bias)
-    check_fit("linear", weight.dim() == 2 and input.shape[-1] == weight.shape[1], input, weight)
+    arguments.check_linear(input, weight, bias, inputs=1)
     return apply(dense.linear, input, weight, bias)
 
 
@@ -62,26 +50,27 @@ def conv2d(
     padding: numbers, "valid" or "same".
     """
     check_floats("conv2d", input=input, weight=weight, bias=bias)
-    fits = input.dim() == weight.dim() == 4 and input.shape[1] == weight.shape[1] * groups
-    check_fit("conv2d", fits and weight.shape[0] % groups == 0, input, weight)
-    strides, holes = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
-    (top, bottom), (left, right) = edges("conv2d", padding, _sides(input), _sides(weight), strides, holes)
-    even = padding != "same" or (strides == (1, 1) and (top, left) == (bottom, right))
-    check("conv2d", even, 'padding="same" is for a stride of 1 and odd kernels; give numbers')
-    options = {"stride": strides, "padding": (top, left), "dilation": holes, "groups": groups}
-    found = apply(convolution, input.permute(0, 2, 3, 1), weight.permute(0, 2, 3, 1), bias, **options)
-    return _channels_first(found, input, weight)
+    arguments.check_convolution(input, weight, bias, groups, channels=1, inputs=1, outputs=0)
+    strides, holes = arguments.pair("conv2d", "stride", stride), arguments.pair("conv2d", "dilation", dilation)
+    named = {"valid": True, "same": strides == (1, 1)}.get(padding) if isinstance(padding, str) else True
+    check("conv2d", bool(named), f'padding={padding!r} must be "valid", "same" with a stride of 1, or numbers')
+    around = arguments.edges("conv2d", padding, _sides(input), _sides(weight), strides, holes)
+    x, even = padded(Backend, input.permute(0, 2, 3, 1), around, 0.0)
+    options = {"stride": strides, "padding": even, "dilation": holes, "groups": groups}
+    return _channels_first(apply(convolution, x, weight.permute(0, 2, 3, 1), bias, **options), input, weight)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """input int [...], weight [N, C] -> [..., C]. The row padding_idx gets no gradient."""
     check_floats("embedding", weight=weight)
-    _index("embedding", "input", input, weight.shape[0])
+    arguments.check_embedding(weight)
+    rows = weight.shape[0]
+    _check_index("embedding", "input", input, rows)
     found = apply(dense.embedding, input.long(), weight)
     if padding_idx is None:
         return found
-    padded = input == padding_idx % weight.shape[0]
-    return torch.where(padded[..., None], found.detach(), found)
+    check("embedding", -rows <= padding_idx < rows, f"padding_idx={padding_idx} must be from {-rows} to {rows - 1}")
+    return torch.where((input == padding_idx % rows)[..., None], found.detach(), found)
 
 
 def scaled_dot_product_attention(
@@ -100,9 +89,9 @@ def scaled_dot_product_attention(
     """
     name = "scaled_dot_product_attention"
     check_floats(name, query=query, key=key, value=value)
-    check_attention(name, query, key, value, is_causal)
+    arguments.check_attention(name, query, key, value, is_causal, scale)
     if attn_mask is not None:
-        check_mask(name, "attn_mask", attn_mask)
+        arguments.check_mask(name, "attn_mask", attn_mask, (*query.shape[:-1], key.shape[-2]))
     check(name, not dropout_p, f"dropout_p={dropout_p} has no portable form; drop out of what comes before or after")
     return apply(attention.attention, query, key, value, attn_mask, causal=is_causal, scale=scale)
 
@@ -112,29 +101,32 @@ def scaled_dot_product_attention(
 
 def max_pool2d(input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> Tensor:
     """[N, C, H, W] -> [N, C, H', W']; the gradient goes to the first of equals."""
-    return _pooled("max_pool2d", pooling.max_pool, input, kernel_size, stride, padding)
+    return _pooled("max_pool2d", pooling.max_pool, -math.inf, input, kernel_size, stride, padding)
 
 
 def avg_pool2d(input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> Tensor:
     """[N, C, H, W] -> [N, C, H', W']; the padding counts, as zeros."""
-    return _pooled("avg_pool2d", pooling.average_pool, input, kernel_size, stride, padding)
+    return _pooled("avg_pool2d", pooling.average_pool, 0.0, input, kernel_size, stride, padding)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Size) -> Tensor:
     """[N, C, H, W] -> [N, C, 1, 1]: the mean of each channel. output_size must be 1."""
     check_floats("adaptive_avg_pool2d", input=input)
-    check_images("adaptive_avg_pool2d", "input", input)
+    arguments.check_images("adaptive_avg_pool2d", "input", input)
     one = output_size in (1, (1, 1))
     check("adaptive_avg_pool2d", one, f"output_size={output_size} has no portable form; use 1, or avg_pool2d")
     return apply(pooling.mean, input, axes=(2, 3))
 
 
-def _pooled(name: str, operation: Operation, input: Tensor, kernel: Size, stride: Size | None, padding: Size) -> Tensor:
+def _pooled(
+    name: str, operation: Operation, empty: float, input: Tensor, kernel: Size, stride: Size | None, padding: Size
+) -> Tensor:
     check_floats(name, input=input)
-    check_images(name, "input", input)
-    sizes, strides, ((top, _), (left, _)) = window(name, kernel, stride, padding, _sides(input))
-    found = apply(operation, input.permute(0, 2, 3, 1), kernel=sizes, stride=strides, padding=(top, left))
-    return _channels_first(found, input)
+    arguments.check_images(name, "input", input)
+    check(name, not isinstance(padding, str), f"padding={padding!r} must be an integer or a pair")
+    sizes, strides, around = arguments.window(name, kernel, stride, padding, _sides(input))
+    x, even = padded(Backend, input.permute(0, 2, 3, 1), around, empty)
+    return _channels_first(apply(operation, x, kernel=sizes, stride=strides, padding=even), input)
 
 
 # --- number by number -------------------------------------------------------------------------------------------------
@@ -171,13 +163,15 @@ def _activation(name: str, input: Tensor) -> Tensor:
 
 def softmax(input: Tensor, dim: int = -1) -> Tensor:
     check_floats("softmax", input=input)
+    last = input.dim()
+    check("softmax", -last <= dim < last, f"dim={dim} must be from {-last} to {last - 1}, of input {list(input.shape)}")
     return apply(attention.softmax, input.movedim(dim, -1)).movedim(-1, dim)
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:
     """a + b, of one shape: a residual connection. What is added to all samples has a sum as gradient: use linear."""
     check_floats("add", a=a, b=b)
-    check_fit("add", a.shape == b.shape, a, b)
+    arguments.check_alike("add", a, b)
     return apply(pointwise.add, a, b)
 
 
@@ -187,6 +181,7 @@ def fan_out(x: Tensor, copies: int) -> tuple[Tensor, ...]:
     Of two the order does not matter; of more, frameworks add in orders of their own.
     """
     check_floats("fan_out", x=x)
+    arguments.check_count("fan_out", "copies", copies)
     return _FanOut.apply(x, copies)
 
 
@@ -199,8 +194,8 @@ class _FanOut(Function):
         return tuple(x.view_as(x) for _ in range(copies))
 
     @staticmethod
-    @once_differentiable
     def backward(_, *gradients: Tensor) -> tuple[Tensor, None]:
+        first_order()
         return run(pointwise.add_up, gradients), None
 
 
@@ -212,19 +207,20 @@ def dropout(input: Tensor, p: float, seed: int | Tensor, step: int | Tensor, cha
     tensors of no dimension. channels: whole channels of images [N, C, H, W].
     """
     check_floats("dropout", input=input)
-    check_share("dropout", "p", p)
-    place = [torch.as_tensor(number, dtype=torch.int64, device=input.device) for number in (seed, step)]
+    arguments.check_share("dropout", "p", p)
+    arguments.check_dimensions("dropout", 1, input=input)
+    numbers = whole(_PyTorch, "dropout", "seed", seed, SEEDS), whole(_PyTorch, "dropout", "step", step, STEPS)
+    place = [number.to(input.device) for number in numbers]
     if not channels:
         return apply(pointwise.dropout, input, *place, rate=p, rows=False)
-    check_images("dropout", "input", input)
+    arguments.check_images("dropout", "input", input)
     return apply(pointwise.dropout, input.movedim(1, -1), *place, rate=p, rows=True).movedim(-1, 1)
 
 
 def rotary(input: Tensor, base: float = 10000.0) -> Tensor:
     """Rotary positions: input [..., T, D], the pairs (x_i, x_(i + D/2)) turned by the angle of position and i."""
     check_floats("rotary", input=input)
-    even = input.dim() >= 2 and input.shape[-1] % 2 == 0
-    check("rotary", even, f"input must be [..., T, D] with an even D, not {list(input.shape)}")
+    arguments.check_rotary("input", input, base)
     return apply(pointwise.rotate, input, base=float(base))
 
 
@@ -236,7 +232,7 @@ def layer_norm(
 ) -> Tensor:
     """Over the last axes, which normalized_shape, weight and bias have."""
     check_floats("layer_norm", input=input, weight=weight, bias=bias)
-    rows = _rows("layer_norm", input, normalized_shape)
+    rows = _rows("layer_norm", input, normalized_shape, eps, weight=weight, bias=bias)
     y = apply(normalization.normalize, rows, axes=(-1,), eps=eps, center=True, batch=False)[0]
     return _affine(y, weight, bias).view(input.shape)
 
@@ -245,7 +241,7 @@ def rms_norm(input: Tensor, normalized_shape: Size, weight: Tensor | None = None
     """Over the last axes, which normalized_shape and weight have. eps: that of float32 unless given."""
     check_floats("rms_norm", input=input, weight=weight)
     eps = torch.finfo(torch.float32).eps if eps is None else eps
-    rows = _rows("rms_norm", input, normalized_shape)
+    rows = _rows("rms_norm", input, normalized_shape, eps, weight=weight)
     y = apply(normalization.normalize, rows, axes=(-1,), eps=eps, center=False, batch=False)[0]
     return _affine(y, weight, None).view(input.shape)
 
@@ -255,8 +251,9 @@ def group_norm(
 ) -> Tensor:
     """input [N, C, ...], weight and bias [C]: each sample over groups of neighboring channels."""
     check_floats("group_norm", input=input, weight=weight, bias=bias)
-    fits = input.dim() >= 2 and input.shape[1] % num_groups == 0
-    check("group_norm", fits, f"{num_groups} groups of shape {list(input.shape)}")
+    arguments.check_groups("group_norm", "input", input, 1, num_groups)
+    arguments.check_shapes("group_norm", input.shape[1:2], weight=weight, bias=bias)
+    check_number("group_norm", "eps", eps)
     groups = input.reshape(input.shape[0], num_groups, -1)  # exact sums have no order, so neither has memory
     y = apply(normalization.normalize, groups, axes=(-1,), eps=eps, center=True, batch=False)[0]
     return _affine(y.view(input.shape).movedim(1, -1), weight, bias).movedim(-1, 1)
@@ -277,9 +274,12 @@ def batch_norm(
     In training these two, if given, move in place by `momentum` to the mean and to the variance, which is that of n - 1
     there.
     """
-    check_floats(
-        "batch_norm", input=input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
+    vectors = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    check_floats("batch_norm", input=input, **vectors)
+    arguments.check_dimensions("batch_norm", 2, input=input)
+    arguments.check_shapes("batch_norm", input.shape[1:2], **vectors)
+    check_number("batch_norm", "momentum", momentum, 0.0, 1.0)
+    check_number("batch_norm", "eps", eps)
     x, axes = input.movedim(1, -1), tuple(range(input.dim() - 1))
     if not training:
         both = running_mean is not None and running_var is not None
@@ -287,7 +287,7 @@ def batch_norm(
         y = apply(normalization.normalize_by, x, running_mean, running_var, eps=eps)
         return _affine(y, weight, bias).movedim(-1, 1)
     samples = input.numel() // input.shape[1] * Backend.ranks.size
-    check_samples("batch_norm", samples)
+    arguments.check_samples("batch_norm", samples)
     y, mean, variance = apply(normalization.normalize, x, axes=axes, eps=eps, center=True, batch=True)
     with torch.no_grad():
         for running, new, factor in ((running_mean, mean, 1.0), (running_var, variance, samples / (samples - 1))):
@@ -296,11 +296,13 @@ def batch_norm(
     return _affine(y, weight, bias).movedim(-1, 1)
 
 
-def _rows(name: str, input: Tensor, normalized_shape: Size) -> Tensor:
+def _rows(name: str, input: Tensor, normalized_shape: Size, eps: float, **vectors: Tensor | None) -> Tensor:
     """The axes to normalize as one."""
     last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     ends = bool(last) and tuple(input.shape[-len(last) :]) == last
     check(name, ends, f"input {list(input.shape)} must end in normalized_shape={list(last)}")
+    arguments.check_shapes(name, last, **vectors)
+    check_number(name, "eps", eps)
     return input.reshape(*input.shape[: -len(last)], math.prod(last))
 
 
@@ -319,34 +321,50 @@ def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 def cross_entropy(input: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """Logits [N, V] and labels int [N], or [N, V, ...] and [N, ...] -> the mean, of no dimension."""
     check_floats("cross_entropy", input=input)
-    fits = input.dim() >= 2 and target.shape == input.shape[:1] + input.shape[2:]
-    check_fit("cross_entropy", fits, input, target)
-    _index("cross_entropy", "target", target, input.shape[1])
-    logits = input.movedim(1, -1).reshape(-1, input.shape[1])
+    arguments.check_labels(input, target, 1, label_smoothing)
+    classes = input.shape[1]
+    _check_index("cross_entropy", "target", target, classes)
+    logits = input.movedim(1, -1).reshape(-1, classes)
     return apply(losses.cross_entropy, logits, target.reshape(-1), smoothing=label_smoothing)
 
 
 def mse_loss(input: Tensor, target: Tensor) -> Tensor:
     """The mean of (input - target)^2, of one shape -> of no dimension."""
     check_floats("mse_loss", input=input, target=target)
-    check_fit("mse_loss", input.shape == target.shape, input, target)
+    arguments.check_alike("mse_loss", input, target)
     return apply(losses.mse, input, target)
 
 
 # --- indices, shapes --------------------------------------------------------------------------------------------------
 
 
-def _index(name: str, argument: str, index: Tensor, size: int) -> None:
+class _PyTorch:
+    """As repro.portable.functional has it."""
+
+    xp: ClassVar[AnyBackend] = Backend
+    apply = staticmethod(apply)
+    array, constant = staticmethod(torch.as_tensor), staticmethod(Tensor.detach)
+
+    @staticmethod
+    def int64(value: Any) -> Tensor:
+        return torch.as_tensor(value, dtype=torch.int64)
+
+    @staticmethod
+    def known(array: Tensor) -> bool:
+        return array.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def _check_index(name: str, argument: str, index: Tensor, size: int) -> None:
     """UsageError where an index is not below the size. On a GPU, which nobody waits for, an assertion fails instead."""
-    check_integers(name, argument, index)
-    if index.device.type != "cpu" or torch.compiler.is_compiling():
+    arguments.check_integers(name, argument, index)
+    if _PyTorch.known(index):
+        arguments.check_range(name, argument, int(index.min()), int(index.max()), size)
+    else:
         inside = ((index >= 0) & (index < size)).all()
         torch._assert_async(inside, f"portable numerics: {name}: {argument} must be from 0 to {size - 1}")
-    else:
-        check_range(name, argument, int(index.min()), int(index.max()), size)
 
 
-def _sides(images: Tensor) -> Pair:
+def _sides(images: Tensor) -> arguments.Pair:
     """Height and width."""
     return images.shape[2], images.shape[3]
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from repro.portable.arguments import check_mask, dropout_key, refuse
+from repro.portable.arguments import check_fit, check_mask, check_shapes, dropout_key, refuse
 from repro.portable.pytorch import functional
 
 
@@ -84,6 +84,7 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
 
         The masks are bool, [N, S] and [T, S] or [N heads, T, S], True where a key is not seen, as PyTorch has it here.
         """
+        check_fit("MultiheadAttention", query.dim() == key.dim() == value.dim() == 3, query, key, value)
         weights = self.in_proj_weight, self.in_proj_bias
         if query is key is value:
             projected = functional.linear(query, *weights).chunk(3, -1)
@@ -91,12 +92,15 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
             thirds = zip(*((None,) * 3 if each is None else each.chunk(3) for each in weights), strict=True)
             inputs = zip((query, key, value), thirds, strict=True)
             projected = tuple(functional.linear(x, *third) for x, third in inputs)
+        samples, rows = query.shape[:2] if self.batch_first else query.shape[1::-1]
+        columns = key.shape[1 if self.batch_first else 0]
         seen = None
         if key_padding_mask is not None:
-            check_mask("MultiheadAttention", "key_padding_mask", key_padding_mask)
+            _check_mask((samples, columns), key_padding_mask=key_padding_mask)
             seen = ~key_padding_mask[:, None, None]
         if attn_mask is not None:
-            check_mask("MultiheadAttention", "attn_mask", attn_mask)
+            every = (samples * self.num_heads,) if attn_mask.dim() == 3 else ()
+            _check_mask((*every, rows, columns), attn_mask=attn_mask)
             mask = ~attn_mask
             mask = mask.view(-1, self.num_heads, *mask.shape[1:]) if mask.dim() == 3 else mask
             seen = mask if seen is None else seen & mask
@@ -110,6 +114,13 @@ class MultiheadAttention(Portable, nn.MultiheadAttention):
         """-> [N, heads, T, E / heads]."""
         x = x if self.batch_first else x.transpose(0, 1)
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+
+def _check_mask(shape: tuple[int, ...], **masks: Tensor) -> None:
+    """UsageError unless masks are bool, and of this shape."""
+    for name, mask in masks.items():
+        check_mask("MultiheadAttention", name, mask, shape)
+    check_shapes("MultiheadAttention", shape, **masks)
 
 
 class LayerNorm(Portable, nn.LayerNorm):

@@ -4,16 +4,17 @@ docs/specification.md says what a step computes. Rates and factors, all but eps,
 Rates of repro.portable.schedules go into `param_groups[i]["lr"]`; torch.optim.lr_scheduler's are not portable.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from repro.portable import tables
-from repro.portable.arguments import check, kind, refuse
+from repro.portable.arguments import check, check_number, check_share, kind, refuse
 from repro.portable.operations import optimizers
 from repro.portable.pytorch.autograd import run
+from repro.portable.pytorch.compiler.memory import overlap
 
 TOGETHER = 2**22
 """Numbers that are put together, since a step is elementwise: fewer calls, the same bits."""
@@ -29,6 +30,8 @@ class _Optimizer(torch.optim.Optimizer):
     slots: ClassVar[tuple[str, ...]]
     below_one: ClassVar[tuple[str, ...]] = ()
     """Options that are from 0 to less than 1."""
+    _addresses: Sequence[int] = ()
+    """Of weights that were seen to lie apart."""
 
     def __init__(self, params: Any, others: dict[str, Any], **defaults: Any) -> None:
         for option, value in others.items():
@@ -38,15 +41,30 @@ class _Optimizer(torch.optim.Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
         name, group = type(self).__name__, self.param_groups[-1]
-        for option in self.below_one:
-            values = group[option] if isinstance(group[option], (tuple, list)) else (group[option],)
-            below = all(0 <= tables.float32(value) < 1 for value in values)
-            check(name, below, f"{option}={group[option]} must be at least 0 and below 1")
-        for option in ("lr", "weight_decay", "eps"):
-            check(name, group.get(option, 0) >= 0, f"{option}={group.get(option)} must not be negative")
+        self._check_options(group)
+        self._check_memory()
         for weight in group["params"]:
             own = kind(weight)
             check(name, own == "float32", f"a weight {list(weight.shape)} is {own}; convert it to float32")
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        """UsageError for a number of a group that has no portable form."""
+        name = type(self).__name__
+        for option in ("lr", "weight_decay", "eps"):
+            check_number(name, option, float(group.get(option, 0)))
+        for option in self.below_one:
+            check_share(name, option, group[option])
+        for beta in group.get("betas", ()):
+            check_number(name, "betas", beta, 0.0, tables.LARGEST_BETA)
+
+    def _check_memory(self) -> None:
+        """UsageError where weights share memory: one's update would be lost in the other's."""
+        weights = [weight for group in self.param_groups for weight in group["params"]]
+        addresses = [weight.data_ptr() for weight in weights]
+        if addresses != self._addresses and overlap(weights):
+            remedy = "give one of them, or copies"
+            raise refuse(type(self).__name__, f"weights share memory, so that updates would be lost; {remedy}")
+        self._addresses = addresses
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -55,7 +73,9 @@ class _Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._check_memory()
         for group in self.param_groups:
+            self._check_options(group)
             weights = [weight for weight in group["params"] if weight.grad is not None]
             for weight in weights:
                 state = self.state[weight]
@@ -127,7 +147,6 @@ class SGD(_Optimizer):
 class Adam(_Optimizer):
     operation = staticmethod(optimizers.adam)
     slots = ("exp_avg", "exp_avg_sq")
-    below_one = ("betas",)
     decoupled = False
 
     def __init__(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from repro.portable.pytorch import compiler
 from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.compiler import memory
 from repro.portable.pytorch.compiler.nodes import COMPILED, ELEMENTWISE, Node, mapped, nodes_in
 from repro.portable.pytorch.compiler.tracer import Array, Tracer
 
@@ -31,9 +32,12 @@ _plans: dict[Hashable, "Plan | None"] = {}
 def run(function: Callable, *arguments: Any, **options: Any) -> Any:
     """function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
 
-    Tensors may be in tuples and lists among the arguments.
+    Tensors may be in tuples and lists among the arguments. They are made plain memory first, or refused.
     """
-    if torch.compiler.is_compiling() or not compiler.available:
+    if torch.compiler.is_compiling():
+        return function(Backend, *arguments, **options)
+    watched, arguments = memory.watched(), memory.plain(arguments)
+    if watched or not compiler.available:
         return function(Backend, *arguments, **options)
     tensors: list[Tensor] = []
     ranks = Backend.ranks
@@ -162,7 +166,7 @@ def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], plac
 
     given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
     kernel = Kernel(space, targets, list(given))
-    memory = [place[node] for node in (*given, *targets)]
+    addressed = [place[node] for node in (*given, *targets)]
     made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
     filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
     compiled = kernel.compiled
@@ -176,7 +180,7 @@ def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], plac
             for tensor, (index, neutral, _) in zip(whole, filled, strict=True):
                 parts = tensor.new_full((threads * tensor.numel(),), neutral)
                 places[index] = parts.as_strided((threads, *tensor.shape), (tensor.numel(), *tensor.stride()))
-        compiled([places[index].data_ptr() for index in memory], threads)
+        compiled([places[index].data_ptr() for index in addressed], threads)
         if threads > 1:
             for tensor, (index, _, combine) in zip(whole, filled, strict=True):
                 places[index] = combine(places[index], 0, out=tensor)

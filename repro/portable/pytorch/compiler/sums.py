@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from repro.portable.arguments import refuse
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import in_float64
 from repro.portable.kernels.convolution import How, Operand, Part, forward, of_images, of_weight
@@ -31,14 +32,14 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     finish = [each.contiguous() for each in (units, plus) if each is not None]
     given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
     y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64)
-    _run(products.product(given), *(each.data_ptr() for each in (left, right, *finish, y)))
+    _run(products.product(given), left, right, *finish, y)
     return y
 
 
 def _panels(x: Tensor, tile: int) -> Tensor:
     (terms, columns), x = x.shape, x.contiguous()
     found = torch.empty(terms * columns, dtype=torch.int16)
-    _run(products.panels(terms, columns, tile), x.data_ptr(), found.data_ptr())
+    _run(products.panels(terms, columns, tile), x, found)
     return found
 
 
@@ -77,12 +78,14 @@ def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
     y = torch.empty(part.shape, dtype=torch.float64)
     loops = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
     assert loops is not None  # fit() has said so
-    _run(loops, x.data_ptr(), other.data_ptr(), y.data_ptr())
+    _run(loops, x, other, y)
     return y
 
 
-def _run(loops: Loops, *addresses: int) -> None:
-    code = _compiled(loops)
+def _run(loops: Loops, *arrays: Tensor) -> None:
+    code, addresses = _compiled(loops), [array.data_ptr() for array in arrays]
+    if not all(addresses):  # a TorchDispatchMode made something else of what PyTorch's functions gave
+        raise refuse("PyTorch", "an array has no memory of its own; call portable functions outside of such modes")
     code(addresses, code.threads())
 
 
