@@ -18,6 +18,7 @@ from typing import Any
 from repro.errors import ReproError
 
 MOST = 64 << 20  # bytes of a file that is read at once, or of a line
+MOST_YAML, MOST_VALUES = 1 << 20, 100_000
 MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 
@@ -70,6 +71,34 @@ def parsed(text: bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def read_yaml(path: Path, most: int = MOST_YAML) -> Any:
+    """The content of a YAML file. OSError as from read(); ValueError, in one line, where it is none."""
+    import yaml  # here: it comes with the extra [trainers]
+
+    try:
+        text = read(path, most).decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not text") from None
+    try:
+        content = yaml.safe_load(text)
+    except Exception as error:  # of any type: that of a date, a number or a tag which is none
+        raise ValueError(" ".join(str(error).split())[:200]) from None
+    _check_aliases(content)
+    return content
+
+
+def _check_aliases(content: Any) -> None:
+    """ValueError where few lines stand for very many values, or a value holds itself."""
+    left, count = [content], 0
+    while left:
+        value = left.pop()
+        inner = [*value.values()] if isinstance(value, dict) else value if isinstance(value, (list, set)) else ()
+        count += len(inner)
+        if count > MOST_VALUES:
+            raise ValueError(f"with its aliases it holds more than {MOST_VALUES} values")
+        left.extend(inner)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

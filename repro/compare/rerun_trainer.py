@@ -87,8 +87,8 @@ def _recorded(run: Run) -> list[str]:
 
     UsageError for what a stranger may have written there to have another thing done than to train.
     """
-    settings = run.experiment["config"]
-    params = settings["params"] | {"device": run.experiment["framework"]["device"], "checkpoint_steps": None}
+    settings = {"environment": {}, "output": {}} | run.experiment["config"]
+    params = settings["params"] | {"device": run.experiment["framework"].get("device"), "checkpoint_steps": None}
     known = {field.name for field in fields(Params)}
     unknown = [f"params.{key}" for key, value in params.items() if key not in known or isinstance(value, (dict, list))]
     unknown += [f"environment.{name}" for name in variables.left_out(settings["environment"], {})]
@@ -101,9 +101,9 @@ def _recorded(run: Run) -> list[str]:
         for key, value in params.items()
         if key not in ("resume", "max_steps", "trace_steps", "trace_operations")
     ]
-    overrides += [f"data.dataset={quoted(settings['data']['dataset'])}"]
+    overrides += [f"data.dataset={quoted(str(settings['data'].get('dataset')))}"]
     overrides += [f"++environment.{name}={quoted(value)}" for name, value in settings["environment"].items()]
-    places = [Path(settings["output"]["data_path"]), run.path.parents[2] / "data", ROOT / "workspace" / "data"]
+    places = [Path(str(settings["output"].get("data_path"))), run.path.parents[2] / "data", ROOT / "workspace" / "data"]
     data = next((place for place in places if place.is_dir()), places[0])
     return [*overrides, f"output.data_path={quoted(str(data))}"]
 
