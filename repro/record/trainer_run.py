@@ -3,6 +3,7 @@
 What the folder of a run holds of each step: experiment.json, metrics.jsonl, the trace, checkpoints.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,7 @@ class Run(Record):
 
 def read(path: Path) -> Run:
     """The run in a folder. UsageError if it holds none, ReproError if its files contradict one another."""
-    if not (path / EXPERIMENT).is_file():
+    if not os.path.lexists(path / EXPERIMENT):
         raise UsageError(
             f"compare: {path} is no run's folder: no {EXPERIMENT} in it; name one as DIR/outputs/TASK/TIME"
         )

@@ -4,6 +4,7 @@ Accuracy over seeds, time, fingerprints, and whether runs that must agree do.
 """
 
 import json
+import os
 import statistics
 import sys
 from collections.abc import Callable
@@ -93,7 +94,8 @@ def report(target: Path, folder: Path) -> Sweep:
 
 def read(folder: Path) -> list[Run]:
     """The runs of a sweep, in their order. UsageError where there are none, ReproError where one cannot be read."""
-    places = sorted((path.parent for path in folder.glob(f"*/{LOG}")), key=lambda place: (len(place.name), place.name))
+    runs = (place for place in folder.iterdir() if os.path.lexists(place / LOG))
+    places = sorted(runs, key=lambda place: (len(place.name), place.name))
     if not places:
         raise UsageError(f"report: {folder} is no sweep's folder: it has no */{LOG}; name DIR/outputs/sweep/TIME")
     try:
@@ -108,7 +110,7 @@ def _run(place: Path) -> Run:
     given = converted(files.read_yaml(place / ".hydra" / "overrides.yaml"), list[str])
     overrides = [key.removeprefix("+") for key in given if not key.startswith("+sif=")]
     path = place / RUN / "experiment.json"
-    record = converted(files.read_json(path), Experiment) if path.exists() else None
+    record = converted(files.read_json(path), Experiment) if os.path.lexists(path) else None
     if record is None or record.sha256.final_weights is None:
         log = printable_lines(files.read(place / LOG).decode(errors="replace")).strip().splitlines()
         return Run(number, overrides, log[-1] if log else "its log is empty")
