@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 console = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -60,6 +61,14 @@ def stdout_to_stderr() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def confirmed(question: str) -> bool:
+    """Whether somebody at a terminal says yes; where there is none, nobody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    console.print(Text(f"{question} [y/N] "), end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def progress(shown: bool = True) -> Progress:

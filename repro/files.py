@@ -1,6 +1,7 @@
-"""Files written whole, and locked folders.
+"""Files read within limits and written whole; locked folders.
 
-A file is whole or not there, whenever a crash comes; one process at a time writes to a locked folder.
+What is read may come from anybody: a pipe, a device, or a file without end is refused. A file that is written is whole or
+not there, whenever a crash comes; one process at a time writes to a locked folder.
 """
 
 import contextlib
@@ -9,13 +10,95 @@ import fcntl
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from repro.errors import ReproError
 
+MOST = 64 << 20  # bytes of a file that is read at once, or of a line
+MOST_YAML, MOST_VALUES = 1 << 20, 100_000
+MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
+
+
+def check_regular(path: Path, most: int = MOST) -> None:
+    """OSError where it is no file with content of its own, as a pipe that is waited at for ever, or where it is too large."""
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, and no file", str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and no file", str(path))
+    if found.st_size > most:
+        raise _too_large(path, "it", most)
+
+
+def _too_large(path: Path, what: str, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"{what} is larger than {most >> 20} MiB, the most that is read", str(path))
+
+
+def read(path: Path, most: int = MOST) -> bytes:
+    """The content of a file. OSError as from open(), and from check_regular()."""
+    check_regular(path, most)
+    with open(path, "rb") as file:
+        content = file.read(most + 1)  # one that grows, or has no size, as those of /proc
+    if len(content) > most:
+        raise _too_large(path, "it", most)
+    return content
+
+
+def read_lines(path: Path, most: int = MOST_LINES, longest: int = MOST) -> Iterator[bytes]:
+    """The lines of a file, each with its end. OSError as from read(), for a line that is too long as well."""
+    check_regular(path, most)
+    with open(path, "rb") as file:
+        number = 0
+        while line := file.readline(longest + 1):
+            number += 1
+            if len(line) > longest:
+                raise _too_large(path, f"line {number}", longest)
+            yield line
+
+
+def read_json(path: Path, most: int = MOST) -> Any:
+    """The content of a JSON file. OSError as from read(); ValueError where it is not JSON."""
+    return parsed(read(path, most))
+
+
+def parsed(text: bytes) -> Any:
+    """JSON. ValueError where it is none, or is nested too deep to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def read_yaml(path: Path, most: int = MOST_YAML) -> Any:
+    """The content of a YAML file. OSError as from read(); ValueError, in one line, where it is none."""
+    import yaml  # here: it comes with the extra [trainers]
+
+    try:
+        text = read(path, most).decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not text") from None
+    try:
+        content = yaml.safe_load(text)
+    except Exception as error:  # of any type: that of a date, a number or a tag which is none
+        raise ValueError(" ".join(str(error).split())[:200]) from None
+    _check_aliases(content)
+    return content
+
+
+def _check_aliases(content: Any) -> None:
+    """ValueError where few lines stand for very many values, or a value holds itself."""
+    left, count = [content], 0
+    while left:
+        value = left.pop()
+        inner = [*value.values()] if isinstance(value, dict) else value if isinstance(value, (list, set)) else ()
+        count += len(inner)
+        if count > MOST_VALUES:
+            raise ValueError(f"with its aliases it holds more than {MOST_VALUES} values")
+        left.extend(inner)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from repro.errors import ReproError, UsageError
-from repro.files import write_json
+from repro.files import read_json, write_json
 from repro.text import printable
 
 LARGEST = 1e100  # no number of a run comes near; beyond, what is computed from it could overflow
@@ -23,6 +23,8 @@ NESTED = 20  # levels, twice what a run needs; what walks over a file calls itse
 
 Number = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
 """No NaN, nothing infinite."""
+Integer = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""What every reader of JSON takes as it is."""
 Hash = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Fingerprint = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
 Time = Annotated[str, Meta(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\Z")]
@@ -97,14 +99,14 @@ def read(path: Path, kind: FileKind[C], *others: FileKind[Any]) -> C:
     UsageError if it is not there, ReproError if it cannot be believed; they name the first kind where it is of none.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = read_json(path)
     except FileNotFoundError:
         raise UsageError(
             f"{kind.name}: {path} is not there; name a {kind.file} that `./run.sh {kind.task}` wrote"
         ) from None
     except OSError as error:
         raise ReproError(f"{kind.name}: {path} cannot be read ({error.strerror}); name a {kind.file}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise ReproError(f"{kind.name}: {path} is not JSON; {kind.remedy}") from None
     marked = [other for other in others if isinstance(content, dict) and other.mark in content]
     kinds: list[FileKind[C]] = [*marked, kind]
@@ -118,7 +120,7 @@ def _check(kind: FileKind[C], path: Path, content: Any) -> C:
         raise ReproError(f"{kind.name}: {path} is nested deeper than {NESTED} levels; {kind.remedy}")
     if content["schema"] != kind.schema:
         raise ReproError(
-            f"{kind.name}: {path} has schema {_shortened(content['schema'])}, this version reads {kind.schema}; "
+            f"{kind.name}: {path} has schema {shortened(content['schema'])}, this version reads {kind.schema}; "
             f"make it again with this version's `./run.sh {kind.task}`, or read it with the version that wrote it"
         )
     if content.get("seal") != checksum(content):
@@ -141,12 +143,17 @@ class Flaw(ValueError):  # noqa: N818
 
 def converted(content: Any, kind: type[T]) -> T:
     """JSON as a struct, each text printable. Flaw where it is not of the type."""
-    if _is_deeper(content, NESTED):
-        raise Flaw(f"it is nested deeper than {NESTED} levels")
+    check_depth(content)
     try:
         return msgspec.convert(printable(content), kind)
     except msgspec.ValidationError as error:
         raise Flaw(str(error)) from None
+
+
+def check_depth(content: Any) -> None:
+    """Flaw where what walks over it would call itself too often."""
+    if _is_deeper(content, NESTED):
+        raise Flaw(f"it is nested deeper than {NESTED} levels")
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -154,6 +161,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(one, levels - 1) for one in inner)
 
 
-def _shortened(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """A value that is no longer than an error can hold."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -20,6 +20,11 @@ def printable(value: Any) -> Any:
     return value
 
 
+def printable_lines(text: str) -> str:
+    """The same of a text of several lines, which stay."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def listed(names: list[str]) -> str:
     """The first few names."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from repro import structs
-from repro.structs import LARGEST, Checked, FileKind, Fingerprint, Number, Struct, Time
-from repro.verify.results import Integer, Machine
+from repro.structs import LARGEST, Checked, FileKind, Fingerprint, Integer, Number, Struct, Time
+from repro.verify.results import Machine
 
 Positive = Annotated[float, Meta(gt=0, lt=LARGEST)]
 Count = Annotated[int, Meta(ge=1, le=2**53)]

@@ -5,5 +5,5 @@ difference     step, channel and names of the first divergence
 reasons        why: a list of named rules
 facts          recorded facts that differ, likely causes first
 distance       how far the arrays are apart, and how that grows
-rerun_command, rerun_trainer, operations       `--narrow`: reruns, and the operation where it begins
+rerun_command, rerun_trainer, variables, operations       `--narrow`: reruns, and the operation where it begins
 """

@@ -3,12 +3,13 @@
 It makes other bits of equal ones, and the end of the step depends on it.
 """
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+from repro.files import parsed, read_lines
 
 UNSEEN = (
     "what it takes differs already, and no operation that can be seen made it: it comes from code that torch.compile "
@@ -59,11 +60,10 @@ def read(file: Path, step: int) -> list[Operation]:
 
 
 def _operations(file: Path) -> Iterator[Operation]:
-    with open(file, "rb") as lines:
-        for line in lines:
-            content: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-            if content.pop("kind", None) == "operation":
-                yield Operation(**content)
+    for line in read_lines(file):
+        content: dict[str, Any] = parsed(line) if line.endswith(b"\n") else {}
+        if content.pop("kind", None) == "operation":
+            yield Operation(**content)
 
 
 def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:

@@ -3,11 +3,11 @@
 Both run up to the step in which they diverge, and each operation of it is hashed.
 
 This is the one place where something that a record names is run. It is shown before, and refused where the files
-that the command names are not those that were recorded.
+that the command names are not those that were recorded. What another user or another machine recorded is run only where
+somebody who has seen the command says so.
 """
 
 import contextlib
-import json
 import logging
 import os
 import shlex
@@ -22,14 +22,15 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from repro.compare import operations
+from repro.compare import operations, variables
 from repro.compare.difference import Difference, Pair, first_difference
+from repro.console import confirmed
 from repro.errors import ReproError, UsageError
-from repro.record import provenance, record
+from repro.files import read_json
+from repro.record import provenance, record, signature
 from repro.record.process import error_line, seen_steps, start, terminate
-from repro.record.record import FILE, STARTS, STEPS, Process, Record
+from repro.record.record import FILE, STARTS, STEPS, Content, Process, Record
 from repro.record.recording import Recording, unobserved
-from repro.run import environment
 from repro.structs import Flaw, converted
 
 log = logging.getLogger(__name__)
@@ -38,13 +39,14 @@ COMPUTED = ("gradients", "optimizer", "weights", "buffers")
 """The channels that operations of the step explain: all that comes before is equal."""
 
 
-def narrowed(a: Record, b: Record, found: Difference) -> str:
-    """With which operation a difference begins, in words.
+def narrowed(a: Record, b: Record, found: Difference, trusted: bool = False) -> str:
+    """With which operation a difference begins, in words. `trusted`: a stranger's command may be run.
 
     UsageError where that cannot be asked, ReproError where a command no longer gives its recorded bits.
     """
     pair = _narrowable(found)
     reruns = [Rerun(a, "A"), Rerun(b, "B")]
+    _check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
         if found.equal_before != (found.step or 0) - 1:  # steps between were not hashed
             found = _parted(reruns, Path(scratch) / "steps", found, pair.offset, narrow=False)[2]
@@ -74,6 +76,17 @@ def _narrowable(found: Difference) -> Pair:
                 "step, in which no operation can be looked at"
             )
     return found.pair
+
+
+def _check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
+    """Shows what will be run. UsageError where it is a stranger's, and nobody says that it may be."""
+    for rerun in reruns:
+        rerun.show()
+    others = " and ".join(dict.fromkeys(str(rerun.recorded.path) for rerun in reruns if not rerun.own))
+    if others and not trusted and not confirmed(f"{others}: not recorded by you on this machine. Run these commands?"):
+        raise UsageError(
+            f"compare: --narrow has run nothing: {others} was not recorded by you on this machine; read the commands above, and run them with --trust"
+        )
 
 
 def _parted(
@@ -106,11 +119,13 @@ class Rerun:
         content = self.recorded.content
         self.command = content.command
         self.folder = Path(content.folder)
-        self._check_printable()
+        raw = self._as_it_is()
+        self.own = signature.is_own(raw)
         try:
-            self.variables = converted(content.facts.get("environment"), dict[str, str])
+            recorded = converted(content.facts.get("environment"), dict[str, str])
         except Flaw:
             self._refuse("it does not hold the variables of its run")
+        self.variables, self.left_out = variables.taken(recorded), variables.left_out(recorded, os.environ)
         if not self.folder.is_dir():
             self._refuse(f"the folder that it was run in is not there: {self.folder}")
         scripts = content.facts.get("scripts")
@@ -124,9 +139,15 @@ class Rerun:
     def _refuse(self, why: str) -> NoReturn:
         raise UsageError(f"compare: --narrow cannot run the command of {self.recorded.path} again: {why}")
 
-    def _check_printable(self) -> None:
-        """What is run is what is shown: a record was made printable when it was read."""
-        raw = json.loads((self.recorded.path / FILE).read_bytes())
+    def _as_it_is(self) -> Any:
+        """record.json as it was written: what is run is what is shown, and a record was made printable when it was read."""
+        try:
+            raw = read_json(self.recorded.path / FILE)
+            same = converted(raw, Content) == self.recorded.content
+        except (OSError, ValueError):
+            same = False
+        if not same:
+            self._refuse(f"{FILE} was changed meanwhile")
         for part in (("command",), ("folder",), ("facts", "environment")):
             ours: Any = msgspec.to_builtins(self.recorded.content)
             theirs = raw
@@ -134,18 +155,25 @@ class Rerun:
                 ours, theirs = ours.get(key), theirs.get(key)
             if ours != theirs:
                 self._refuse(f"its {part[-1]} holds characters that cannot be shown")
+        return raw
+
+    def show(self) -> None:
+        """Says what will be run."""
+        other = {name: text for name, text in self.variables.items() if os.environ.get(name) != text}
+        words = [f"{name}={text}" for name, text in other.items()] + self.command
+        log.info("%s will run again in %s: %s", self.name, self.folder, shlex.join(words))
+        if self.left_out:
+            names = ", ".join(self.left_out)
+            log.info("%s: not set as recorded, for only what steers numerics alone is: %s", self.name, names)
 
     def __call__(self, to: Path, step: int, narrow: bool) -> Record:
         """Runs it until it has taken a step. ReproError where its bits are not those that were recorded."""
-        other = {name: text for name, text in self.variables.items() if os.environ.get(name) != text}
-        words = [f"{name}={text}" for name, text in other.items()] + self.command
-        log.info("%s again, until step %d, in %s: %s", self.name, step, self.folder, shlex.join(words))
-        kept = {name: text for name, text in os.environ.items() if not name.startswith(environment.DECIDING)}
+        log.info("%s again, until step %d", self.name, step)
         with contextlib.chdir(self.folder):
             recording = Recording(
                 self.command,
                 to / "record",
-                variables=unobserved(kept | self.variables),
+                variables=unobserved(variables.without(os.environ) | self.variables),
                 narrow=step if narrow else None,
             )
             failed = self._run(recording, step)

@@ -4,16 +4,19 @@ The steps in which two runs diverge are taken one by one, to name the first oper
 """
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from repro.compare import variables
 from repro.compare.difference import Difference
 from repro.compare.distance import relative
-from repro.errors import ReproError
+from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
+from repro.frameworks import FRAMEWORKS
 from repro.record.trainer_run import Run, read
 from repro.run import trace
 from repro.run.call import quoted, run_sh
+from repro.run.config import Params
 from repro.run.experiment import ROOT
 
 
@@ -49,6 +52,8 @@ def narrow(a: Run, b: Run, found: Difference) -> Begin:
 def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
     """One side again from a step to another, with a trace of every operation."""
     task = run.experiment["task"]
+    if task not in FRAMEWORKS:
+        raise UsageError(f"compare: --narrow cannot run {run.path} again: {task!r} is none of {', '.join(FRAMEWORKS)}")
     if start not in run.states:
         raise ReproError(
             f"compare: --narrow needs the state of {run.path} after step {start}; run it with params.trace_steps"
@@ -78,17 +83,27 @@ def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
 
 
 def _recorded(run: Run) -> list[str]:
-    """The overrides that make a run what experiment.json says it was; the data are where this machine has them."""
-    settings = run.experiment["config"]
-    params = settings["params"] | {"device": run.experiment["framework"]["device"], "checkpoint_steps": None}
+    """The overrides that make a run what experiment.json says it was; the data are where this machine has them.
+
+    UsageError for what a stranger may have written there to have another thing done than to train.
+    """
+    settings = {"environment": {}, "output": {}} | run.experiment["config"]
+    params = settings["params"] | {"device": run.experiment["framework"].get("device"), "checkpoint_steps": None}
+    known = {field.name for field in fields(Params)}
+    unknown = [f"params.{key}" for key, value in params.items() if key not in known or isinstance(value, (dict, list))]
+    unknown += [f"environment.{name}" for name in variables.left_out(settings["environment"], {})]
+    if unknown:
+        raise UsageError(
+            f"compare: --narrow cannot run {run.path} again with its {unknown[0]}, which can do more than steer numerics, or is of another version"
+        )
     overrides = [
         f"params.{key}={'null' if value is None else quoted(value) if isinstance(value, str) else value}"
         for key, value in params.items()
         if key not in ("resume", "max_steps", "trace_steps", "trace_operations")
     ]
-    overrides += [f"data.dataset={settings['data']['dataset']}"]
+    overrides += [f"data.dataset={quoted(str(settings['data'].get('dataset')))}"]
     overrides += [f"++environment.{name}={quoted(value)}" for name, value in settings["environment"].items()]
-    places = [Path(settings["output"]["data_path"]), run.path.parents[2] / "data", ROOT / "workspace" / "data"]
+    places = [Path(str(settings["output"].get("data_path"))), run.path.parents[2] / "data", ROOT / "workspace" / "data"]
     data = next((place for place in places if place.is_dir()), places[0])
     return [*overrides, f"output.data_path={quoted(str(data))}"]
 

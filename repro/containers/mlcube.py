@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import UsageError
+from repro.files import read_yaml
 from repro.text import RUN
 
 FILE = "mlcube.yaml"
@@ -58,26 +59,26 @@ class Cube:
 
 def read(path: Path, workspace: Path | None = None) -> Cube:
     """The cube in a folder, or of a file. UsageError where there is none, or it is not one."""
-    import yaml  # here, as OmegaConf: both come with the extra [trainers], and only a cube needs them
-    from omegaconf import OmegaConf
+    from omegaconf import OmegaConf  # here: it comes with the extra [trainers], and only a cube needs it
     from omegaconf.errors import OmegaConfBaseException
 
     file = (path / FILE if path.is_dir() else path).absolute()
     place = str(workspace.absolute()) if workspace else "${runtime.root}/workspace"
     try:
-        found = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(f"mlcube: {file}: {why}; --mlcube names the folder of a {FILE}") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"mlcube: {file} is not YAML: {' '.join(str(error).split())[:200]}") from None
+        found = read_yaml(file)
+    except OSError as error:
+        raise UsageError(f"mlcube: {file}: {error.strerror}; --mlcube names the folder of a {FILE}") from None
+    except ValueError as error:
+        raise UsageError(f"mlcube: {file} is not YAML: {error}") from None
     if not isinstance(found, dict):
         raise UsageError(f"mlcube: {file} is no MLCube: it must hold a mapping with `tasks`")
     runtime = {"runtime": {"root": str(file.parent), "workspace": place}, "workspace": place}
     try:
         content: Any = OmegaConf.to_container(OmegaConf.merge(OmegaConf.create(found), runtime), resolve=True)
-    except (OmegaConfBaseException, ValueError, TypeError) as error:
-        raise UsageError(f"mlcube: {file}: {str(error).splitlines()[0]}") from None
+    except (OmegaConfBaseException, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UsageError(f"mlcube: {file}: {(str(error).splitlines() or [type(error).__name__])[0]}") from None
+    if not isinstance(content["workspace"], str):
+        raise UsageError(f"mlcube: {file}: workspace must be a path")
     return Cube(file, content, content["workspace"])
 
 

@@ -5,6 +5,7 @@ recording      one run of a command with the observer
 process        the command's processes: started, watched, ended
 outputs        the files that it writes
 arrays         the arrays that `--keep` holds
+signature      the key that makes a record one's own
 provenance     the facts that can decide its bits
 trainer_run    a run of a reference trainer, read as a record
 """

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
+from repro.files import read
+
 LARGEST = 4 << 30  # bytes of a file that is read
 KINDS = "fiub"  # floats, integers, booleans
 
 
 def array(folder: Path, digest: str) -> np.ndarray | None:
     """A kept array; None where it is not there, is not what its name says, or has a type that NumPy does not know."""
-    path = folder / digest
-    if not path.is_file() or path.stat().st_size > LARGEST:
+    try:
+        content = read(folder / digest, LARGEST)
+    except OSError:
         return None
-    content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         return None
     head, _, values = content.partition(b"\n")
@@ -27,5 +29,5 @@ def array(folder: Path, digest: str) -> np.ndarray | None:
         kind = np.dtype(dtype).newbyteorder("<")
         sizes = tuple(int(size) for size in shape.split(",") if size)
         return np.frombuffer(values, kind).reshape(sizes) if kind.kind in KINDS else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, SyntaxError):  # of a type or a shape that is none
         return None

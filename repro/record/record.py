@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from repro.errors import ReproError, UsageError
+from repro.files import parsed, read_json, read_lines
 from repro.record import arrays
 from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
 from repro.text import printable
@@ -175,14 +176,14 @@ def is_one(path: Path) -> bool:
 def read(path: Path) -> Record:
     """The record in a folder. UsageError if there is none, ReproError if it cannot be believed."""
     try:
-        content = json.loads((path / FILE).read_bytes())
+        content = read_json(path / FILE)
     except FileNotFoundError:
         if is_one(path):
             raise ReproError(f"record: {path} was cut off before its end: no {FILE} in it; {AGAIN}") from None
         raise UsageError(f"record: {path} holds no record: no {FILE} in it; name what `repro record` made") from None
     except OSError as error:
-        raise ReproError(f"record: {path / FILE} cannot be read ({error.strerror}); make it readable") from None
-    except (ValueError, RecursionError):
+        raise ReproError(f"record: {path / FILE} cannot be read ({error.strerror}); {AGAIN}") from None
+    except ValueError:
         raise ReproError(f"record: {path / FILE} is not JSON, or was cut off; {AGAIN}") from None
     if not isinstance(content, dict) or "schema" not in content:
         raise ReproError(f"record: {path / FILE} is no record of a command; name what `repro record` made")
@@ -216,8 +217,13 @@ def _check_whole(record: Record) -> None:
 
 def processes(path: Path) -> list[Process]:
     """All that the observer left in a record's folder, whether it is finished or not."""
-    files = sorted(file for file in (path / STEPS).glob("*.jsonl") if file.is_file())
-    found = [_process(file) for file in files]
+    try:
+        files = sorted(file for file in (path / STEPS).iterdir() if file.suffix == ".jsonl" and file.is_file())
+        found = [_process(file) for file in files]
+    except FileNotFoundError:  # of a record that was cut off at once
+        return []
+    except OSError as error:
+        raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
     return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
@@ -251,14 +257,13 @@ def _take(process: Process, line: Any) -> None:
 
 def _lines(file: Path) -> Iterator[Any]:
     """Each line of a file as JSON; a last one without an end was being written when its process was killed."""
-    with open(file, "rb") as lines:
-        for line in lines:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                yield None
+    for line in read_lines(file):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            yield parsed(line)
+        except ValueError:
+            yield None
 
 
 def fingerprint(found: list[Process], outputs: Mapping[str, str]) -> str | None:

@@ -17,7 +17,7 @@ from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import write_json
-from repro.record import outputs, provenance, record
+from repro.record import outputs, provenance, record, signature
 from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
 
@@ -123,7 +123,7 @@ class Recording:
             notes=list(dict.fromkeys(notes)),
             fingerprint=record.fingerprint(trained, hashes),
         )
-        write_json(self.folder / FILE, msgspec.to_builtins(content))
+        write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
         return Record(self.folder, content, trained)
 
 

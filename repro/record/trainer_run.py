@@ -3,19 +3,25 @@
 What the folder of a run holds of each step: experiment.json, metrics.jsonl, the trace, checkpoints.
 """
 
-import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import field
 
 from repro.errors import ReproError, UsageError
+from repro.files import parsed, read_json, read_lines
 from repro.fingerprint import fingerprint
+from repro.frameworks import FRAMEWORKS
 from repro.record.record import STARTS, Content, Hashes, Process, Record
 from repro.run import checkpoint, layout, trace
 from repro.run.config import TRAIN_SAMPLES
 from repro.run.trace import Recorded
+from repro.structs import Fingerprint, Integer, Struct, converted
+from repro.text import printable
 
 EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 ALL = "weights"  # the name of a fingerprint of all weights together, which each row of metrics.jsonl has
@@ -34,11 +40,58 @@ TRAINED = (
 )
 
 
+class Data(Struct):
+    """The data that a reference trainer trained on."""
+
+    dataset: str
+    train_samples: Integer = TRAIN_SAMPLES
+    """Older runs took them all."""
+
+
+class Configuration(Struct):
+    """The configuration of a reference trainer, as far as it is read."""
+
+    params: dict[str, Any]
+    data: Data
+    environment: dict[str, str] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+
+
+class Framework(Struct):
+    """What a framework says of itself, as far as it is read."""
+
+    version: str | None = None
+    device: str | None = None
+    device_name: str | None = None
+    threads: Integer | None = None
+
+
+class FinalHashes(Struct):
+    """The fingerprints of experiment.json, as far as they are read."""
+
+    final_weights: Fingerprint | None
+
+
+class Experiment(Struct):
+    """experiment.json of a reference trainer, as far as it is read."""
+
+    task: str
+    config: Configuration
+    framework: Framework
+    sha256: FinalHashes
+
+
+class MetricsRow(Struct):
+    """A line of metrics.jsonl, as far as it is read."""
+
+    step: Integer
+    fingerprint: Fingerprint
+
+
 @dataclass
 class Run(Record):
     """What a training run left, read and checked."""
 
-    metrics: list[dict[str, Any]]
     trace: Recorded
     states: dict[int, Path]
     """By step: a checkpoint of the state after it, from the trace or from the workspace's `model` folder."""
@@ -58,28 +111,25 @@ class Run(Record):
 
 def read(path: Path) -> Run:
     """The run in a folder. UsageError if it holds none, ReproError if its files contradict one another."""
-    if not (path / EXPERIMENT).is_file():
+    if not os.path.lexists(path / EXPERIMENT):
         raise UsageError(
             f"compare: {path} is no run's folder: no {EXPERIMENT} in it; name one as DIR/outputs/TASK/TIME"
         )
     try:
-        experiment = json.loads((path / EXPERIMENT).read_text())
-        final = experiment["sha256"]["final_weights"]
-        experiment["config"]["params"]["seed"], experiment["task"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ReproError(
-            f"compare: {path / EXPERIMENT} cannot be read ({type(error).__name__}: {error}); copy it anew"
-        ) from None
+        content = read_json(path / EXPERIMENT)
+        known = converted(content, Experiment)
+        if known.task not in FRAMEWORKS:  # it names a folder of checkpoints
+            raise ValueError(f"{known.task!r} is none of {', '.join(FRAMEWORKS)}")
+    except (OSError, ValueError) as error:
+        raise _unreadable(path / EXPERIMENT, error) from None
     try:
-        metrics = [json.loads(line) for line in (path / METRICS).read_text().splitlines()]
-        fingerprints = {int(row["step"]): str(row["fingerprint"]) for row in metrics}
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ReproError(
-            f"compare: {path / METRICS} cannot be read ({type(error).__name__}: {error}); copy it anew"
-        ) from None
+        fingerprints = {row.step: row.fingerprint for row in _metrics(path / METRICS)}
+    except (OSError, ValueError) as error:
+        raise _unreadable(path / METRICS, error) from None
+    experiment, final = printable(content), known.sha256.final_weights
     recorded = trace.read(path)
-    states = _checkpoints(path, experiment["task"]) | recorded.states
-    if final is not None and metrics and fingerprints[max(fingerprints)] != final:
+    states = _checkpoints(path, known.task) | recorded.states
+    if final is not None and fingerprints and fingerprints[max(fingerprints)] != final:
         raise ReproError(
             f"compare: {path}: the last fingerprint in {METRICS} is not that in {EXPERIMENT}; one of them was changed"
         )
@@ -92,7 +142,7 @@ def read(path: Path) -> Run:
     untraced = {step: state for step, state in states.items() if step not in recorded.tensors}
     process = Process("", steps=_steps(recorded.tensors | _kept(untraced), fingerprints), sampled=True)
     last = fingerprints[max(fingerprints)] if fingerprints else None
-    content = Content(
+    made = Content(
         schema=0,
         command=[],
         folder=str(path),
@@ -106,7 +156,18 @@ def read(path: Path) -> Run:
         notes=[],
         fingerprint=last,
     )
-    return Run(path, content, [process], metrics, recorded, states)
+    return Run(path, made, [process], recorded, states)
+
+
+def _unreadable(file: Path, error: Exception) -> ReproError:
+    why = error.strerror if isinstance(error, OSError) else error
+    return ReproError(f"compare: {file} cannot be read ({why}); copy it anew")
+
+
+def _metrics(file: Path) -> Iterator[MetricsRow]:
+    """OSError where it cannot be read, ValueError for a line that is none of a run."""
+    for line in read_lines(file):
+        yield converted(parsed(line), MetricsRow)
 
 
 def _kept(states: dict[int, Path]) -> dict[int, dict[str, str]]:
@@ -146,7 +207,7 @@ def check_comparable(a: Run, b: Run) -> None:
     other = []
     for key in TRAINED:
         was, now = (_setting(run, key) for run in (a, b))
-        if key == "params.momentum" and a.experiment["config"]["params"]["optimizer"] != "sgd":
+        if key == "params.momentum" and _setting(a, "params.optimizer") != "sgd":
             continue
         if was != now:
             other.append(f"{key}: {was} and {now}")

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from repro.benchmark.results import Benchmark
 from repro.frameworks import FRAMEWORKS
+from repro.record.trainer_run import Framework
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
 from repro.verify import machines, results
@@ -310,7 +311,7 @@ def _curves(numerics: str, runs: list[Run]) -> Curves:
 
 def _speed(numerics: str, run: Run) -> Speed:
     trained = [row.train_seconds for row in run.metrics if row.train_seconds is not None]
-    framework = run.trained.framework if run.trained else results.Framework()
+    framework = run.trained.framework if run.trained else Framework()
     return Speed(
         numerics=numerics,
         framework=run.task,

@@ -4,6 +4,7 @@ Accuracy over seeds, time, fingerprints, and whether runs that must agree do.
 """
 
 import json
+import os
 import statistics
 import sys
 from collections.abc import Callable
@@ -11,20 +12,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 from rich.console import Console
 from rich.text import Text
 
+from repro import files
 from repro.console import wide_console
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically, write_json
+from repro.record.trainer_run import Experiment
 from repro.report import markdown as md
 from repro.report.findings import FRAMEWORK_TITLES
 from repro.report.speed_tables import Table, show_table
 from repro.run import config
 from repro.run.config import Config, Data, Params
-from repro.structs import Struct
-from repro.text import short
+from repro.structs import Integer, Number, Struct, converted
+from repro.text import printable, printable_lines, short
 
 RUN, LOG = "run", "run.log"
 
@@ -55,6 +57,16 @@ class DoneRun(Run):
     seconds: float
 
 
+class Row(Struct):
+    """A line of metrics.jsonl, as far as it is read."""
+
+    step: Integer
+    test_accuracy: Number
+    test_loss: float
+    train_seconds: Number
+    test_seconds: Number
+
+
 class Sweep(Struct):
     """The content of sweep.json."""
 
@@ -82,41 +94,48 @@ def report(target: Path, folder: Path) -> Sweep:
 
 def read(folder: Path) -> list[Run]:
     """The runs of a sweep, in their order. UsageError where there are none, ReproError where one cannot be read."""
-    places = sorted((path.parent for path in folder.glob(f"*/{LOG}")), key=lambda place: (len(place.name), place.name))
+    runs = (place for place in folder.iterdir() if os.path.lexists(place / LOG))
+    places = sorted(runs, key=lambda place: (len(place.name), place.name))
     if not places:
         raise UsageError(f"report: {folder} is no sweep's folder: it has no */{LOG}; name DIR/outputs/sweep/TIME")
     try:
         return [_run(place) for place in places]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReproError(f"report: {folder} holds a run that cannot be read ({error}); leave it out") from None
+    except (OSError, ValueError) as error:
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        raise ReproError(f"report: {folder} holds a run that cannot be read ({why}); leave it out") from None
 
 
 def _run(place: Path) -> Run:
-    given = yaml.safe_load((place / ".hydra" / "overrides.yaml").read_text())
+    number = printable(place.name)
+    given = converted(files.read_yaml(place / ".hydra" / "overrides.yaml"), list[str])
     overrides = [key.removeprefix("+") for key in given if not key.startswith("+sif=")]
     path = place / RUN / "experiment.json"
-    record = json.loads(path.read_text()) if path.exists() else {}
-    if not record or record["sha256"]["final_weights"] is None:
-        log = (place / LOG).read_text(errors="replace").strip().splitlines()
-        return Run(place.name, overrides, log[-1] if log else "its log is empty")
-    params, data = Params(**record["config"]["params"]), record["config"]["data"]
+    record = converted(files.read_json(path), Experiment) if os.path.lexists(path) else None
+    if record is None or record.sha256.final_weights is None:
+        log = printable_lines(files.read(place / LOG).decode(errors="replace")).strip().splitlines()
+        return Run(number, overrides, log[-1] if log else "its log is empty")
+    if record.task not in FRAMEWORK_TITLES:
+        raise ValueError(f"{record.task!r} is none of {', '.join(FRAMEWORK_TITLES)}")
+    params, data = converted(record.config.params, Params), record.config.data
     # deciding() may leave these out
-    always = {"params.ranks": params.ranks, "data.train_samples": data["train_samples"]}
-    configured = Config(params, Data(data["dataset"]), environment=record["config"]["environment"])
-    lines = [json.loads(line) for line in (place / RUN / "metrics.jsonl").read_text().splitlines()]
+    always = {"params.ranks": params.ranks, "data.train_samples": data.train_samples}
+    configured = Config(params, Data(data.dataset), environment=record.config.environment)
+    rows = [converted(files.parsed(line), Row) for line in files.read_lines(place / RUN / "metrics.jsonl")]
+    if not rows:
+        raise ValueError(f"run {number} has no line in its metrics.jsonl")
     return DoneRun(
-        number=place.name,
+        number=number,
         overrides=overrides,
         error=None,
-        task=record["task"],
+        task=record.task,
         numerics=params.numerics,
         seed=params.seed,
-        deciding=config.deciding(configured, record["framework"]["device"]) | always,
-        steps=lines[-1]["step"],
-        fingerprint=record["sha256"]["final_weights"],
-        accuracy=lines[-1]["test_accuracy"],
-        loss=lines[-1]["test_loss"],
-        seconds=sum(line["train_seconds"] + line["test_seconds"] for line in lines),
+        deciding=config.deciding(configured, record.framework.device) | always,
+        steps=rows[-1].step,
+        fingerprint=record.sha256.final_weights,
+        accuracy=rows[-1].test_accuracy,
+        loss=rows[-1].test_loss,
+        seconds=sum(row.train_seconds + row.test_seconds for row in rows),
     )
 
 

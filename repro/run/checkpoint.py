@@ -7,18 +7,22 @@ that both stay together; the `.json` beside it is a copy for people and tools, a
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from repro.errors import ReproError, UsageError
-from repro.files import write_atomically, write_json
+from repro.files import check_regular, parsed, write_atomically, write_json
 from repro.fingerprint import fingerprint
 from repro.run.config import PORTABLE
+from repro.structs import check_depth, converted, shortened
 
 KEY = "repro"
 FORMAT = 1
+LARGEST = 16 << 30  # bytes of a file that is read
 LOSSES = "epoch.losses"
 REMEDY = "choose another checkpoint with params.resume=PATH, or start anew with params.resume=never"
 
@@ -30,9 +34,9 @@ class Record:
     task: str
     run: str
     """The name of the run's folder; names sort by time, so the newest run is the largest."""
-    step: int
+    step: Annotated[int, Meta(ge=0, le=2**53)]
     """The number of updates since the run's start."""
-    steps_per_epoch: int
+    steps_per_epoch: Annotated[int, Meta(ge=1, le=2**53)]
     deciding: dict[str, object]
     """The configuration's keys that decide the bits, and `device`: a run that resumes must have the same."""
     metrics: list[dict] = field(default_factory=list)
@@ -79,6 +83,7 @@ def _name(record: Record) -> str:
 def load(path: Path) -> Checkpoint:
     """Reads and checks a checkpoint. ReproError if it is missing, truncated, tampered with or not one of ours."""
     try:
+        check_regular(path, LARGEST)
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             if KEY not in metadata:
@@ -87,17 +92,22 @@ def load(path: Path) -> Checkpoint:
     except FileNotFoundError:
         raise ReproError(f"checkpoint: {path} is not there; {REMEDY}") from None
     except (OSError, SafetensorError) as error:
-        raise ReproError(f"checkpoint: {path} cannot be read ({error}); {REMEDY}") from None
+        raise ReproError(
+            f"checkpoint: {path} cannot be read ({getattr(error, 'strerror', None) or error}); {REMEDY}"
+        ) from None
     try:
-        fields = json.loads(metadata[KEY])
+        fields = parsed(metadata[KEY].encode())
         if fields["format"] != FORMAT:
-            raise ReproError(f"checkpoint: {path} has format {fields['format']}, this version reads {FORMAT}; {REMEDY}")
+            shown = shortened(fields["format"])
+            raise ReproError(f"checkpoint: {path} has format {shown}, this version reads {FORMAT}; {REMEDY}")
+        check_depth(fields)
         record = Record(**fields)
+        if _fingerprint(arrays, record) != record.fingerprint:
+            raise ReproError(f"checkpoint: {path} is damaged: its content no longer matches its fingerprint; {REMEDY}")
+        converted(asdict(record), Record)
+        losses = arrays.pop(LOSSES)
     except (ValueError, TypeError, KeyError) as error:
         raise ReproError(f"checkpoint: {path} holds a record that cannot be read ({error}); {REMEDY}") from None
-    if _fingerprint(arrays, record) != record.fingerprint:
-        raise ReproError(f"checkpoint: {path} is damaged: its content no longer matches its fingerprint; {REMEDY}")
-    losses = arrays.pop(LOSSES)
     return Checkpoint(arrays, losses, record)
 
 

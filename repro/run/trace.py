@@ -6,18 +6,22 @@ holds the states themselves, as checkpoints from which a run can be resumed.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
 from repro.errors import ReproError
-from repro.files import write_atomically
+from repro.files import parsed, read_lines, write_atomically
 from repro.fingerprint import fingerprint
 from repro.run import checkpoint
 from repro.run.checkpoint import Checkpoint
+from repro.structs import Fingerprint, Struct, converted
 
 LINES, STATES = "trace.jsonl", "trace"
 
@@ -66,6 +70,15 @@ def loss_of(bits: str) -> float:
     return float(np.uint32(int(bits, 16)).view(np.float32))
 
 
+class Line(Struct):
+    """A line of trace.jsonl."""
+
+    step: Annotated[int, Meta(ge=0, le=2**53)]
+    losses: list[Annotated[str, Meta(pattern=r"\A[0-9a-f]{8}\Z")]]
+    tensors: dict[str, Fingerprint]
+    operations: list[str] | None = None
+
+
 @dataclass
 class Recorded:
     """A trace that was read back."""
@@ -84,22 +97,30 @@ def read(folder: Path) -> Recorded:
     """The trace in a run's folder, empty where there is none. ReproError for a line of another form."""
     found = Recorded()
     path = folder / LINES
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []  # what a kill cut short does not count
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(_lines(path), 1):
         try:
-            line = json.loads(text)
-            step, bits = int(line["step"]), list(line["losses"])
-            found.tensors[step] = dict(line["tensors"])
-            if "operations" in line:
-                found.operations[step] = list(line["operations"])
-            found.losses |= dict(zip(range(step - len(bits) + 1, step + 1), bits, strict=True))
-        except (ValueError, TypeError, KeyError):
+            line = converted(parsed(text), Line)
+        except ValueError:
             raise ReproError(
                 f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"
             ) from None
+        found.tensors[line.step] = line.tensors
+        if line.operations is not None:
+            found.operations[line.step] = line.operations
+        found.losses |= dict(zip(range(line.step - len(line.losses) + 1, line.step + 1), line.losses, strict=True))
     for state in checkpoint.paths(folder / STATES):
         found.states[checkpoint.load(state).record.step] = state
     return found
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """What a kill cut short does not count."""
+    try:
+        yield from (line for line in read_lines(path) if line.endswith(b"\n"))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ReproError(f"compare: {path} cannot be read ({error.strerror}); leave it out, or copy it anew") from None
 
 
 def operations(folder: Path, recorded: Recorded, step: int) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ def parser() -> Parser:
     made = Parser(
         "compare",
         "say whether two runs are the same, where they first diverge, and why",
-        ("repro compare [--narrow] A B",),
+        ("repro compare [--narrow [--trust]] A B",),
         run,
         epilog="Exit code 0: the same; 3: they differ.",
     )
@@ -29,6 +29,9 @@ def parser() -> Parser:
     made.add_argument(
         "--narrow", action="store_true", help="rerun the steps where they first differ, to name the operation"
     )
+    made.add_argument(
+        "--trust", action="store_true", help="with --narrow: run what another user or another machine recorded"
+    )
     return made
 
 
@@ -36,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not."""
     if len(options.folders) != 2:
         raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
+    if options.trust and not options.narrow:
+        raise UsageError("compare: --trust goes with --narrow; nothing is run without")
     from repro.compare.comparison import compare
     from repro.console import log_to_console
     from repro.report import comparison
@@ -44,11 +49,11 @@ def run(options: argparse.Namespace) -> int:
     print(comparison.told(result), flush=True)
     if result.found and options.narrow:
         log_to_console()
-        print(f"  begins  {_first_operation(result)}", flush=True)
+        print(f"  begins  {_first_operation(result, options.trust)}", flush=True)
     return NOT_REPRODUCIBLE if result.found else 0
 
 
-def _first_operation(result: "Comparison") -> str:
+def _first_operation(result: "Comparison", trusted: bool) -> str:
     """The operation that the difference begins with."""
     from repro.record import trainer_run
 
@@ -59,4 +64,4 @@ def _first_operation(result: "Comparison") -> str:
         return str(narrow(result.a, result.b, result.found))
     from repro.compare.rerun_command import narrowed
 
-    return narrowed(result.a, result.b, result.found)
+    return narrowed(result.a, result.b, result.found, trusted)

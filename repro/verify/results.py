@@ -8,23 +8,19 @@ fingerprints that it rests on.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from repro import structs
-from repro.run.config import TRAIN_SAMPLES
-from repro.structs import Checked, FileKind, Fingerprint, Flaw, Number, Struct, Time, converted
+from repro.record.trainer_run import Experiment
+from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 
 COMMAND = "command"
 DONE: Literal["done"] = "done"
 FAILED: Literal["failed"] = "failed"
 REFUSED: Literal["refused"] = "refused"  # this machine cannot run it
-
-Integer = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-"""What every reader of JSON takes as it is."""
-
 
 # --- the machine ----------------------------------------------------------------------------------------------------
 
@@ -75,44 +71,6 @@ class MetricsRow(Struct, kw_only=True):
     fingerprint: Fingerprint
 
 
-class Data(Struct):
-    """The data that a reference trainer trained on."""
-
-    dataset: str
-    train_samples: Integer = TRAIN_SAMPLES
-
-
-class Configuration(Struct):
-    """The configuration of a reference trainer, as far as it is read."""
-
-    params: dict[str, Any]
-    data: Data
-    environment: dict[str, Any]
-
-
-class Framework(Struct):
-    """What a framework says of itself, as far as it is read."""
-
-    version: str | None = None
-    device: str | None = None
-    device_name: str | None = None
-    threads: Integer | None = None
-
-
-class Hashes(Struct):
-    """The fingerprints of experiment.json, as far as they are read."""
-
-    final_weights: Fingerprint | None
-
-
-class TrainerExperiment(Struct):
-    """experiment.json of a reference trainer, as far as it is read."""
-
-    config: Configuration
-    framework: Framework
-    sha256: Hashes
-
-
 class CommandFacts(Struct):
     """The facts of a command's record, as far as they are read."""
 
@@ -157,11 +115,11 @@ class Run(Struct):
         return self.task == COMMAND
 
     @property
-    def trained(self) -> TrainerExperiment | None:
+    def trained(self) -> Experiment | None:
         """The experiment of a reference trainer. Flaw where it is not of the form."""
         if self.experiment is None or self.of_command:
             return None
-        return converted(self.experiment, TrainerExperiment)
+        return converted(self.experiment, Experiment)
 
     @property
     def scripts(self) -> dict[str, str]:

@@ -1,5 +1,8 @@
 """`repro compare A B --narrow` of two records: what it runs, what it refuses to run, the operation that it names."""
 
+import hashlib
+import io
+import json
 import os
 import signal
 import subprocess
@@ -107,7 +110,7 @@ def test_both_are_run_as_they_were_and_stopped_after_the_step(here: Path, capfd:
         "what it takes is equal, what it gives is not\n"
     )
     assert (here / "ran").read_text() == "1\n4\n" and (here / "stopped").exists()
-    assert f"A again, until step 3, in {here}: " in told.err and "OMP_NUM_THREADS=1 " in told.err
+    assert f"A will run again in {here}: OMP_NUM_THREADS=1 " in told.err and "A again, until step 3\n" in told.err
     assert not [*(here / "elsewhere").iterdir()]
 
 
@@ -135,6 +138,60 @@ def test_a_step_of_which_no_operation_was_seen(here: Path, capfd: pytest.Capture
     capfd.readouterr()
     assert repro("compare", "1", "4", "--narrow") == 1
     assert "error: compare: no operation of step 3 was seen" in capfd.readouterr().err
+
+
+def of_a_stranger(folder: Path, **environment: str) -> None:
+    """Makes a record one that somebody else could have made of the same files, with other variables."""
+    content = json.loads((folder / record.FILE).read_text())
+    content["facts"]["environment"] |= environment
+    (folder / record.FILE).write_text(json.dumps(content))
+
+
+def test_what_a_stranger_recorded_is_shown_and_not_run(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    by_hand(here)
+    of_a_stranger(here / "4", OMP_DYNAMIC="TRUE")
+    capfd.readouterr()
+    assert repro("compare", "1", "4", "--narrow") == 2
+    told = capfd.readouterr()
+    assert told.err.splitlines()[-1] == (
+        "error: compare: --narrow has run nothing: 4 was not recorded by you on this machine; "
+        "read the commands above, and run them with --trust"
+    )
+    assert f"B will run again in {here}: OMP_NUM_THREADS=4 OMP_DYNAMIC=TRUE {sys.executable} train.py\n" in told.err
+    assert not (here / "ran").exists()
+
+
+def test_with_trust_only_what_steers_numerics_is_set(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    by_hand(here)
+    (here / "evil").mkdir()
+    (here / "evil" / "sitecustomize.py").write_text("open('victim', 'w')")
+    hostile = {"PATH": f"{here}/evil", "PYTHONPATH": f"{here}/evil", "BASH_ENV": "x", "OMP_TOOL_LIBRARIES": "/x.so"}
+    of_a_stranger(here / "1", **hostile, XLA_FLAGS="--xla_dump_to=x")
+    capfd.readouterr()
+    assert repro("compare", "1", "4", "--narrow", "--trust") == 3
+    told = capfd.readouterr()
+    assert (here / "ran").read_text() == "1\n4\n" and not (here / "victim").exists()
+    assert (
+        "A: not set as recorded, for only what steers numerics alone is: PATH, PYTHONPATH, BASH_ENV, "
+        "OMP_TOOL_LIBRARIES, XLA_FLAGS\n"
+    ) in told.err
+
+
+@pytest.mark.parametrize(("said", "runs"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
+def test_a_terminal_is_asked(said: str, runs: bool, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand(here)
+    of_a_stranger(here / "4", OMP_DYNAMIC="TRUE")
+    keyboard = io.StringIO(said)
+    monkeypatch.setattr(keyboard, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", keyboard)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert repro("compare", "1", "4", "--narrow") == (3 if runs else 2)
+    assert (here / "ran").exists() == runs
+
+
+def test_trust_without_narrow(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert repro("compare", "1", "4", "--trust") == 2
+    assert "--trust goes with --narrow" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -179,6 +236,17 @@ def test_what_is_not_known_to_be_the_same_command_is_not_run(
     told = capfd.readouterr()
     assert "differs: first seen at step 2, in the gradients" in told.out
     assert told.err.count("\n") == 1 and said in told.err and not (here / "ran").exists()
+
+
+def test_a_shell_with_the_right_script_beside_it(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "train.py").write_text("public")
+    scripts = {"train.py": hashlib.sha256(b"public").hexdigest()}
+    changed(here, command=["sh", "-c", "touch ran", "train.py"], facts={"scripts": scripts})
+    (here / "train.py").write_text("public")
+    assert repro("compare", "a", "b", "--narrow") == 2
+    told = capfd.readouterr()
+    assert f"A will run again in {here}: sh -c 'touch ran' train.py\n" in told.err and "--trust" in told.err
+    assert not (here / "ran").exists()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # its environment is that of the proces
 else:
     CACHE = tempfile.TemporaryDirectory(prefix="repro-tests-")
     SHARED = Path(CACHE.name)
-    os.environ["XDG_CACHE_HOME"] = CACHE.name  # the user's own stays as it is, and decides nothing
+    for variable in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):  # the user's own stay as they are, and decide nothing
+        os.environ[variable] = CACHE.name
 
 
 @contextlib.contextmanager
