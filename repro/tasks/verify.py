@@ -3,7 +3,6 @@
 import argparse
 import logging
 import os
-import signal
 from pathlib import Path
 
 from repro.errors import UsageError
@@ -68,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
+    from repro.record.process import stop_as_interrupted
     from repro.report import answers
     from repro.verify import results
     from repro.verify.command import OwnCommand, without_local_folders
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if resume:
         resume = own_command.words(options, resume, apart=True)
     log_to_console()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
+    stop_as_interrupted()
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, _folder(options.to))
     log.info("runs of: %s", " ".join(command))

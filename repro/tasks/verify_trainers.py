@@ -18,6 +18,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from repro.console import log_to_console
+    from repro.record.process import stop_as_interrupted
     from repro.report import findings, tables
     from repro.run import config, data
     from repro.verify import results, trainers
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     config.check_members("verify.questions", settings.questions, CHOICES)
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
+    stop_as_interrupted()
     target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     target.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]

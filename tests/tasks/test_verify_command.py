@@ -327,6 +327,45 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
     assert ends(int((here / "pid").read_text()))
 
 
+TWO = "echo $$ > pid; setsid sh -c 'echo $$ > other; sleep 60' & sleep 60"
+"""A command whose second process has a session of its own, as the workers of some launchers have."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.usefixtures("interruptible")
+def test_whatever_ends_it_in_the_first_run_ends_the_command(number: signal.Signals, here: Path) -> None:
+    with hanging(here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=30)
+    assert ends(int((here / "pid").read_text())) and ends(int((here / "other").read_text()))
+    if number == signal.SIGKILL:
+        return
+    assert process.returncode == 1 and "Traceback" not in errors and "error" not in errors
+    assert "interrupted; what was not run is skipped" in errors and "No question was answered" in said
+    (answer,) = json.loads((here / "runs" / "results.json").read_text())["answers"]
+    assert (answer["answer"], answer["reason"]) == ("not asked", "interrupted")
+
+
+def test_a_terminal_that_is_gone_costs_no_results(here: Path) -> None:
+    terminal, theirs = os.openpty()
+    with hanging(here, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=30) == 1
+    assert (here / "runs" / "results.json").exists() and ends(int((here / "pid").read_text()))
+
+
+def hanging(here: Path, **how: Any) -> subprocess.Popen[Any]:
+    """`repro verify` of TWO, of which both processes run."""
+    command = [*REPRO, "verify", "--to", "runs", "--ask", "restart", "--", "sh", "-c", TWO]
+    process = subprocess.Popen(command, cwd=here, env=environment(), **how)
+    while not all((here / name).exists() and (here / name).read_text().strip() for name in ("pid", "other")):
+        time.sleep(0.01)
+        assert process.poll() is None
+    return process
+
+
 def ends(process: int) -> bool:
     """Whether a process that was killed is gone, or goes: somebody else has to fetch what is left of it."""
     for _ in range(500):
