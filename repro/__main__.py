@@ -49,33 +49,28 @@ def command() -> NoReturn:
 
 def _explained(task: str, error: Exception) -> str:
     """What an error says, in one line."""
-    from repro.errors import ReproError
+    from repro.errors import ReproError, explained
 
     if isinstance(error, ReproError):
         return str(error)
     if isinstance(error, OSError):
-        where = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
-        place = f"{where}: " if where else ""
-        return f"{place}{error.strerror or error}; {_remedy_of_disk(error)} (--debug: where)"
+        return f"{explained(error)} (--debug: where)"
     if isinstance(error, ModuleNotFoundError) and (remedy := _remedy(task, error)):
         return remedy
     first = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first} (--debug shows where)"
 
 
-def _remedy_of_disk(error: OSError) -> str:
-    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        return "see that it is there, and that nothing removes it"
-    return "make it writable, or free space"
-
-
 def _fail(message: str, code: int = 1) -> int:
     """Reports an error: for a rank to its parent, or else on stderr."""
+    from repro.text import printable
+
+    line = printable(f"error: {message}")
     with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: there is nobody to say it to
         if launch := sys.modules.get("repro.run.launch"):
-            launch.leave_error(f"error: {message}")
+            launch.leave_error(line)
         else:
-            print(f"error: {message}", file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
     return code
 
 

@@ -46,7 +46,12 @@ def run(options: argparse.Namespace) -> int:
         numerics=settings.numerics,
         overrides=overrides,
     )
-    results.write(path, verification.results(asked))
-    log.info("results in %s", path)
-    tables.show(findings.build([results.read(path)]), Console())
+    content = verification.results(asked)
+    try:
+        results.write(path, content)
+        log.info("results in %s", path)
+    finally:  # what is known is shown, though the disk may be full
+        tables.show(findings.build([content]), Console())
+    if verification.failure:
+        raise verification.failure
     return verification.exit_code

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
+from repro.files import check_space, current_folder
 from repro.record import outputs
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import STEPS, Record, fingerprint
@@ -131,7 +132,7 @@ class Trials:
         try:
             self._carry_out(trial, steps)
         finally:
-            with contextlib.suppress(FileNotFoundError):  # a command may remove it
+            if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
             self.run_folder.mkdir()  # for `compare --narrow`, which runs the same command again
         with contextlib.suppress(OSError):
@@ -171,6 +172,7 @@ class Trials:
             if recording.runtime:
                 recording.runtime.remove()
         if code:
+            check_space(trial.folder)
             trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
             return
         record = recording.finish(code)
@@ -188,6 +190,7 @@ class Trials:
                     terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
                     return recording
                 end = describe_exit(process.wait())
+            check_space(trial.folder)
             trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
             return None
         finally:
@@ -214,7 +217,7 @@ class Trials:
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
-            here = Place(Path.cwd(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            here = Place(current_folder(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
         return Recording(
@@ -273,7 +276,7 @@ def places(words: Sequence[str]) -> list[Path]:
     """The folders in which files of the command's are looked for: the current one, and those that a container gets."""
     container = command_line.find(words)
     mounted = [Path(mount.source) for mount in command_line.mounts(container)] if container else []
-    return [Path.cwd(), *(path for path in mounted if path.is_dir())]
+    return [current_folder(), *(path for path in mounted if path.is_dir())]
 
 
 def _deciding() -> dict[str, str]:
