@@ -1,18 +1,15 @@
 """The command line of `repro`.
 
-It is `repro`, `python -m repro`, and what run.sh hands over to. It turns every error into one line and an exit code. Like the parser, it imports the standard library alone.
+It is `repro`, `python -m repro`, and what run.sh hands over to. It turns every error into one line and an exit code. Like the parser, it imports the standard library alone,
+and what it takes time to import only where Ctrl-C is one line, too.
 """
 
+import contextlib
 import os
+import signal
 import sys
-from pathlib import Path
 from typing import NoReturn
 
-from repro.errors import ReproError
-from repro.frameworks import FRAMEWORKS
-from repro.tasks import commands
-
-ROOT = Path(__file__).parents[1]
 EXTRA = ("antlr4", "hydra", "omegaconf", "pooch", "threadpoolctl", "yaml")
 """What the extra [trainers] installs."""
 
@@ -27,31 +24,22 @@ def main(arguments: list[str]) -> int:
     task = words[0] if words else ""
     debug = "--debug" in words
     try:
+        from repro.tasks import commands
+
         options = commands.parse([word for word in words if word != "--debug"], own_command)
         return options.run(options)
-    except ReproError as error:
-        if debug:
-            raise
-        return _fail(str(error), error.exit_code)
-    except OSError as error:
-        if debug:
-            raise
-        place = error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
-        return _fail(f"{place}: {error.strerror or error}; make it writable, or free space (--debug: where)")
     except KeyboardInterrupt:
         return _fail(f"interrupted{_resume(task)}")
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, ModuleNotFoundError) and (remedy := _remedy(task, error)):
-            return _fail(remedy)
-        first = (str(error).strip().splitlines() or [""])[0]
-        return _fail(f"{type(error).__name__}: {first} (--debug shows where)")
+        return _fail(_explained(task, error), getattr(error, "exit_code", 1))
 
 
 def command() -> NoReturn:
     """Runs the command that the process was started with, and ends the process."""
     code = main(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     ranks = sys.modules.get("repro.run.ranks")  # only a training loads it
     if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
@@ -59,16 +47,36 @@ def command() -> NoReturn:
     sys.exit(code)
 
 
+def _explained(task: str, error: Exception) -> str:
+    """What an error says, in one line."""
+    from repro.errors import ReproError, explained
+
+    if isinstance(error, ReproError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{explained(error)} (--debug: where)"
+    if isinstance(error, ModuleNotFoundError) and (remedy := _remedy(task, error)):
+        return remedy
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first} (--debug shows where)"
+
+
 def _fail(message: str, code: int = 1) -> int:
     """Reports an error: for a rank to its parent, or else on stderr."""
-    if launch := sys.modules.get("repro.run.launch"):
-        launch.leave_error(f"error: {message}")
-    else:
-        print(f"error: {message}", file=sys.stderr, flush=True)
+    from repro.text import printable
+
+    line = printable(f"error: {message}")
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: there is nobody to say it to
+        if launch := sys.modules.get("repro.run.launch"):
+            launch.leave_error(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
     return code
 
 
 def _resume(task: str) -> str:
+    from repro.frameworks import FRAMEWORKS
+
     if task not in FRAMEWORKS:
         return ""
     from repro.run.launch import RESUME
@@ -78,10 +86,15 @@ def _resume(task: str) -> str:
 
 def _remedy(task: str, error: ModuleNotFoundError) -> str | None:
     """How to get a package that is missing; None where it is none of ours."""
+    from pathlib import Path
+
+    from repro.frameworks import FRAMEWORKS
+
+    root = Path(__file__).parents[1]
     package = (error.name or "").split(".")[0]
-    if package != "repro" and (ROOT / "requirements" / "install.sh").exists():
+    if package != "repro" and (root / "requirements" / "install.sh").exists():
         name = task if task in (*FRAMEWORKS, "sweep") else "pytorch"
-        return f"no complete environment for {task!r} in {ROOT}/.venv; make it with: requirements/install.sh {name}"
+        return f"no complete environment for {task!r} in {root}/.venv; make it with: requirements/install.sh {name}"
     if package in EXTRA:
         return f"{task}: {package} is not installed; install it with: pip install 'repro-bits[trainers]'"
     return None

@@ -3,6 +3,8 @@
 What, where, the value, the remedy.
 """
 
+import os
+
 
 class ReproError(Exception):
     """The task failed while it ran: data, disk, device, checkpoint. Exit code 1."""
@@ -14,6 +16,22 @@ class UsageError(ReproError):
     """The command line or the configuration is wrong; nothing has been started. Exit code 2."""
 
     exit_code = 2
+
+
+class NotRecordedError(ReproError):
+    """The command ended, and its record could not be written. Exit code: the command's."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def explained(error: OSError) -> str:
+    """What the system says of a file, where, and the remedy."""
+    where = error.filename2 or error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
+    missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+    remedy = "see that it is there, and that nothing removes it" if missing else "make it writable, or free space"
+    return f"{where}: {error.strerror or error}; {remedy}" if where else f"{error.strerror or error}; {remedy}"
 
 
 NOT_REPRODUCIBLE = 3

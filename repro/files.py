@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ MOST = 64 << 20  # bytes of a file that is read at once, or of a line
 MOST_YAML, MOST_VALUES = 1 << 20, 100_000
 MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
+SPACE = 1 << 16  # bytes; a disk with less is full
 
 
 def check_regular(path: Path, most: int = MOST) -> None:
@@ -104,22 +106,48 @@ def _check_aliases(content: Any) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside the path, flushes to disk, renames: a file of the same name is replaced. OSError as from open()."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with naming(path):
+        try:
+            with open(beside, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Meanwhile an OSError that does not say of which file it is, as of a write, is of this one."""
     try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException as error:
-        beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a write that fails does not say where
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def current_folder() -> Path:
+    """The one that this process was started in. ReproError where it is gone."""
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        return Path.cwd()
+    except FileNotFoundError:
+        raise ReproError(
+            "the current folder is gone: something removed it, as a command may; start from another one"
+        ) from None
+
+
+def check_space(folder: Path) -> None:
+    """OSError where nothing can be written into a folder: its disk is full, read-only or broken."""
+    with naming(folder), tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"\0" * SPACE)
 
 
 def write_json(path: Path, content: Any, indent: int = 2) -> None:
@@ -134,17 +162,21 @@ def locked(folder: Path) -> Iterator[None]:
     A lock of POSIX', because NFS knows it, and because no child that was forked keeps it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "a+") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
+    path = folder / ".lock"
+    with open(path, "a+") as file:
+        with naming(path):
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
                 file.seek(0)
                 raise ReproError(
                     f"{folder}: another run ({file.read().strip()}) writes its checkpoints there; wait for it, or take "
                     "another workspace or output.model_path"
                 ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
         yield

@@ -12,7 +12,13 @@ MOST_NAMES = 3  # names
 def printable(value: Any) -> Any:
     """The same with a space for whatever is no visible character: a file may hold what a terminal would obey."""
     if isinstance(value, dict):
-        return {printable(key): printable(inner) for key, inner in value.items()}
+        found: dict[Any, Any] = {}
+        for key, inner in value.items():
+            name = printable(key)
+            while name in found:  # no two become one
+                name = f"{name} {len(found)}"
+            found[name] = printable(inner)
+        return found
     if isinstance(value, list):
         return [printable(inner) for inner in value]
     if isinstance(value, str):
@@ -23,6 +29,14 @@ def printable(value: Any) -> Any:
 def printable_lines(text: str) -> str:
     """The same of a text of several lines, which stay."""
     return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def escaped(text: str) -> str:
+    """The same with `\\n`, `\\xa0` or `\\udcff` for whatever is no visible character, so that other texts stay other ones.
+
+    The last one stands for a byte of a file's name that is no UTF-8. A backslash is doubled.
+    """
+    return "".join(c if c.isprintable() and c != "\\" else repr(c)[1:-1] for c in text)
 
 
 def listed(names: list[str]) -> str:

@@ -28,7 +28,7 @@ from repro.console import confirmed
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import provenance, record, signature
-from repro.record.process import error_line, seen_steps, start, terminate
+from repro.record.process import error_line, own_session, seen_steps, terminate
 from repro.record.record import FILE, STARTS, STEPS, Content, Process, Record
 from repro.record.recording import Recording, unobserved
 from repro.structs import Flaw, converted
@@ -184,23 +184,17 @@ class Rerun:
     def _run(self, recording: Recording, step: int) -> str:
         """To the step, by all processes that trained; what it said last if it ended before."""
         errors = recording.folder.with_name("stderr")
-        with open(recording.folder.with_name("stdout"), "wb") as out, open(errors, "wb") as err:
-            process = start(
-                recording.command,
-                env=recording.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        try:
+        with (
+            open(recording.folder.with_name("stdout"), "wb") as out,
+            open(errors, "wb") as err,
+            own_session(
+                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            ) as process,
+        ):
             reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
             while reached and process.poll() is None and not self._all_at(recording.folder, step):
                 time.sleep(0.05)
             terminate(process, signal.SIGTERM)
-        except BaseException:
-            terminate(process, signal.SIGKILL)
-            raise
         return error_line(errors) if process.returncode > 0 else ""
 
     def _all_at(self, folder: Path, step: int) -> bool:

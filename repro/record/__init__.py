@@ -3,6 +3,7 @@
 record         what a record is: record.json and the lines of each process, as typed structs
 recording      one run of a command with the observer
 process        the command's processes: started, watched, ended
+guard          ends a command whose starter was killed
 outputs        the files that it writes
 arrays         the arrays that `--keep` holds
 signature      the key that makes a record one's own

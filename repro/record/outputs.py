@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from repro.text import RUN
+from repro.text import RUN, escaped
 
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
 MANY = 50_000  # files; more are not looked through
@@ -39,8 +39,8 @@ def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]
 
 def _named(path: Path, run: Path | None) -> str:
     if run is not None and path.is_relative_to(run):
-        return f"{RUN}/{path.relative_to(run)}"
-    return str(path)
+        return f"{RUN}/{escaped(str(path.relative_to(run)))}"
+    return escaped(str(path))
 
 
 def states(paths: dict[str, Path]) -> dict[str, State]:

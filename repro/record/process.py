@@ -3,15 +3,18 @@
 import contextlib
 import json
 import os
+import pickle
 import re
 import signal
+import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import psutil
 
@@ -23,6 +26,7 @@ GRACE = 30.0  # seconds to end after SIGTERM
 TAIL = 20_000  # bytes at the end of what a process wrote
 RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
 
 
@@ -37,21 +41,77 @@ def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
         ) from None
 
 
+def stop_as_interrupted() -> None:
+    """From now on SIGTERM and SIGHUP are as Ctrl-C: what is known is kept, and what was started is ended.
+
+    SIGHUP comes when the terminal is gone: what is still said goes nowhere, and is no error. Under nohup it is ignored.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _hung_up)
+
+
+def _hung_up(number: int, frame: FrameType | None) -> NoReturn:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            os.dup2(nowhere, descriptor)
+    signal.default_int_handler(number, frame)
+
+
 @contextlib.contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Meanwhile Ctrl-C waits: a process that has just been started is known before the interrupt comes."""
+    """Meanwhile Ctrl-C waits, and what is as it: a process that has just been started is known before it comes."""
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
+    handlers = {number: signal.getsignal(number) for number in STOPPING} if ours else {}
+    deferred = {number: how for number, how in handlers.items() if how in (signal.default_int_handler, _hung_up)}
     came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    for number in deferred:
+        signal.signal(number, lambda number, _frame: came.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in deferred.items():
+            signal.signal(number, handler)
     if came:
-        raise KeyboardInterrupt
+        signal.raise_signal(came[0])
+
+
+@contextlib.contextmanager
+def own_session(
+    command: Sequence[str], runtime: ContainerRuntime | None = None, cores: int | None = None, **how: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts a command in a session of its own, so that all that it starts can be ended with it.
+
+    It is ended by an exception, and, by its guard, where this process dies.
+    """
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    with subprocess.Popen(
+        [sys.executable, "-P", "-S", "-m", "repro.record.guard"],
+        env=os.environ | {"PYTHONPATH": path},
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as guard:
+        process = None
+        try:
+            with interrupt_deferred(), limited_to_cores(cores):
+                process = start(command, start_new_session=True, **how)
+            assert guard.stdin is not None
+            with contextlib.suppress(OSError):  # without a guard the command runs as well
+                guard.stdin.write(pickle.dumps((process.pid, runtime)))
+            yield process
+        except BaseException:
+            if process is not None:
+                terminate(process, signal.SIGKILL, runtime)
+            raise
+        finally:
+            guard.kill()
+            for pipe in (process.stdout, process.stderr) if process else ():
+                if pipe:
+                    pipe.close()
 
 
 def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -144,9 +204,7 @@ def terminate(
     """
     if runtime:
         runtime.end(number, GRACE)
-    family: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid).children(recursive=True)
+    family = started_by(process.pid)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
     try:
@@ -154,12 +212,25 @@ def terminate(
     except subprocess.TimeoutExpired:
         pass
     finally:
-        with contextlib.suppress(ProcessLookupError):  # what ignores the signal, or outlives its parent
-            os.killpg(process.pid, signal.SIGKILL)
-        for one in family:
-            with contextlib.suppress(psutil.Error):
-                one.kill()
+        kill(process.pid, family)  # what ignores the signal, or outlives its parent
         process.wait()
+
+
+def started_by(process: int) -> list[psutil.Process]:
+    """The processes that one has started, and those that these have."""
+    try:
+        return psutil.Process(process).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def kill(session: int, family: Sequence[psutil.Process]) -> None:
+    """Ends a session, and what was started from it in others."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(session, signal.SIGKILL)
+    for one in family:
+        with contextlib.suppress(psutil.Error):
+            one.kill()
 
 
 def describe_exit(code: int) -> str:

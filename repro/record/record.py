@@ -198,12 +198,12 @@ def read(path: Path) -> Record:
     except Flaw as flaw:
         raise ReproError(f"record: {path / FILE}: {flaw}; {AGAIN}") from None
     found = Record(path, checked, [process for process in processes(path) if process.steps])
-    _check_whole(found)
+    _check_whole(found, content["outputs"])
     return found
 
 
-def _check_whole(record: Record) -> None:
-    """ReproError where record.json and the steps beside it do not belong together."""
+def _check_whole(record: Record, outputs: dict[str, str]) -> None:
+    """`outputs` as their names stand in the file, which need not be printable. ReproError where record.json and the steps beside it do not belong together."""
     there = {process.name: process.last for process in record.processes}
     for trained in record.content.processes:
         found = there.get(trained.name, 0)
@@ -211,7 +211,7 @@ def _check_whole(record: Record) -> None:
             raise ReproError(
                 f"record: {record.path / STEPS} was cut off: {found} of {trained.steps} steps of process {trained.name} are there; {AGAIN}"
             )
-    if record.content.fingerprint != fingerprint(record.processes, record.outputs):
+    if record.content.fingerprint != fingerprint(record.processes, outputs):
         raise ReproError(f"record: {record.path} was changed: its fingerprint is not that of what it holds; {AGAIN}")
 
 

@@ -16,7 +16,7 @@ import msgspec
 from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
-from repro.files import write_json
+from repro.files import current_folder, write_json
 from repro.record import outputs, provenance, record, signature
 from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
 from repro.run import environment
@@ -48,9 +48,10 @@ class Recording:
     """The step of which each operation is written down."""
 
     def __post_init__(self) -> None:
-        self.folder = self.folder.absolute()
+        self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise UsageError(f"record: {self.folder} is there already, and not empty; name another folder with --to")
+        self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
         (self.folder / STEPS).mkdir(parents=True)
@@ -58,7 +59,7 @@ class Recording:
             self.runtime.prepare(self._shared, self.run)
         self.before = outputs.states(outputs.matched(self.patterns, self.run))
         inside = self.runtime.scripts() if self.runtime else []
-        self.facts = provenance.beforehand([*self.command, *inside], Path.cwd())
+        self.facts = provenance.beforehand([*self.command, *inside], self.place)
         self.started = datetime.now(UTC)
         self.clock = time.perf_counter()
 
@@ -109,7 +110,7 @@ class Recording:
         content = Content(
             schema=SCHEMA,
             command=list(self.command),
-            folder=str(Path.cwd()),
+            folder=str(self.place),
             started=self.started.isoformat(timespec="seconds"),
             seconds=seconds,
             exit_code=code,

@@ -36,7 +36,7 @@ def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
     console.print(table)
     for note in own.notes:
         console.print(Text(f"note: {printable(note)}"))
-    console.print(Text(f"{_verdict(answers)} The runs and their records are in {own.folder}"))
+    console.print(Text(printable(f"{_verdict(answers)} The runs and their records are in {own.folder}")))
 
 
 def _where(first: Difference | None) -> str:

@@ -43,12 +43,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("compare: --trust goes with --narrow; nothing is run without")
     from repro.compare.comparison import compare
     from repro.console import log_to_console
+    from repro.record.process import stop_as_interrupted
     from repro.report import comparison
 
     result = compare(*options.folders)
     print(comparison.told(result), flush=True)
     if result.found and options.narrow:
         log_to_console()
+        stop_as_interrupted()
         print(f"  begins  {_first_operation(result, options.trust)}", flush=True)
     return NOT_REPRODUCIBLE if result.found else 0
 

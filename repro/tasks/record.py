@@ -1,13 +1,15 @@
 """The command `record`: one run of a command of one's own, as it stands."""
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from repro.errors import NotRecordedError, ReproError, explained
 from repro.tasks import own_command
 from repro.tasks.parser import Parser
-from repro.text import counted
+from repro.text import counted, printable
 
 if TYPE_CHECKING:
     from repro.record.record import Record
@@ -34,7 +36,13 @@ def run(options: argparse.Namespace) -> int:
     to = options.to or own_command.fresh()
     recording = Recording(command, to, options.output, options.every, options.keep)
     code = pass_through(recording.words, recording.environment)
-    print(f"repro: {_summary(recording.finish(code))}", file=sys.stderr, flush=True)
+    try:
+        record = recording.finish(code)
+    except (OSError, ReproError) as error:
+        why = explained(error) if isinstance(error, OSError) else error
+        raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe
+        print(printable(f"repro: {_summary(record)}"), file=sys.stderr, flush=True)
     return code
 
 

@@ -3,7 +3,6 @@
 import argparse
 import logging
 import os
-import signal
 from pathlib import Path
 
 from repro.errors import UsageError
@@ -68,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
+    from repro.record.process import stop_as_interrupted
     from repro.report import answers
     from repro.verify import results
     from repro.verify.command import OwnCommand, without_local_folders
@@ -79,19 +79,22 @@ def run(options: argparse.Namespace) -> int:
     if resume:
         resume = own_command.words(options, resume, apart=True)
     log_to_console()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is kept
+    stop_as_interrupted()
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, _folder(options.to))
     log.info("runs of: %s", " ".join(command))
     verification = Verification([(own, question) for question in own.questions])
     verification()
-    results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
-    answers.show(own, verification.answers, wide_console())
-    if options.json is not None:
-        steps, fingerprint = own.ends
-        brief = [answer.brief() for answer in verification.answers]
-        content = {"steps": steps, "fingerprint": fingerprint, "answers": brief}
-        write_json(options.json, content)
+    try:
+        results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
+        if options.json is not None:
+            steps, fingerprint = own.ends
+            brief = [answer.brief() for answer in verification.answers]
+            write_json(options.json, {"steps": steps, "fingerprint": fingerprint, "answers": brief})
+    finally:  # what is known is shown, though the disk may be full
+        answers.show(own, verification.answers, wide_console())
+    if verification.failure:
+        raise verification.failure
     return verification.exit_code
 
 
@@ -136,4 +139,4 @@ def _folder(to: Path | None) -> Path:
     """The folder of the runs. UsageError where there is something in it."""
     if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UsageError(f"verify: {to} is there already, and not empty; name another folder with --to")
-    return (to or own_command.fresh("verify-")).absolute()
+    return (to or own_command.fresh("verify-")).resolve()

@@ -18,6 +18,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from repro.console import log_to_console
+    from repro.record.process import stop_as_interrupted
     from repro.report import findings, tables
     from repro.run import config, data
     from repro.verify import results, trainers
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     config.check_members("verify.questions", settings.questions, CHOICES)
     data.load(checked.data, Path(checked.output.data_path))
     log_to_console()
+    stop_as_interrupted()
     target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     target.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
@@ -44,7 +46,12 @@ def run(options: argparse.Namespace) -> int:
         numerics=settings.numerics,
         overrides=overrides,
     )
-    results.write(path, verification.results(asked))
-    log.info("results in %s", path)
-    tables.show(findings.build([results.read(path)]), Console())
+    content = verification.results(asked)
+    try:
+        results.write(path, content)
+        log.info("results in %s", path)
+    finally:  # what is known is shown, though the disk may be full
+        tables.show(findings.build([content]), Console())
+    if verification.failure:
+        raise verification.failure
     return verification.exit_code

@@ -15,7 +15,7 @@ from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
-from repro.text import MOST_NAMES, RUN, listed, slug
+from repro.text import MOST_NAMES, RUN, escaped, listed, slug
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
@@ -145,7 +145,7 @@ class OwnCommand:
         """Notes where two runs wrote to one place: the second may have read what the first had left."""
         shared = sorted(baseline.wrote & repeat.wrote)
         if shared:
-            names = ", ".join(os.path.relpath(name) for name in shared[:MOST_NAMES])
+            names = ", ".join(escaped(os.path.relpath(name)) for name in shared[:MOST_NAMES])
             more = f" and {len(shared) - MOST_NAMES} more" if len(shared) > MOST_NAMES else ""
             self.shared.append(
                 f"both runs wrote to one place: {names}{more}; the second may have read what the first left. Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"

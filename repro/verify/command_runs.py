@@ -9,22 +9,15 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
+from repro.files import check_space, current_folder
 from repro.record import outputs
-from repro.record.process import (
-    describe_exit,
-    error_line,
-    interrupt_deferred,
-    limited_to_cores,
-    seen_steps,
-    start,
-    terminate,
-)
+from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import STEPS, Record, fingerprint
 from repro.record.recording import PATH, Recording, joined, unobserved
 from repro.run import environment, gpu
@@ -139,7 +132,7 @@ class Trials:
         try:
             self._carry_out(trial, steps)
         finally:
-            with contextlib.suppress(FileNotFoundError):  # a command may remove it
+            if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
             self.run_folder.mkdir()  # for `compare --narrow`, which runs the same command again
         with contextlib.suppress(OSError):
@@ -172,19 +165,14 @@ class Trials:
         recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
-        process = None
         try:
-            with interrupt_deferred():
-                process = self._start(trial, recording)
-            code = process.wait()
-        except BaseException:
-            if process is not None:
-                terminate(process, signal.SIGKILL, recording.runtime)
-            raise
+            with self._started(trial, recording) as process:
+                code = process.wait()
         finally:
             if recording.runtime:
                 recording.runtime.remove()
         if code:
+            check_space(trial.folder)
             trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
             return
         record = recording.finish(code)
@@ -196,39 +184,40 @@ class Trials:
         kill = trial.change.course == "kill"
         target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
         recording = self._recording(trial, self.command.words, "record", 1)
-        process = None
         try:
-            with interrupt_deferred():
-                process = self._start(trial, recording)
-            written_at = None
-            for step in seen_steps(process, trial.folder / "record" / STEPS):
-                if step < target:
-                    continue
-                if written_at is not None and step > written_at:
-                    break
-                if outputs.written(before, self._files()) or any(self.run_folder.rglob("*")):
-                    written_at = step if written_at is None else written_at
-            else:
+            with self._started(trial, recording) as process:
+                if self._is_due(trial, process, target, before):
+                    terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
+                    return recording
                 end = describe_exit(process.wait())
-                trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
-                return None
-            terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
-        except BaseException:
-            if process is not None:
-                terminate(process, signal.SIGKILL, recording.runtime)
-            raise
+            check_space(trial.folder)
+            trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
+            return None
         finally:
             if recording.runtime:
                 recording.runtime.remove()
                 recording.runtime.settle()
-        return recording
+
+    def _is_due(
+        self, trial: Trial, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
+    ) -> bool:
+        """Whether it took a step after a file that was written at the target or later; waits for that, or for its end."""
+        written_at = None
+        for step in seen_steps(process, trial.folder / "record" / STEPS):
+            if step < target:
+                continue
+            if written_at is not None and step > written_at:
+                return True
+            if outputs.written(before, self._files()) or any(self.run_folder.rglob("*")):
+                written_at = step if written_at is None else written_at
+        return False
 
     def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
         folder = self.run_folder
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
-            here = Place(Path.cwd(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            here = Place(current_folder(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
         return Recording(
@@ -265,28 +254,29 @@ class Trials:
         reversing = command_line.reversing(LISTINGS, log)
         return replace(added, mounts=reversing.mounts, variables={**added.variables, **reversing.variables})
 
-    def _start(self, trial: Trial, recording: Recording) -> subprocess.Popen[bytes]:
-        """In a session of its own, so that all that it starts can be ended with it."""
+    @contextlib.contextmanager
+    def _started(self, trial: Trial, recording: Recording) -> Iterator[subprocess.Popen[bytes]]:
         with (
             open(trial.folder / "stdout", "ab") as out,
             open(trial.folder / "stderr", "ab") as errors,
-            limited_to_cores(trial.change.cores),
-        ):
-            return start(
+            own_session(
                 recording.words,
+                recording.runtime,
+                trial.change.cores,
                 env=recording.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
-                start_new_session=True,
-            )
+            ) as process,
+        ):
+            yield process
 
 
 def places(words: Sequence[str]) -> list[Path]:
     """The folders in which files of the command's are looked for: the current one, and those that a container gets."""
     container = command_line.find(words)
     mounted = [Path(mount.source) for mount in command_line.mounts(container)] if container else []
-    return [Path.cwd(), *(path for path in mounted if path.is_dir())]
+    return [current_folder(), *(path for path in mounted if path.is_dir())]
 
 
 def _deciding() -> dict[str, str]:

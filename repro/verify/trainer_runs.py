@@ -13,11 +13,13 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from repro.record.process import own_session, terminate
 from repro.run import config, gpu, trace
 from repro.run.call import callers_environment, error_line, quoted
 from repro.run.config import Config
@@ -123,15 +125,12 @@ class _Call:
 
     def __call__(self, *more: str) -> bool:
         """One process to its end; True if it ended well."""
-        with self._start(*more) as process:
+        with self._started(*more) as process:
             try:
-                self.stdout, self.stderr = process.communicate(timeout=SECONDS_TO_RUN)
+                self._communicate(process)
             except subprocess.TimeoutExpired:
-                process.kill()
+                terminate(process, signal.SIGKILL)
                 self.stderr = f"error: verify: no end after {SECONDS_TO_RUN} seconds; lower verify.steps"
-            except BaseException:
-                process.kill()
-                raise
         self.code = process.returncode
         if self.code in DIED_OF_IT:
             self.code, self.stderr = 2, "error: killed by SIGILL: its build needs instructions that this CPU lacks"
@@ -141,17 +140,20 @@ class _Call:
 
     def until_killed(self, *more: str) -> bool:
         """One process until its first checkpoint, then SIGKILL; True if it died of that."""
-        with self._start(*more) as process:
+        with self._started(*more) as process:
             while process.poll() is None and not list(self.workspace.glob("model/*/epoch_*.safetensors")):
                 time.sleep(0.001)
             process.kill()
-            self.stdout, self.stderr = process.communicate()
+            self._communicate(process)
         self.code = process.returncode
         if self.code == 0:
             self.code, self.stderr = 1, "error: verify: the run ended before it could be killed; raise verify.steps"
         return self.code == -signal.SIGKILL
 
-    def _start(self, *more: str) -> subprocess.Popen[str]:
+    def _communicate(self, process: subprocess.Popen[bytes]) -> None:
+        self.stdout, self.stderr = (text.decode() for text in process.communicate(timeout=SECONDS_TO_RUN))
+
+    def _started(self, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
         environment = dict(self.change.environment)
         command = self._command([*self.overrides, *more])
         if self.change.runtime == "qemu":
@@ -162,14 +164,13 @@ class _Call:
         self.commands.append(self.without_local_folders(" ".join([*words, shlex.join(command)])))
         elsewhere = "/" if self.change.environment else None
         callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
-        return subprocess.Popen(
+        return own_session(
             command,
             env=callers | environment,
             cwd=elsewhere,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     def without_local_folders(self, text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from rich.progress import Progress
 
 from repro.console import progress
-from repro.errors import NOT_REPRODUCIBLE
+from repro.errors import NOT_REPRODUCIBLE, ReproError
 from repro.run import experiment
 from repro.structs import converted
 from repro.verify.answers import Answer
@@ -81,10 +81,12 @@ class Verification:
     answers: list[Answer] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
+    failure: Exception | None = None
+    """The error that ended it, when something was known already."""
     seconds: float = 0.0
 
     def __call__(self) -> None:
-        """Makes the runs, and answers. ReproError where there is nothing to compare with."""
+        """Makes the runs, and answers. ReproError where there is nothing to compare with, OSError as from the disk."""
         started = time.perf_counter()
         try:
             with progress() as bar:
@@ -94,6 +96,10 @@ class Verification:
         except KeyboardInterrupt:
             self.interrupted = True
             log.warning("interrupted; what was not run is skipped")
+        except (OSError, ReproError) as error:
+            if not self.answers:
+                raise
+            self.failure = error
         for subject, question in self.agenda[len(self.answers) :]:
             self.answers.append(subject.skipped(question, "interrupted"))
         self.seconds = time.perf_counter() - started

@@ -109,6 +109,16 @@ def test_steps_that_are_no_files_are_not_read(tmp_path: Path) -> None:
     assert record.read(path).steps == 3
 
 
+def test_names_that_cannot_be_shown(tmp_path: Path) -> None:
+    """As earlier versions wrote them: those of outputs, too."""
+    steps = straight(1)
+    steps[1]["weights"] = {"w\u00a0": sha(1), "w ": sha(2), "w\n": sha(3)}
+    outputs = {"a\u00a0b": sha("a"), "a b": sha("b"), "a\udcffb": sha("c")}
+    found = record.read(write(tmp_path / "a", steps, outputs=outputs))
+    for hashes, values in ((found.processes[0].weights, (1, 2, 3)), (found.outputs, "abc")):
+        assert sorted(hashes.values()) == sorted(map(sha, values)) and all(name.isprintable() for name in hashes)
+
+
 def test_what_a_stranger_writes_is_made_printable(tmp_path: Path) -> None:
     steps = straight(1)
     steps[1]["weights"] = {"w\x1b]0;x\x07": sha(1)}

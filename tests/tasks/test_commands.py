@@ -1,11 +1,13 @@
 """The command line: what its parser takes and refuses, and how errors end."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import repro.tasks
 from repro import __main__, __version__
 from repro.containers import mlcube
 from repro.frameworks import FRAMEWORKS
@@ -164,6 +166,34 @@ def test_an_error_is_one_line_and_1(
         with pytest.raises(type(error)):
             call("compare", "a", "b", "--debug")
     assert call("compare", "a", "b", "--", "--debug") == 1  # a command's own
+
+
+def test_ctrl_c_while_modules_are_imported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """They take a tenth of a second; what main() needs is imported where Ctrl-C is one line."""
+
+    class Interrupted:
+        def find_spec(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delattr(repro.tasks, "commands")
+    for name in ("repro.__main__", "repro.tasks.commands"):
+        monkeypatch.delitem(sys.modules, name)
+    main = importlib.import_module("repro.__main__").main
+    assert "repro.tasks.commands" not in sys.modules
+    monkeypatch.setattr(sys, "meta_path", [Interrupted()])
+    assert main(["verify", "--", "true"]) == 1
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_an_error_is_one_line_whatever_it_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device", "a\n\x1b[2Jb\udcff")
+
+    monkeypatch.setattr(commands, "parse", fail)
+    assert call("compare", "a", "b") == 1
+    assert capsys.readouterr().err.startswith("error: a  [2Jb : No space")
 
 
 def test_without_the_repository(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -161,10 +162,36 @@ def test_a_full_disk_is_one_line(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("repro.files.os.fsync", full)
-    assert recorded("--to", "a", "--", "true") == 1
-    told = capfd.readouterr().err
-    assert told.count("\n") == 1 and "record.json: No space left on device; make it writable, or free space" in told
-    assert not (here / "a" / record.FILE).exists()
+    for code in (0, 4):
+        assert recorded("--to", f"{code}", "--", "sh", "-c", f"exit {code}") == code
+        told = capfd.readouterr().err
+        assert told.count("\n") == 1 and "record.json: No space left on device; make it writable, or free space" in told
+        assert f"; the command ended with code {code}, without a record" in told
+        assert not (here / f"{code}" / record.FILE).exists()
+
+
+def test_a_command_that_removes_the_current_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "current").mkdir()
+    monkeypatch.chdir(here / "current")
+    try:
+        assert recorded("--to", "../a", "--", "rmdir", str(here / "current")) == 0
+    finally:
+        os.chdir(here)
+    assert record.read(here / "a").content.folder == str(here / "current")
+
+
+def test_outputs_of_any_name(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    names = ["a\u00a0b", "a b", "a\\xa0b", "a\nb", "a\u200db", "a\x1b[2Jb", os.fsdecode(b"a\xffb")]
+    words = [f"o/{name}" for name in names]
+    command = [sys.executable, "-c", "import sys; [open(name, 'w').write(name) for name in sys.argv[1:6]]", *words[:5]]
+    shell = "mkdir o; " + shlex.join(command) + "".join(f"; echo 1 > {shlex.quote(word)}" for word in words[5:])
+    assert recorded("--to", "a", "--output", "o/*", "--", "sh", "-c", shell) == 0
+    found = record.read(here / "a")
+    assert len(found.outputs) == len(names) and all(name.isprintable() for name in found.outputs)
+    assert {"o/a\\xa0b", "o/a\\\\xa0b", "o/a\\nb", "o/a\\udcffb"} <= found.outputs.keys()
+    capfd.readouterr()
+    assert __main__.main(["compare", "a", "a"]) == 0
+    assert "outputs: 7" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])

@@ -290,6 +290,52 @@ def test_a_command_that_removes_its_folder(here: Path) -> None:
     assert (code, content["answers"]["restart"]["answer"]) == (0, "same")
 
 
+def test_a_command_that_removes_the_current_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "current").mkdir()
+    monkeypatch.chdir(here / "current")
+    words = ("--to", "../runs", "--output", "{run}/m", "--", "sh", "-c", f"echo 1 > {{run}}/m; rmdir {here}/current")
+    try:
+        assert __main__.main(["verify", *words]) == 1
+    finally:
+        os.chdir(here)
+    assert "error: the current folder is gone: something removed it" in capfd.readouterr().err
+    assert (here / "runs" / "as-it-stands" / "record" / "record.json").exists()
+
+
+def test_a_name_that_is_no_utf_8(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"{run}/a\xff\n")
+    code, content = verify("--ask", "restart", "--output", "{run}/*", "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
+    assert code == 3 and content["answers"]["restart"]["first"]["name"] == r"{run}/a\udcff\n"
+    assert r"a\udcff\n" in capfd.readouterr().out
+
+
+def test_a_full_disk_is_not_the_commands_failure(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("repro.files.tempfile.TemporaryFile", full)
+    assert __main__.main(["verify", "--to", "runs", "--", "sh", "-c", "exit 4"]) == 1
+    told = capfd.readouterr().err
+    assert f"error: {here}/runs/as-it-stands: No space left on device; make it" in told and "fails as" not in told
+
+
+def test_what_is_known_is_shown_though_the_disk_fails_later(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--to", "runs", "--ask", "restart,hash_seed,threads", "--output", "{run}/m")
+    command = f"echo 1 > {{run}}/m; test ! -e {here}/runs/pythonhashseed-77 || rm -r {here}/runs/pythonhashseed-77"
+    code, content = verify(*words, "--", "sh", "-c", command)
+    answers = {name: answer["answer"] for name, answer in content["answers"].items()}
+    assert (code, answers) == (1, {"restart": "same", "hash_seed": "not asked", "threads": "not asked"})
+    told = capfd.readouterr()
+    (error,) = [line for line in told.err.splitlines() if line.startswith("error: ")]
+    assert "No such file or directory; see that it is there" in error and "restart same" in " ".join(told.out.split())
+
+
 def test_a_place_for_the_answers_that_cannot_be_written(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["verify", "--json", "no/such.json", "--", "true"]) == 2
     assert "--json no/such.json: cannot be written" in capfd.readouterr().err
@@ -325,6 +371,45 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
     assert answers["restart"]["answer"] == "same"
     assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
     assert ends(int((here / "pid").read_text()))
+
+
+TWO = "echo $$ > pid; setsid sh -c 'echo $$ > other; sleep 60' & sleep 60"
+"""A command whose second process has a session of its own, as the workers of some launchers have."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.usefixtures("interruptible")
+def test_whatever_ends_it_in_the_first_run_ends_the_command(number: signal.Signals, here: Path) -> None:
+    with hanging(here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=30)
+    assert ends(int((here / "pid").read_text())) and ends(int((here / "other").read_text()))
+    if number == signal.SIGKILL:
+        return
+    assert process.returncode == 1 and "Traceback" not in errors and "error" not in errors
+    assert "interrupted; what was not run is skipped" in errors and "No question was answered" in said
+    (answer,) = json.loads((here / "runs" / "results.json").read_text())["answers"]
+    assert (answer["answer"], answer["reason"]) == ("not asked", "interrupted")
+
+
+def test_a_terminal_that_is_gone_costs_no_results(here: Path) -> None:
+    terminal, theirs = os.openpty()
+    with hanging(here, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=30) == 1
+    assert (here / "runs" / "results.json").exists() and ends(int((here / "pid").read_text()))
+
+
+def hanging(here: Path, **how: Any) -> subprocess.Popen[Any]:
+    """`repro verify` of TWO, of which both processes run."""
+    command = [*REPRO, "verify", "--to", "runs", "--ask", "restart", "--", "sh", "-c", TWO]
+    process = subprocess.Popen(command, cwd=here, env=environment(), **how)
+    while not all((here / name).exists() and (here / name).read_text().strip() for name in ("pid", "other")):
+        time.sleep(0.01)
+        assert process.poll() is None
+    return process
 
 
 def ends(process: int) -> bool:

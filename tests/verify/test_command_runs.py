@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from repro.record import outputs
-from repro.record.process import error_line, limited_to_cores, terminate
+from repro.record.process import error_line, limited_to_cores, start, terminate
 from repro.verify.command_runs import LISTINGS, LOG, Command, Trials
 from repro.verify.questions import BASELINE
 
@@ -136,14 +136,14 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_what_has_just_been_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """... though nobody waits for it yet."""
-    started, start = [], Trials._start
+    started = []
 
-    def interrupted(*given) -> subprocess.Popen[bytes]:
-        started.append(start(*given))
+    def interrupted(*words, **how) -> subprocess.Popen[bytes]:
+        started.append(start(*words, **how))
         os.kill(os.getpid(), signal.SIGINT)
         return started[0]
 
-    monkeypatch.setattr(Trials, "_start", interrupted)
+    monkeypatch.setattr("repro.record.process.start", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Trials(Command(["sleep", "60"]), tmp_path).run(BASELINE)
     assert started[0].returncode == -signal.SIGKILL
