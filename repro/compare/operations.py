@@ -62,6 +62,7 @@ def _operations(file: Path) -> Iterator[Operation]:
     with open(file, "rb") as lines:
         for line in lines:
             content: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+            content.pop("seal", None)
             if content.pop("kind", None) == "operation":
                 yield Operation(**content)
 
