@@ -36,3 +36,6 @@ def explained(error: OSError) -> str:
 
 NOT_REPRODUCIBLE = 3
 """The exit code where all went well, and two runs that should be the same are not."""
+
+INCONCLUSIVE = 4
+"""The exit code where all went well, and what was asked was not answered."""

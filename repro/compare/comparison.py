@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from repro.compare import difference, distance, reasons
+from repro.compare import difference, distance, incomplete, reasons
 from repro.compare.difference import Difference
 from repro.compare.distance import Distance, Point
 from repro.compare.facts import Cause
@@ -37,6 +37,11 @@ class Comparison:
     """Of runs of a trainer: which loss that training reported is the first to differ."""
     operation: str | None = None
     """Where it begins; --narrow finds it."""
+
+    @property
+    def unseen(self) -> str | None:
+        """Why two records without a difference are not called the same."""
+        return None if self.found else incomplete.unseen(self.a, self.b)
 
     def as_json(self) -> Json | None:
         """The difference in the form of results.json."""

@@ -29,6 +29,11 @@ class Pair:
         """Whether one of them chose what it wrote down, so that what only the other holds is no difference."""
         return self.a.sampled or self.b.sampled
 
+    @property
+    def partial(self) -> bool:
+        """Whether what only one of them holds is no difference."""
+        return self.sampled or bool(self.a.unseen or self.b.unseen)
+
     def steps(self) -> list[int]:
         """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
         shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
@@ -58,7 +63,7 @@ class Pair:
         if both is None:
             return []
         ours, theirs = both
-        held = ours.keys() & theirs.keys() if self.sampled else ours.keys() | theirs.keys()
+        held = ours.keys() & theirs.keys() if self.partial else ours.keys() | theirs.keys()
         return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
 
 
@@ -216,7 +221,7 @@ def _of_pair(pair: Pair) -> Difference | None:
     last = next((step for step in steps if any(_felt(pair, step))), None)
     if last is None:
         ends = pair.a.last, pair.b.last + pair.offset
-        if ends[0] != ends[1] and steps and not pair.sampled:
+        if ends[0] != ends[1] and steps and not pair.partial:
             return Difference(min(ends) + 1, "weights", [], pair, lengths=ends, equal_before=steps[-1])
         if not steps and (pair.a.last or pair.b.last):
             raise UsageError(

@@ -62,6 +62,7 @@ def read(file: Path, step: int) -> list[Operation]:
 def _operations(file: Path) -> Iterator[Operation]:
     for line in read_lines(file):
         content: dict[str, Any] = parsed(line) if line.endswith(b"\n") else {}
+        content.pop("seal", None)
         if content.pop("kind", None) == "operation":
             yield Operation(**content)
 

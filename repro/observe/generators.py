@@ -10,9 +10,9 @@ import random
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Optional
 
-from . import hashing
+from . import hashing, recorder
 
 unused: dict[str, Any] = {}  # the state of each generator while nobody has used it
 framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework that adds its generators
@@ -28,7 +28,10 @@ def after_numpy_random(module: ModuleType) -> None:
 
 
 def _numpy_state(module: Any) -> str:
-    name, words, position, has_gauss, gauss = module.get_state()
+    state = module.get_state()
+    if isinstance(state, dict):  # of another algorithm, by numpy.random.set_bit_generator
+        return repr([(path, hashing.hash_leaf(leaf)) for path, leaf in hashing.leaves(state)])
+    name, words, position, has_gauss, gauss = state
     return repr((str(name), words.tolist(), int(position), int(has_gauss), float(gauss).hex()))
 
 
@@ -53,9 +56,20 @@ def _used_states() -> dict[str, Any]:
 
 def execute_import(execute: Callable[[], None]) -> None:
     """Executes a framework's module. A generator that was unused before counts as unused afterwards."""
-    used = _used_states()
+    used = _used_names()
     execute()
-    unused.update((name, state) for name, state in _states().items() if name not in used)
+    _count_as_unused(used)
+
+
+@recorder.never_raise
+def _used_names() -> set[str]:
+    return set(_used_states())
+
+
+@recorder.never_raise
+def _count_as_unused(used: Optional[set[str]]) -> None:
+    if used is not None:
+        unused.update((name, state) for name, state in _states().items() if name not in used)
 
 
 def hashes() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """SHA-256 of arrays, scalars and text.
 
-An array's is that of the line `<dtype> <shape>\\n` (as in repro.fingerprint) and its bytes in C order. What is no
+An array's is that of the line `<dtype> <shape>\\n` (as in repro.fingerprint) and its bytes in C order. A tensor that is
+no such array (sparse, quantized, nested, a wrapper) is text: the hashes of its parts and all else that makes it. What is no
 array is hashed as text after the line `<type> \\n`: whole numbers in decimal, floats in hexadecimal, strings and bytes
 as they are, the states of generators as generators.py writes them. The bytes are the machine's own, which are
 little-endian wherever these frameworks run.
@@ -16,6 +17,7 @@ from typing import Any, Optional
 from . import recorder
 
 MAX_DEPTH = 32  # of nested containers; below it somebody has a circle
+COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # TensorFlow's, which are several arrays each
 
 content_folder: Optional[str] = None  # with --keep, where the bytes of all that is hashed are stored
 
@@ -48,28 +50,116 @@ def hash_text(kind: str, content: str) -> str:
 
 
 def hash_tensor(tensor: Any) -> str:
-    """The hash of a PyTorch tensor: of this rank's shard of a distributed one; of a sparse one's indices and values."""
+    """The hash of all that makes a PyTorch tensor what it is; of a distributed one, of this rank's shard.
+
+    ValueError, or one of PyTorch's own errors, where its values cannot be read.
+    """
+    torch = sys.modules["torch"]
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    own_dispatch = getattr(type(tensor), "__torch_dispatch__", None)
+    if own_dispatch not in (None, torch.Tensor.__torch_dispatch__):
+        return _hash_wrapper(tensor)
+    with torch._C.DisableTorchFunctionSubclass():
+        return _hash_layout(torch, tensor.detach())
+
+
+def _hash_wrapper(tensor: Any) -> str:
+    """Of a subclass with a dispatch of its own: its address may be 0, as its values are in other tensors."""
+    kind = type(tensor).__name__
+    flatten = getattr(tensor, "__tensor_flatten__", None)
+    if flatten is None:
+        raise ValueError(f"{kind} has no __tensor_flatten__, which would say where its values are")
+    names, context = flatten()
+    parts = [f"{name}={hash_tensor(getattr(tensor, name))}" for name in names]
+    parts += [f"{path}={_hash_described(value)}" for path, value in leaves(context, "context")]
+    shape = [int(size) if isinstance(size, int) else None for size in tensor.shape]  # a ragged size is in the parts
+    return hash_text("wrapper", repr((kind, str(tensor.dtype), shape, parts)))
+
+
+def _hash_described(value: Any) -> str:
+    """The hash of a leaf, or of its text, as of a dtype: no text that holds an address, which no run has again."""
+    code = hash_leaf(value)
+    if code is not None:
+        return code
+    text = repr(value)
+    if type(value).__repr__ is object.__repr__ or " at 0x" in text:
+        raise ValueError(f"it holds a {type(value).__name__}, which is not hashed")
+    return hash_text(type(value).__name__, text)
+
+
+def _hash_layout(torch: Any, tensor: Any) -> str:
+    """Of a tensor without a dispatch of its own: its parts and what is said of it, by layout; a dense one by itself."""
+    layout = str(tensor.layout).replace("torch.", "")
+    if tensor.is_meta:
+        parts = ["meta"]
+    elif tensor.is_quantized:
+        parts = [hash_tensor(tensor.int_repr()), str(tensor.qscheme()), *_quantization(tensor)]
+    elif layout == "sparse_coo":
+        parts = [hash_tensor(tensor._indices()), hash_tensor(tensor._values())]
+    elif layout in ("sparse_csr", "sparse_bsr"):
+        parts = [hash_tensor(part) for part in (tensor.crow_indices(), tensor.col_indices(), tensor.values())]
+    elif layout in ("sparse_csc", "sparse_bsc"):
+        parts = [hash_tensor(part) for part in (tensor.ccol_indices(), tensor.row_indices(), tensor.values())]
+    elif tensor.is_nested:
+        return hash_text("nested", repr((str(tensor.dtype), [hash_tensor(part) for part in tensor.unbind()])))
+    elif layout == "_mkldnn":
+        parts = [hash_tensor(tensor.to_dense())]
+    elif layout == "strided":
+        return _hash_memory(torch, tensor)
+    else:
+        raise ValueError(f"the layout {layout} is not known")
+    return hash_text(layout, repr((str(tensor.dtype), tuple(tensor.shape), parts)))
+
+
+def _quantization(tensor: Any) -> list[str]:
+    """Scales, zero points and their axis."""
+    if "per_channel" not in str(tensor.qscheme()):
+        return [float(tensor.q_scale()).hex(), str(tensor.q_zero_point())]
+    scales, zeros = tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points()
+    return [hash_tensor(scales), hash_tensor(zeros), str(tensor.q_per_channel_axis())]
+
+
+def _hash_memory(torch: Any, tensor: Any) -> str:
+    """Of a dense tensor, whose values are read where they are: never beyond what is there."""
     import ctypes  # PyTorch needs it, but not every Python has it
 
-    tensor = getattr(tensor, "_local_tensor", tensor).detach()
-    if str(tensor.layout) == "torch.sparse_coo":
-        return hash_text("sparse", hash_tensor(tensor._indices()) + hash_tensor(tensor._values()))
+    if tensor._is_zerotensor():
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    if tensor.numel() and tensor.device.type in ("cpu", "cuda"):
+        last = tensor.storage_offset() + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+        if (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes():
+            raise ValueError("its memory was freed")
     dense = tensor.cpu().resolve_conj().resolve_neg().contiguous()
     size = dense.numel() * dense.element_size()
-    content = (ctypes.c_char * size).from_address(dense.data_ptr()) if size else b""
+    address = dense.data_ptr() if size else 0
+    if size and not address:
+        raise ValueError("it has no memory")
+    content = (ctypes.c_char * size).from_address(address) if size else b""
     return hash_bytes(str(dense.dtype).replace("torch.", ""), dense.shape, content)
 
 
 def hash_array(array: Any) -> Optional[str]:
     """The hash of a NumPy array; None of one with objects that have none."""
-    return _hash_objects(array) if array.dtype.hasobject else hash_numbers(array)
+    if array.dtype.hasobject:
+        return _hash_objects(array)
+    if _is_masked(array):
+        return hash_text("masked", repr([hash_numbers(array.data), hash_numbers(array.mask | False)]))
+    return hash_numbers(array)
+
+
+def _is_masked(value: Any) -> bool:
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def hash_numbers(array: Any) -> str:
     """The hash of a NumPy array of numbers, under the name that NumPy gives its dtype."""
     numpy = sys.modules["numpy"]
     dense = numpy.ascontiguousarray(array)
-    return hash_bytes(dense.dtype.name, array.shape, dense.reshape(-1).view(numpy.uint8).data if dense.size else b"")
+    if not dense.dtype.isnative:
+        dense = dense.astype(dense.dtype.newbyteorder("="))
+    name = dense.dtype.name if dense.dtype.names is None else repr(dense.dtype.descr)
+    return hash_bytes(name, array.shape, dense.reshape(-1).view(numpy.uint8).data if dense.size else b"")
 
 
 def _hash_objects(array: Any) -> Optional[str]:
@@ -97,7 +187,7 @@ def hash_leaf(value: Any) -> Optional[str]:
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
         return hash_tensor(value)
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-        return hash_array(numpy.asarray(value))
+        return hash_array(value if _is_masked(value) else numpy.asarray(value))
     code = hash_scalar(value)
     if code is None and numpy is not None and hasattr(value, "shape") and hasattr(value, "dtype"):
         return hash_array(to_numpy(value))
@@ -105,8 +195,12 @@ def hash_leaf(value: Any) -> Optional[str]:
 
 
 def hash_or_note(value: Any, name: str) -> Optional[str]:
-    """The hash of a leaf. A type that has none is a note: its text may hold an address, which no run has again."""
-    code = hash_leaf(value)
+    """The hash of a leaf; None where it has none. An array whose values cannot be read makes the step incomplete."""
+    try:
+        code = hash_leaf(value)
+    except Exception as error:
+        recorder.unseen(f"{name}, a {type(value).__name__}, is not hashed: {error}")
+        return None
     if code is None:
         recorder.note(f"{name} is of type {type(value).__name__}, which is not hashed")
     return code
@@ -153,6 +247,8 @@ def _children(value: Any) -> Optional[Any]:
         return value.items()
     if isinstance(value, (list, tuple)):
         return enumerate(value)
+    if type(value).__name__ in COMPOSITE and type(value).__module__.startswith("tensorflow."):
+        return enumerate(sys.modules["tensorflow"].nest.flatten(value, expand_composites=True))
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return None
     state_dict = getattr(value, "state_dict", None)

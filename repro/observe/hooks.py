@@ -22,6 +22,8 @@ WATCHERS = {
     "jax": ("jax",),
     "optax": ("jax",),
     "equinox": ("jax",),
+    "flax.nnx": ("jax",),
+    "flax.training.train_state": ("jax",),
     "numpy.random": ("generators",),
 }
 
@@ -77,7 +79,7 @@ def install_hooks(name: str, module: ModuleType) -> None:
             watcher = importlib.import_module("." + file, __package__)
             getattr(watcher, "after_" + name.replace(".", "_"))(module)
     except Exception as error:
-        recorder.note(f"{name} is not observed: {type(error).__name__}: {error}")
+        recorder.unseen(f"{name} is not observed: {type(error).__name__}: {error}")
 
 
 def start() -> None:

@@ -8,10 +8,11 @@ Of a compiled step it takes what the program has as an input or as a result anyw
 never writes to memory as it stands: to ask for it changes how operations are fused, and so bits.
 """
 
+import dataclasses
 import functools
 import os
 import sys
-from typing import Any
+from typing import Any, Optional
 
 from . import generators, hashing, recorder
 from .recorder import INITIAL, Arrays
@@ -23,7 +24,10 @@ COMPILED = (
 )
 DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
 
+TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of Linen's class itself
+
 last_update: list[Any] = []  # of the last Optax optimizer called: updates, gradients, new state, all that it was given
+state_beside: Arrays = []  # of the step that Flax takes: what there is beside its weights
 watched_updates: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
 indices: dict[tuple[Any, ...], int] = {}  # of optimizers, which differ in their weights' names and shapes
 started: set[tuple[int, int]] = set()  # process and index of those whose first step was written
@@ -42,6 +46,49 @@ def after_optax(optax: Any) -> None:
 
 def after_equinox(equinox: Any) -> None:
     _watch_updates(equinox)
+
+
+def after_flax_nnx(nnx: Any) -> None:
+    _watch_state(nnx.Optimizer, "update", _state_of_module)
+
+
+def after_flax_training_train_state(training: Any) -> None:
+    _watch_state(training.TrainState, "apply_gradients", _state_of_train_state)
+
+
+def _watch_state(kind: Any, name: str, look: Any) -> None:
+    """Has a method of Flax looked at that takes a step: it knows what state there is beside the weights."""
+    method = getattr(kind, name)
+
+    @functools.wraps(method)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        look(self, *args)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            state_beside.clear()
+
+    setattr(kind, name, watched)
+
+
+@recorder.never_raise
+def _state_of_module(optimizer: Any, module: Any, *_: Any) -> None:
+    """All variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
+    nnx = sys.modules["flax.nnx"]
+    pure = getattr(nnx, "as_pure", _same)  # of old the leaves are pytrees themselves
+    _, random, others = nnx.state(getattr(optimizer, "model", module), optimizer.wrt, nnx.RngState, ...)
+    state_beside[:] = _arrays("generator", pure(random)) + _arrays("buffers", pure(others))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@recorder.never_raise
+def _state_of_train_state(state: Any, *_: Any) -> None:
+    """What a class derived from Linen's TrainState adds, as `batch_stats`."""
+    fields = [field.name for field in dataclasses.fields(state) if field.name not in TRAIN_STATE]
+    state_beside[:] = [array for name in fields for array in _arrays("buffers", getattr(state, name), f"{name}.")]
 
 
 def _watch_updates(library: Any) -> None:
@@ -80,6 +127,8 @@ def _observe_step(params: Any, updates: Any, result: Any) -> None:
         arrays += _arrays("gradients", gradients) + _arrays("optimizer", state, "state.")
         inputs = _program_inputs(_arrays("", arguments) + arrays)
     last_update.clear()
+    if not any(_is_traced(array) for _, _, array in arrays + state_beside):
+        arrays += state_beside
     if not inputs:
         recorder.note(NO_BATCH)
     key = tuple((name, *array.shape) for channel, name, array in arrays if channel == "weights")
@@ -88,22 +137,29 @@ def _observe_step(params: Any, updates: Any, result: Any) -> None:
 
 
 def _program_inputs(known: Arrays) -> Arrays:
-    """What the program that is being traced gets beside the weights and the optimizer's state: the batch, and keys.
+    """What the program that is being traced gets beside the weights and the optimizer's state.
 
+    An argument of its own is the batch, or a key. What lies beside the weights, as BatchNorm's averages in Flax'
+    TrainState and in the modules of NNX, is state: buffers, as they are before the step.
     JAX says only within where a program's arguments are, and may do so elsewhere in another version: then nothing.
     """
     tracers = [array for _, _, array in known if _is_traced(array)]
+    weights = {id(array) for channel, _, array in known if channel == INITIAL}
     try:
         trace = tracers[-1]._trace
         names, variables = trace.frame.debug_info.arg_names, trace.frame.invars
-        own = {id(tracer.val) for tracer in tracers if tracer._trace is trace}
-        taken = {_argument(name) for name, variable in zip(names, variables) if id(variable) in own}
+        if len(names) != len(variables):
+            return []
+        own = {id(tracer.val): id(tracer) in weights for tracer in tracers if tracer._trace is trace}
+        taken: dict[str, bool] = {}  # by argument, whether weights are in it
+        for name, variable in zip(names, variables):
+            if id(variable) in own:
+                taken[_argument(name)] = taken.get(_argument(name), False) or own[id(variable)]
         inputs: Arrays = []
         for name, variable in zip(names, variables):
-            is_key = str(variable.aval.dtype).startswith("key<")
-            other = id(variable) not in own and _argument(name) not in taken
-            if len(names) == len(variables) and other and (is_key or variable.aval.shape):  # one number is a count
-                channel = "generator" if is_key else "batch"
+            beside = taken.get(_argument(name))
+            channel = _channel(name, variable.aval, beside) if id(variable) not in own else None
+            if channel is not None:
                 inputs.append((channel, name, type(tracers[-1])(trace, variable.aval, variable)))
         return inputs
     except (AttributeError, IndexError, TypeError):
@@ -114,6 +170,19 @@ def _argument(name: Any) -> str:
     """Of which argument an array is a part: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
     text = str(name)
     return text if text.startswith("dynamic") else text.replace("[", ".").partition(".")[0]
+
+
+def _channel(name: str, aval: Any, beside_weights: Optional[bool]) -> Optional[str]:
+    """The channel of an input; None of a count, and of what an optimizer has beside its state.
+
+    `beside_weights`: whether its argument holds weights; None where it holds neither those nor an optimizer's state.
+    """
+    is_key = str(aval.dtype).startswith("key<")
+    if beside_weights is None:
+        return "generator" if is_key else "batch" if aval.shape else None
+    if not beside_weights or name.endswith(".step"):
+        return None
+    return "generator" if is_key or str(aval.dtype) == "uint32" else "buffers"  # keys of old, NNX' counts of draws
 
 
 def _arrays(channel: str, tree: Any, prefix: str = "") -> Arrays:
@@ -153,7 +222,7 @@ def report(arrays: Arrays, index: int) -> None:
     jax, axes = sys.modules["jax"], _device_axes()
     if axes:  # each device comes by, with a share of the batch
         recorder.note(DEVICES)
-        arrays = [array for array in arrays if array[0] not in ("batch", "generator")]
+        arrays = [array for array in arrays if array[0] not in ("batch", "generator", "buffers")]
     callback = functools.partial(_record, index, [array[:2] for array in arrays], states, True)
     values = [hashing.key_data(array) for _, _, array in arrays]
     if axes:
@@ -170,6 +239,7 @@ def _device_axes() -> tuple[Any, ...]:
         return ()
 
 
+@recorder.never_raise
 def _if_first(callback: Any, device: Any, *values: Any) -> None:
     """Only of the first device of this process; devices of several processes are counted one process after another."""
     jax = sys.modules["jax"]
@@ -187,7 +257,6 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
     active = recorder.active
     if active is None:
         return
-    numpy = sys.modules["numpy"]
     with active.lock:
         number = active.count()
         first = (os.getpid(), index) not in started
@@ -196,6 +265,7 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
             return
         hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         for (channel, name), value in zip(names, values):
-            if channel != INITIAL or first:
-                hashes.setdefault(channel, {})[name] = hashing.hash_numbers(numpy.asarray(value))
+            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if channel != INITIAL or first else None
+            if code is not None:
+                hashes.setdefault(channel, {})[name] = code
         active.step(number, hashes)

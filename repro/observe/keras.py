@@ -95,12 +95,13 @@ def _watch_apply(kind: Any) -> None:
         grads = list(grads)
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
+        outermost = not training.applying
         arrays = pytorch.entries["before apply"](self, grads, trainable_variables)
         try:
             result = apply(self, grads, trainable_variables)
-        except BaseException:
-            training.applying = False
-            raise
+        finally:
+            if outermost:  # also where `before` failed after it had said that a step begins
+                training.applying = False
         pytorch.entries["after apply"](self, arrays)
         return result
 
@@ -189,7 +190,6 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
     """Adds what the step has changed, and has it written now, or each time that the graph runs."""
     if arrays is None:
         return
-    training.applying = False
     observed = observed_optimizer(optimizer)
     seen = [array for array in arrays if array[0] != "later"]
     seen += _arrays(observed, "weights", [variable for channel, _, variable in arrays if channel == "later"])

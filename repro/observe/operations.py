@@ -208,9 +208,16 @@ def _hashes(values: Any) -> list[str]:
 
 
 def _addresses(values: Any) -> list[int]:
-    """Where the values of tensors are; a sparse one has no single address."""
+    """Where the values of tensors are; a sparse one has no single address, nor has a wrapper of others."""
     tensors = [value for _, value in hashing.leaves(values) if str(getattr(value, "layout", "")) == "torch.strided"]
-    return sorted({value.untyped_storage().data_ptr() for value in tensors} - {0})
+    return sorted({_address(value) for value in tensors} - {0})
+
+
+def _address(tensor: Any) -> int:
+    try:
+        return int(tensor.untyped_storage().data_ptr())
+    except Exception:
+        return 0
 
 
 def _note_compiled() -> None:

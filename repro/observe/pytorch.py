@@ -109,47 +109,51 @@ class StepObserver:
         self.local.hashes = None
         if not self.changes_weights(optimizer):
             return
+        hashes: recorder.Hashes = {}
+        self.local.hashes = hashes  # from here on the step counts, whatever fails
         observed = self.optimizers.get(id(optimizer))
         new = observed is None or observed.reference() is not optimizer
-        if not new and not active.is_due(active.steps + 1):
-            self.local.hashes = {}
+        self.local.due = new or active.is_due(active.steps + 1)
+        self.local.closure = bool(args) or kwargs.get("closure") is not None
+        if not self.local.due:
             return
         if observed is None or new:
             observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer)
             self.optimizer_count += 1
+        hashes["batch"] = dict(self.batches)
+        if not self.batch_count:
+            recorder.note(AHEAD if self.has_loader else NO_LOADER)
+        hashes["generator"] = generators.hashes()
         parameters = observed.parameters(optimizer)
-        hashes: recorder.Hashes = {"batch": dict(self.batches), "generator": generators.hashes()}
         if new:
-            weights = _hash_tensors(parameters)
+            weights = _hash_tensors(parameters, recorder.INITIAL)
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
                 active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"]})
-        if not args and kwargs.get("closure") is None:  # a closure computes the gradients within the step
+        if not self.local.closure:  # a closure computes the gradients within the step
             hashes["gradients"] = _hash_gradients(parameters)
-        if not self.batch_count:
-            recorder.note(AHEAD if self.has_loader else NO_LOADER)
-        self.local.hashes = hashes
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Counts the step, and writes its line where it is due."""
-        hashes = getattr(self.local, "hashes", None)
         active = recorder.active
-        if active is None or hashes is None or self.is_nested():
+        if active is None or self.is_nested():
             return
-        self.local.hashes = None
+        hashes = vars(self.local).pop("hashes", {})
+        if hashes is None:
+            return
         number = active.count()
-        if hashes:
-            if "gradients" not in hashes:
-                hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
-            hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
-            for observed, owner in self.optimizers_to_hash(optimizer):
-                hashes["weights"].update(_hash_tensors(observed.parameters(owner)))
-                hashes["buffers"].update(_hash_tensors(observed.buffers()))
-                hashes["optimizer"].update(observed.state(owner))
-            active.step(number, hashes)
-        self.batches.clear()
-        self.batch_count = 0
+        self.batches, self.batch_count = {}, 0
+        if not vars(self.local).pop("due", True):
+            return
+        if vars(self.local).pop("closure", False):
+            hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+        hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
+        for observed, owner in self.optimizers_to_hash(optimizer):
+            hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
+            hashes["buffers"].update(_hash_tensors(observed.buffers(), "buffers"))
+            hashes["optimizer"].update(observed.state(owner))
+        active.step(number, hashes)
 
     def is_nested(self) -> bool:
         """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
@@ -167,7 +171,7 @@ class StepObserver:
         """Not where GradScaler has a fused step skipped, nor while a graph is captured."""
         cuda = self.torch.cuda
         if cuda.is_initialized() and cuda.is_current_stream_capturing():
-            recorder.note(GRAPH)
+            recorder.unseen(GRAPH)
             return False
         infinite = getattr(optimizer, "found_inf", None)
         return infinite is None or not bool(infinite)
@@ -190,18 +194,21 @@ class StepObserver:
         active = recorder.active
         if active is None or not self.torch.is_grad_enabled():
             return
-        if active.is_due(active.steps + 1):
-            self.batches.update(hashing.hash_tree(data, str(self.batch_count)))
+        place = self.batch_count
         self.batch_count += 1
         self.has_loader = True
+        if active.is_due(active.steps + 1):
+            self.batches.update(hashing.hash_tree(data, str(place)))
 
 
-def _hash_tensors(tensors: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    return {name: hashing.hash_tensor(tensor) for name, tensor in tensors}
+def _hash_tensors(tensors: Iterable[tuple[str, Any]], channel: str) -> dict[str, str]:
+    hashes = {name: hashing.hash_or_note(tensor, f"{name} ({channel})") for name, tensor in tensors}
+    return {name: code for name, code in hashes.items() if code is not None}
 
 
 def _hash_gradients(parameters: Parameters) -> dict[str, str]:
-    return _hash_tensors((name, tensor.grad) for name, tensor in parameters if tensor.grad is not None)
+    gradients = ((name, tensor.grad) for name, tensor in parameters if tensor.grad is not None)
+    return _hash_tensors(gradients, "gradients")
 
 
 observer: Optional[StepObserver] = None

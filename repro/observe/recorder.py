@@ -1,10 +1,12 @@
 """File of one process, a line per event.
 
 It lies in FOLDER/steps, and is opened for each line and closed again: a program may close descriptors that are not its
-own, and what it opens next would get the observer's lines. Nothing here stops the program.
+own, and what it opens next would get the observer's lines. Each line ends with the SHA-256 of the seal before it and of
+its own text without the seal. Nothing here stops the program.
 """
 
 import atexit
+import hashlib
 import json
 import os
 import sys
@@ -16,6 +18,7 @@ Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
 Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
 INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
+LOADED = "loaded"  # the empty file in FOLDER/steps that says that a Python process loaded the observer
 
 
 class Recorder:
@@ -35,6 +38,7 @@ class Recorder:
         self.steps = 0
         self.watched = False  # whether repro.watch was called
         self.path: Optional[str] = None
+        self.seal = ""  # of the last line
         self.notes: list[str] = []
 
     def is_due(self, step: int) -> bool:
@@ -45,6 +49,7 @@ class Recorder:
         """Counts one step; its number."""
         with self.lock:
             self.steps += 1
+            self.local.step = self.steps
             return self.steps
 
     def step(self, number: int, hashes: Hashes) -> None:
@@ -59,6 +64,12 @@ class Recorder:
             self.notes.append(text)
             self.write({"kind": "note", "text": text})
 
+    def unseen(self, text: str) -> None:
+        """Writes, once, that this step was not seen whole: no answer that rests on it is `same`."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self.write({"kind": "note", "text": text, "unseen": getattr(self.local, "step", self.steps + 1)})
+
     def write(self, line: dict[str, Any]) -> None:
         if self.broken:
             return
@@ -70,8 +81,17 @@ class Recorder:
                 self.append(line)
             except OSError as error:
                 self.broken = True
+                self.mark_broken()
                 file = error.filename or self.folder
                 warn(f"{file}: {error.strerror}; the program goes on, and is no longer observed")
+
+    def mark_loaded(self) -> None:
+        """Says that a Python process of the command is observed, though it may write no line."""
+        try:
+            os.makedirs(os.path.join(self.folder, "steps"), exist_ok=True)
+            open(os.path.join(self.folder, "steps", LOADED), "a").close()
+        except OSError:
+            pass
 
     def create_file(self) -> str:
         """An empty file for this process. Two containers count processes alike: the second one's name gets a number."""
@@ -88,12 +108,22 @@ class Recorder:
                 pass
         raise OSError(0, "too many processes of one number", folder)
 
+    def mark_broken(self) -> None:
+        """Says that lines are missing, by an empty file: a full disk still has room for its name."""
+        try:
+            open(f"{self.path or os.path.join(self.folder, 'steps', str(os.getpid()))}.broken", "x").close()
+        except OSError:
+            pass
+
     def append(self, line: dict[str, Any]) -> None:
+        text = json.dumps(line, sort_keys=True)
+        seal = hashlib.sha256((self.seal + text).encode()).hexdigest()
+        sealed = f'{text[:-1]}, "seal": "{seal}"}}\n'.encode()
         with open(str(self.path), "ab", buffering=0) as file:
-            text = json.dumps(line, sort_keys=True).encode() + b"\n"
-            written = file.write(text)
-            if written != len(text):  # a full disk takes a part
+            written = file.write(sealed)
+            if written != len(sealed):  # a full disk takes a part
                 raise OSError(28, "No space left on device", self.path)
+        self.seal = seal
 
     def process_line(self) -> dict[str, Any]:
         """The first line, which says which process this is."""
@@ -141,6 +171,7 @@ active: Optional[Recorder] = None  # the one of this process
 def start(folder: str, every: int) -> None:
     global active
     active = Recorder(folder, every)
+    active.mark_loaded()
     os.register_at_fork(after_in_child=active.reset)
     atexit.register(active.end)
 
@@ -150,13 +181,21 @@ def note(text: str) -> None:
         active.note(text)
 
 
+def unseen(text: str) -> None:
+    if active is not None:
+        active.unseen(text)
+
+
 def add_framework(module: Any) -> None:
     if active is not None:
         active.frameworks[module.__name__] = module
 
 
 def never_raise(function: Any) -> Any:
-    """The function, except that an exception in it is a note, and the program goes on. Its seconds are counted."""
+    """The function, except that an exception in it makes the step incomplete, and the program goes on.
+
+    Its seconds are counted.
+    """
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         recorder, began = active, time.perf_counter()
@@ -167,11 +206,12 @@ def never_raise(function: Any) -> Any:
             return function(*args, **kwargs)
         except Exception as error:
             name = f"{function.__module__.split('.')[-1]}.{function.__name__}"
-            note(f"{name} failed: {type(error).__name__}: {error}")
+            unseen(f"{name} failed: {type(error).__name__}: {error}")
             return None
         finally:
             if recorder is not None and outermost:
                 recorder.local.busy = False
+                vars(recorder.local).pop("step", None)
                 with recorder.lock:
                     recorder.seconds += time.perf_counter() - began
 

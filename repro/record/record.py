@@ -6,18 +6,21 @@ It is a folder that `repro record` leaves: record.json, and steps/ with a file f
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, Meta, UnsetType
 
 from repro.errors import ReproError, UsageError
 from repro.files import parsed, read_json, read_lines
 from repro.record import arrays
+from repro.record.seal import Chain
 from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
 from repro.text import printable
 
@@ -26,6 +29,11 @@ FILE, STEPS, KEPT = "record.json", "steps", "kept"
 CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "weights", "buffers")
 """What is hashed of a step, in the order of cause."""
 STARTS, OUTPUTS = "initial weights", "outputs"
+
+LOADED, BROKEN = "loaded", ".broken"
+"""Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
+LAST = 2**53  # the highest number of a step
+FAILED = re.compile(r"[a-z]+\._?[a-z_]+ failed: ")  # a note of an older version, of a step that was not seen whole
 
 AGAIN = "copy it anew from where it was made, or record the command again"
 
@@ -40,6 +48,8 @@ class TrainedProcess(Struct):
     rank: int | None
     steps: int
     frameworks: dict[str, str]
+    seal: Hash | UnsetType = UNSET
+    """Of its lines, but for the last one, of the kind `end`: it may come late. Older versions wrote none."""
 
 
 class Content(Struct):
@@ -61,13 +71,25 @@ class Content(Struct):
     """SHA-256 of each output file."""
     notes: list[str]
     fingerprint: Fingerprint | None
+    loaded: bool | UnsetType = UNSET
+    """Whether a Python process of the command loaded the observer."""
+    unseen: list[str] | UnsetType = UNSET
+    """Steps that were not seen whole, and why."""
 
 
 class Step(Struct):
     """A line of the kind `step`."""
 
-    step: int
+    step: Annotated[int, Meta(ge=0, le=LAST)]
     hashes: dict[str, dict[str, Hash]]
+
+
+class Note(Struct):
+    """A line of the kind `note`."""
+
+    text: str
+    unseen: Annotated[int, Meta(ge=0, le=LAST)] | UnsetType = UNSET
+    """The first step that was not seen whole."""
 
 
 class About(Struct):
@@ -98,6 +120,9 @@ class Process:
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""
     notes: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    """Steps that were not seen whole, and why."""
+    seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
     sampled: bool = False
@@ -157,6 +182,13 @@ class Record:
         return self.content.outputs
 
     @property
+    def unseen(self) -> list[str]:
+        """Steps that were not seen whole, and why; of an older version's record the notes that say so."""
+        if self.content.unseen is UNSET:
+            return [note for note in self.content.notes if FAILED.match(note)]
+        return self.content.unseen
+
+    @property
     def facts(self) -> dict[str, Any]:
         """What is known of where it was made, and with what."""
         return self.content.facts
@@ -205,11 +237,16 @@ def read(path: Path) -> Record:
 def _check_whole(record: Record, outputs: dict[str, str]) -> None:
     """`outputs` as their names stand in the file, which need not be printable. ReproError where record.json and the steps beside it do not belong together."""
     there = {process.name: process.last for process in record.processes}
+    seals = {process.name: process.seal for process in record.processes}
     for trained in record.content.processes:
         found = there.get(trained.name, 0)
         if found != trained.steps:
             raise ReproError(
                 f"record: {record.path / STEPS} was cut off: {found} of {trained.steps} steps of process {trained.name} are there; {AGAIN}"
+            )
+        if trained.seal not in (UNSET, seals[trained.name]):
+            raise ReproError(
+                f"record: {record.path / STEPS} was changed: the last line of process {trained.name} is not the one that {FILE} holds the seal of; {AGAIN}"
             )
     if record.content.fingerprint != fingerprint(record.processes, outputs):
         raise ReproError(f"record: {record.path} was changed: its fingerprint is not that of what it holds; {AGAIN}")
@@ -228,21 +265,28 @@ def processes(path: Path) -> list[Process]:
 
 
 def _process(file: Path) -> Process:
-    found = Process(printable(file.stem))
+    found, chain = Process(printable(file.stem)), Chain()
     for number, line in enumerate(_lines(file), 1):
         try:
-            _take(found, line)
+            chain.add(line)
+            kind = _take(found, _parsed(line))
         except Flaw as flaw:
             raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
+        if kind != "end":
+            found.seal = chain.seal
+    if file.with_name(file.name + BROKEN).exists():
+        found.unseen.append(f"step {found.last + 1}: it could not be written down, nor could any after it")
     return found
 
 
-def _take(process: Process, line: Any) -> None:
-    """Adds a line of a process' file. Flaw where it cannot be believed."""
-    kind = line.get("kind") if isinstance(line, dict) else None
+def _take(process: Process, line: Any) -> Any:
+    """Adds a line of a process' file; its kind. Flaw where it cannot be believed."""
+    if not isinstance(line, dict):
+        raise Flaw("it is no JSON object")
+    kind = line.get("kind")
     if kind == "step":
         step = converted(line, Step)
-        process.steps[step.step] = {channel: step.hashes[channel] for channel in CHANNELS if channel in step.hashes}
+        _add(process.steps.setdefault(step.step, {}), step.hashes)
     elif kind == "process":
         with contextlib.suppress(Flaw):
             process.about = converted(line, About)
@@ -250,20 +294,36 @@ def _take(process: Process, line: Any) -> None:
         with contextlib.suppress(Flaw):
             process.observing = converted(line, End).seconds
     elif kind == "note":
-        process.notes.append(printable(str(line.get("text"))))
-    elif not isinstance(line, dict):
-        raise Flaw("it is no JSON object")
+        note = converted(line, Note)
+        process.notes.append(note.text)
+        if note.unseen is not UNSET:
+            process.unseen.append(f"step {note.unseen}: {note.text}")
+    return kind
 
 
-def _lines(file: Path) -> Iterator[Any]:
-    """Each line of a file as JSON; a last one without an end was being written when its process was killed."""
+def _add(hashes: Hashes, more: Hashes) -> None:
+    """Adds a line of a step to the others of its number, as repro.watch may write: none of them is lost."""
+    for channel in CHANNELS:
+        for name, code in more.get(channel, {}).items():
+            names = hashes.setdefault(channel, {})
+            while names.get(name, code) != code:
+                name += "'"
+            names[name] = code
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """Each line of a file; a last one without an end was being written when its process was killed."""
     for line in read_lines(file):
         if not line.endswith(b"\n"):
             return
-        try:
-            yield parsed(line)
-        except ValueError:
-            yield None
+        yield line
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return parsed(line)
+    except ValueError:
+        return None
 
 
 def fingerprint(found: list[Process], outputs: Mapping[str, str]) -> str | None:

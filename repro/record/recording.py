@@ -18,7 +18,7 @@ from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
 from repro.record import outputs, provenance, record, signature
-from repro.record.record import FILE, KEPT, SCHEMA, STEPS, Content, Record, TrainedProcess
+from repro.record.record import FILE, KEPT, LOADED, SCHEMA, STEPS, Content, Process, Record, TrainedProcess
 from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
@@ -117,15 +117,31 @@ class Recording:
             every=self.every,
             facts=provenance.facts(self.variables, processes) | self._facts,
             processes=[
-                TrainedProcess(name=one.name, rank=one.rank, steps=one.last, frameworks=one.about.frameworks)
+                TrainedProcess(
+                    name=one.name, rank=one.rank, steps=one.last, frameworks=one.about.frameworks, seal=one.seal
+                )
                 for one in trained
             ],
             outputs=hashes,
             notes=list(dict.fromkeys(notes)),
             fingerprint=record.fingerprint(trained, hashes),
+            loaded=bool(processes) or (self.folder / STEPS / LOADED).exists(),
+            unseen=_unseen(processes),
         )
         write_json(self.folder / FILE, signature.signed(msgspec.to_builtins(content)))
         return Record(self.folder, content, trained)
+
+
+def _unseen(processes: Sequence[Process]) -> list[str]:
+    """What was not seen whole, with the rank where there are several."""
+    several = len({process.rank for process in processes}) > 1
+    return list(
+        dict.fromkeys(
+            f"rank {one.rank}, {text}" if several and one.rank is not None else text
+            for one in processes
+            for text in one.unseen
+        )
+    )
 
 
 def joined(first: str, *others: str | None) -> str:

@@ -16,7 +16,9 @@ def told(comparison: Comparison) -> str:
     lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
     if found is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
-        lines.append(f"same: {''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}")
+        equal = f"{''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"
+        unseen = comparison.unseen
+        lines.append(printable(f"inconclusive: {equal}, but {unseen}" if unseen else f"same: {equal}"))
         return "\n".join(
             [*lines, "  but losses that were reported differ, and no weight:", *losses] if losses else lines
         )

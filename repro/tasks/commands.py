@@ -9,7 +9,7 @@ from repro.tasks import benchmark, compare, download, record, report, sweep, tra
 from repro.tasks.parser import Parser, nearest
 
 TITLES = ("a training of your own", "the reference trainers (./run.sh COMMAND, in the repository)")
-EXIT_CODES = "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible."
+EXIT_CODES = "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 not reproducible; 4 inconclusive."
 
 
 def parsers() -> dict[str, Parser]:

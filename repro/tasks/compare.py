@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.errors import NOT_REPRODUCIBLE, UsageError
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, UsageError
 from repro.tasks.parser import Parser
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def parser() -> Parser:
         "say whether two runs are the same, where they first diverge, and why",
         ("repro compare [--narrow [--trust]] A B",),
         run,
-        epilog="Exit code 0: the same; 3: they differ.",
+        epilog="Exit code 0: the same; 3: they differ; 4: inconclusive.",
     )
     made.add_argument(
         "folders",
@@ -36,7 +36,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not."""
+    """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not, 4 if that cannot be told."""
     if len(options.folders) != 2:
         raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
     if options.trust and not options.narrow:
@@ -52,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
         log_to_console()
         stop_as_interrupted()
         print(f"  begins  {_first_operation(result, options.trust)}", flush=True)
-    return NOT_REPRODUCIBLE if result.found else 0
+    if result.found:
+        return NOT_REPRODUCIBLE
+    return INCONCLUSIVE if result.unseen else 0
 
 
 def _first_operation(result: "Comparison", trusted: bool) -> str:

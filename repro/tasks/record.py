@@ -48,11 +48,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _summary(record: "Record") -> str:
     """What was observed, in one line."""
+    from repro.compare import incomplete
+
     content = record.content
     parts = [_steps(record) if record.steps else NOTHING_OBSERVED]
+    unseen = incomplete.unseen(record)
+    parts += [unseen] if unseen else []
     if content.outputs:
         parts.append(f"outputs hashed: {len(content.outputs)}")
-    parts += content.notes[:2]
+    parts += [note for note in content.notes if not any(text.endswith(note) for text in record.unseen)][:2]
     parts.append(f"{content.seconds:.1f} s{_overhead(record)}")
     if content.fingerprint:
         parts.append(content.fingerprint)

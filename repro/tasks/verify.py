@@ -27,6 +27,7 @@ QUESTIONS = {
     "seed": "another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
+ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
 
 SUMMARY = "run a command several times, one thing changed each time, and compare"
 OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
@@ -38,7 +39,7 @@ EPILOG = "\n".join(
         "With --workspace and no command, the reference trainers are verified, with keys as:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
         "",
-        "Exit code 3: not reproducible; 1: a run failed.",
+        "Exit code 3: not reproducible; 1: a run failed; 4: a question that --ask or questions= names was not answered.",
     ]
 )
 
@@ -59,7 +60,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed."""
+    """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed, 4 without an answer."""
     if options.command is None and options.mlcube is None and options.workspace is not None:
         return _of_trainers(options)
     own_command.check(options)
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
     own = OwnCommand(asked, names, _folder(options.to))
     log.info("runs of: %s", " ".join(command))
-    verification = Verification([(own, question) for question in own.questions])
+    verification = Verification([(own, question) for question in own.questions], names if options.ask else ALWAYS)
     verification()
     try:
         results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))

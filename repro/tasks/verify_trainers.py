@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed."""
+    """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed, 4 without an answer."""
     folder, overrides = workspace.read(options, lists=LISTS)
     from rich.console import Console
 
@@ -36,7 +36,9 @@ def run(options: argparse.Namespace) -> int:
     target = folder / "verify" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
     target.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
-    verification = Verification(trainers.agenda(Runner(checked, folder, user, target / "runs"), settings))
+    verification = Verification(
+        trainers.agenda(Runner(checked, folder, user, target / "runs"), settings), settings.questions
+    )
     verification()
     path = target / "results.json"
     asked = Settings(

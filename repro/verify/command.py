@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from repro.compare import reasons
+from repro.compare import incomplete, reasons
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
@@ -42,6 +42,8 @@ NEEDS = {
     "image": "--image names no image",
     "seed_option": "--seed-option names no option for the seed, as in --seed-option '--seed={}'",
 }  # by the option, why a question is skipped without it
+
+NO_STEP = "no step was seen, so the command cannot be stopped at one"
 
 Run = Callable[[str], Trial]
 
@@ -111,7 +113,8 @@ class OwnCommand:
         elif change == REPEAT and self.baseline:
             self.repeat = trial
             self._note_shared_files(self.baseline, trial)
-            self.notes += [*self.shared, *record_of(self.baseline).content.notes]
+            lost = incomplete.not_loaded(record_of(self.baseline))
+            self.notes += [*self.shared, *record_of(self.baseline).content.notes, *([lost] if lost else [])]
             self._compare_baselines(self.baseline, trial)
         elif self.volatile:
             trial.leave_out(self.volatile.names)
@@ -136,7 +139,8 @@ class OwnCommand:
         if record.steps or record.outputs:
             return
         absent = f"; --output {' '.join(patterns)} names no file that it wrote" if patterns else ""
-        notes = "".join(f"; {note}" for note in record.content.notes[:2])
+        lost = incomplete.not_loaded(record)
+        notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)
         raise ReproError(
             f"verify: nothing of the command was observed: no step of an optimizer, and no output{absent}; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
         )
@@ -162,7 +166,8 @@ class OwnCommand:
         if answer.reason:
             return answer
         if question.resumes and not record_of(baseline).steps:
-            answer.answer, answer.reason = CANNOT_TELL, "no step was seen, so the command cannot be stopped at one"
+            lost = incomplete.not_loaded(record_of(baseline))
+            answer.answer, answer.reason = CANNOT_TELL, lost or NO_STEP
             return answer
         if question.repeats and self.volatile:
             answer.answer, answer.says = DIFFERS, str(reasons.reason(self.volatile))
@@ -192,9 +197,10 @@ class OwnCommand:
                 answer.answer, answer.says = DIFFERS, judgment.meaning(trial, difference)
                 answer.comparison = known(base, trial.record or base, difference)
                 return answer
-        if len(done) < len(trials):
-            failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
-            answer.answer, answer.reason = CANNOT_TELL, "; ".join(failed)
+        failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
+        obstacles = [why for why in (*failed, judgment.unseen(done)) if why]
+        if obstacles:
+            answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
         else:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer

@@ -6,7 +6,7 @@ Each class compares a run with the baseline in one way, and says what sameness r
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.compare import reasons
+from repro.compare import incomplete, reasons
 from repro.compare.difference import Difference, first_difference, offset, pairs, without_effect
 from repro.record.record import OUTPUTS, STARTS, Record
 from repro.text import counted
@@ -29,12 +29,19 @@ class Steps:
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
         if trial.change.reversed_listings and not trial.reversed_listings:
-            return "no Python process listed a folder with two names or more, and only such listings are reversed"
+            lost = incomplete.not_loaded(record_of(trial))
+            return (
+                lost or "no Python process listed a folder with two names or more, and only such listings are reversed"
+            )
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
         return first_difference(record_of(self.baseline), record_of(trial), False)
+
+    def unseen(self, trials: Sequence[Trial]) -> str | None:
+        """Why runs without a difference are not called the same."""
+        return incomplete.unseen(*(trial.record for trial in (self.baseline, *trials) if trial.record))
 
     def meaning(self, trial: Trial, difference: Difference) -> str:
         """Why a run differs."""
@@ -70,6 +77,9 @@ class Outputs(Steps):
         if not ours and self.baseline.stdout != trial.stdout:
             names = ["stdout"]
         return Difference(None, OUTPUTS, names) if names else None
+
+    def unseen(self, trials: Sequence[Trial]) -> str | None:
+        return incomplete.not_loaded(record_of(self.baseline)) or super().unseen(trials)
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         (trial,) = trials

@@ -6,7 +6,7 @@ Each run that the questions need is made once; what is known is kept when the ca
 import logging
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -15,11 +15,11 @@ from typing import Any, Protocol
 from rich.progress import Progress
 
 from repro.console import progress
-from repro.errors import NOT_REPRODUCIBLE, ReproError
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, ReproError
 from repro.run import experiment
 from repro.structs import converted
 from repro.verify.answers import Answer
-from repro.verify.questions import Question
+from repro.verify.questions import UNANSWERED, Question
 from repro.verify.results import COMMAND, FAILED, KIND, Machine, Results, Run, Settings
 
 log = logging.getLogger(__name__)
@@ -78,6 +78,8 @@ class Verification:
     """Questions, the runs and the answers."""
 
     agenda: Sequence[tuple[Subject, Question]]
+    named: Collection[str] = ()
+    """The questions that were asked by name, so that each needs an answer."""
     answers: list[Answer] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
@@ -106,11 +108,14 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """3 where a promise was broken, 1 where a run failed."""
+        """3 where a promise was broken, 1 where a run failed, 4 where what was asked by name was not answered."""
         if any(answer.kept is False for answer in self.answers):
             return NOT_REPRODUCIBLE
         failed = any(outcome.as_run().status == FAILED for outcome in self.outcomes.values())
-        return 1 if self.interrupted or failed else 0
+        if self.interrupted or failed:
+            return 1
+        unanswered = any(answer.answer in UNANSWERED for answer in self.answers if answer.question.name in self.named)
+        return INCONCLUSIVE if unanswered else 0
 
     def results(self, settings: Settings) -> Results:
         """The content of results.json."""

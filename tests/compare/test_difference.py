@@ -1,10 +1,12 @@
 """The first channel of the first step that differs, and the cause that it shows."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from repro.compare import incomplete
 from repro.compare.difference import Difference, check_comparable, first_difference, natural, pairs, without_effect
 from repro.compare.reasons import reason
 from repro.errors import UsageError
@@ -308,3 +310,42 @@ def test_which_step_a_run_goes_on_after(tmp_path: Path) -> None:
 
 def test_names_in_the_order_of_people() -> None:
     assert sorted(["l.10.w", "l.2.w", "l.b"], key=natural) == ["l.2.w", "l.10.w", "l.b"]
+
+
+UNSEEN = {"text": "buffers of a kind that nobody knows", "unseen": 3}
+
+
+def test_what_was_not_seen_whole_is_not_called_the_same(tmp_path: Path) -> None:
+    whole = record.read(write(tmp_path / "a", straight()))
+    partial = record.read(write(tmp_path / "b", straight(), notes=[UNSEEN]))
+    assert compared(whole, partial) is None and incomplete.unseen(whole) is None
+    said = "not every step was seen whole: step 3: buffers of a kind that nobody knows"
+    assert incomplete.unseen(whole, partial) == incomplete.unseen(partial, whole) == said
+
+
+def test_a_difference_that_was_seen_is_one_though_not_all_was(tmp_path: Path) -> None:
+    whole = record.read(write(tmp_path / "a", straight()))
+    partial = record.read(write(tmp_path / "b", straight(gradients={2: 1}), notes=[UNSEEN]))
+    found = compared(whole, partial)
+    assert found and (found.step, found.channel) == (2, "gradients")
+
+
+def test_what_was_not_seen_is_no_difference(tmp_path: Path) -> None:
+    """Neither a step that is missing, nor the last ones, nor one tensor."""
+    whole, partial = straight(), straight()
+    del partial[2], partial[4], partial[3]["buffers"]
+    a, b = (
+        record.read(write(tmp_path / name, steps, notes=[UNSEEN])) for name, steps in (("a", whole), ("b", partial))
+    )
+    assert compared(a, b) is None
+
+
+def test_an_older_record_says_in_its_notes_that_a_step_failed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", straight(), notes=[{"text": "pytorch._after failed: RuntimeError: why"}])
+    content = json.loads((path / record.FILE).read_text())
+    del content["unseen"]
+    content["notes"] = ["pytorch._after failed: RuntimeError: why", "no DataLoader of PyTorch handed out a batch"]
+    (path / record.FILE).write_text(json.dumps(content))
+    assert incomplete.unseen(record.read(path)) == (
+        "not every step was seen whole: pytorch._after failed: RuntimeError: why"
+    )

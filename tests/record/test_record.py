@@ -2,13 +2,19 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from repro.errors import ReproError, UsageError
+from repro.observe.recorder import Recorder
 from repro.record import provenance, record
+from repro.record.recording import Recording
 from support.commands import sha, straight, write
+
+DATA = Path(__file__).parent / "data"
 
 
 def test_a_whole_one(tmp_path: Path) -> None:
@@ -39,6 +45,89 @@ def test_the_threads_are_not_those_of_a_launcher() -> None:
     ranks = [record.Process(f"rank-{rank}.1{rank}", record.About(threads=1), {1: {}}) for rank in range(2)]
     assert provenance.facts({}, [launcher, *ranks])["threads"] == 1
     assert provenance.facts({}, [launcher])["threads"] == 4
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    """A record as this version writes it, with a note between its steps."""
+    recording = Recording(["true"], tmp_path / "sealed")
+    observer = Recorder(str(recording.folder), 1)
+    observer.step(0, {"weights": {"w": sha(0)}})
+    for step in (1, 2, 3):
+        observer.count()
+        observer.step(step, {"weights": {"w": sha(step)}})
+        observer.note(f"note {step}")
+    recording.finish(0)
+    return recording.folder
+
+
+def lines_of(path: Path) -> tuple[Path, list[str]]:
+    (file,) = (path / record.STEPS).glob("*.jsonl")
+    return file, file.read_text().splitlines(keepends=True)
+
+
+def test_the_last_line_of_a_process_may_come_late(sealed: Path) -> None:
+    """It says what observing took, at the end of a process that may outlive the command."""
+    file, lines = lines_of(sealed)
+    late = Recorder(str(sealed), 1)
+    late.path, late.seal = str(file), json.loads(lines[-1])["seal"]
+    late.write({"kind": "end", "seconds": 0.5})
+    assert record.read(sealed).processes[0].observing == 0.5
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda lines: [*lines[:3], *lines[4:]], "line 4: it does not follow from the lines before it"),
+        (lambda lines: [*lines[:4], lines[3], *lines[4:]], "line 5: it does not follow"),
+        (lambda lines: [*lines[:3], lines[5], lines[4], lines[3], *lines[6:]], "line 4: it does not follow"),
+        (lambda lines: [line.replace(sha(2), sha(7)) for line in lines], "line 5: it does not follow"),
+        (lambda lines: [line.replace("note 1", "note I") for line in lines], "line 4: it does not follow"),
+        (lambda lines: [*lines[:-1], '{"kind": "note", "text": "a"}\n'], "line 8: it does not follow"),
+        (lambda lines: lines[:-1], "was changed: the last line of process"),
+        (lambda lines: lines[:-2], "was cut off: 2 of 3 steps"),
+        (lambda lines: [f"{line[:-78]}}}\n".replace(sha(2), sha(7)) for line in lines], "was changed: the last line"),
+    ],
+)
+def test_lines_that_were_removed_doubled_or_altered(damage: Any, said: str, sealed: Path) -> None:
+    file, lines = lines_of(sealed)
+    assert len(lines) == 8
+    file.write_text("".join(damage(lines)))
+    with pytest.raises(ReproError) as refused:
+        record.read(sealed)
+    assert said in str(refused.value) and str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["optimizer", "watch", "compiled"])
+def test_a_record_of_an_older_version_is_read(name: str) -> None:
+    """Its lines have no seal."""
+    found = record.read(DATA / name)
+    assert found.steps == 3 and found.unseen == []
+    assert found.content.fingerprint == record.fingerprint(found.processes, found.outputs)
+
+
+def test_an_older_record_with_a_step_twice_loses_none_of_the_two(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "watch", tmp_path / "a")
+    file, lines = lines_of(tmp_path / "a")
+    other = lines[2].replace(json.loads(lines[2])["hashes"]["weights"]["watch.w"], sha("other"))
+    file.write_text("".join([*lines[:2], other, *lines[2:]]))
+    assert record.read(tmp_path / "a").processes[0].steps[2]["weights"].keys() == {"watch.w", "watch.w'"}
+
+
+@pytest.mark.parametrize("step", [-5, 10**90, 1.5, True])
+def test_a_step_that_no_run_has(step: object, tmp_path: Path) -> None:
+    path = write(tmp_path / "a", straight(3))
+    with open(path / "steps" / "10.jsonl", "a") as file:
+        file.write(json.dumps({"kind": "step", "step": step, "hashes": {}}) + "\n")
+    with pytest.raises(ReproError, match=r"10.jsonl, line 6: Expected `int`.*at `\$.step`; copy it anew"):
+        record.read(path)
+
+
+def test_lines_that_could_not_be_written_are_missed(sealed: Path) -> None:
+    file, _ = lines_of(sealed)
+    file.with_name(f"{file.name}.broken").touch()
+    (process,) = record.processes(sealed)
+    assert process.unseen == ["step 4: it could not be written down, nor could any after it"]
 
 
 def test_a_last_line_that_was_being_written_counts_for_nothing(tmp_path: Path) -> None:

@@ -84,13 +84,19 @@ def resumed(after: int, steps: int = 4, **changed: Any) -> Steps:
     return own
 
 
-def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, **content: Any) -> Path:
-    """A record's folder: a process for each set of steps, ranks where there are several."""
+def write(
+    path: Path, *processes: Steps, outputs: dict[str, str] | None = None, notes: list[Any] | None = None, **content: Any
+) -> Path:
+    """A record's folder: a process for each set of steps, ranks where there are several.
+
+    `notes`: lines of the kind `note` of each process.
+    """
     (path / record.STEPS).mkdir(parents=True)
     for rank, steps in enumerate(processes):
         name = f"rank-{rank}.1{rank}" if len(processes) > 1 else "10"
         lines = [{"kind": "process", "pid": 10, "argv": ["train.py"], "python": "3.11.2", "frameworks": {"torch": "2"}}]
         lines += [{"kind": "step", "step": step, "hashes": hashes} for step, hashes in steps.items()]
+        lines += [{"kind": "note", **note} for note in notes or []]
         (path / record.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     trained = [one for one in record.processes(path) if one.steps]
     whole = {
@@ -106,6 +112,7 @@ def write(path: Path, *processes: Steps, outputs: dict[str, str] | None = None, 
         "outputs": outputs or {},
         "notes": [],
         "fingerprint": record.fingerprint(trained, outputs or {}),
+        "unseen": [text for process in trained for text in process.unseen],
     }
     (path / record.FILE).write_text(json.dumps(whole | content))
     return path

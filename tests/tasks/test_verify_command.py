@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from repro import __main__
+from repro.errors import INCONCLUSIVE
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
@@ -188,13 +189,14 @@ def test_a_command_that_did_not_go_on_is_not_called_resumed(here: Path) -> None:
     command = script("trainer", *SMALL)
     code, content = verify("--ask", "kill", "--resume", shlex.join(command), "--", *command)
     assert content["answers"]["kill"]["answer"] == "cannot tell"
-    assert "took all 12 steps from the beginning" in content["answers"]["kill"]["why"] and code == 0
+    assert "took all 12 steps from the beginning" in content["answers"]["kill"]["why"] and code == INCONCLUSIVE
 
 
 def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
     code, content = verify("--ask", "kill", "--resume", "true", "--", *script("trainer", *SMALL))
     answer = content["answers"]["kill"]
-    assert (code, answer["answer"]) == (0, "cannot tell") and "the --resume command took no step" in answer["why"]
+    assert (code, answer["answer"]) == (INCONCLUSIVE, "cannot tell")
+    assert "the --resume command took no step" in answer["why"]
 
 
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
@@ -202,7 +204,7 @@ def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
     options = ("--ask", "restart,observed,kill", "--output", "{run}/m", "--resume", "true")
     code, content = verify(*options, "--", sys.executable, "-c", said, "{run}/m")
     answers = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert (code, answers) == (0, {"restart": "same", "observed": "same", "kill": "cannot tell"})
+    assert (code, answers) == (INCONCLUSIVE, {"restart": "same", "observed": "same", "kill": "cannot tell"})
     code, content = verify("--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", "echo $$ > {run}/m")
     assert code == 3
     assert content["answers"]["restart"]["first"] == {"step": None, "channel": "outputs", "name": "{run}/m"}
