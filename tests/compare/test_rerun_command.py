@@ -184,7 +184,7 @@ def test_what_is_not_known_to_be_the_same_command_is_not_run(
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        ({"batch": {2: "x"}}, "equal before it; here the batch differ first"),
+        ({"batch": {2: "x"}, "weights": {2: "x"}}, "equal before it; here the batch differ first"),
         ({"generator": {2: "x"}, "weights": {2: "x"}}, "equal before it; here the generator differ first"),
     ],
 )
