@@ -4,11 +4,12 @@ The first step, and of that step the first channel in the order of cause.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
+from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
 from repro.errors import UsageError
 from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
 
@@ -41,20 +42,52 @@ class Pair:
 
     def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
-        (here, ours_in), (there, theirs_in) = self.places(step, channel)
-        ours, theirs = self.a.steps.get(here, {}).get(ours_in), self.b.steps.get(there, {}).get(theirs_in)
+        if channel == STARTS and self.offset:
+            return self._starts if step == self.offset else None
+        ours, theirs = self.a.steps.get(step, {}).get(channel), self.b.steps.get(step - self.offset, {}).get(channel)
         if ours is None or theirs is None:
             return None
-        skipped = channel == "batch" and self.offset and step == self.offset + 1
-        return ours, _last_batches(theirs, ours) if skipped else theirs
+        if channel == "batch" and self.offset and step == self.offset + 1:
+            return _last_batches(ours, theirs), _last_batches(theirs, ours)
+        if channel in OF_OPTIMIZERS and self._turns:
+            ours = {name: code for name, code in ours.items() if self._turns.get(number_of(name), 0) <= step}
+        return ours, theirs
 
-    def places(self, step: int, channel: str) -> tuple[tuple[int, str], tuple[int, str]]:
-        """The step and the channel of each side, for a channel at a step of `a`.
+    @cached_property
+    def _starts(self) -> tuple[dict[str, str], dict[str, str]] | None:
+        """The weights that `a` has where `b` goes on, and those that the optimizers of `b` start from.
+
+        What another optimizer changes before, as both have it, is not what `b` starts from.
+        """
+        whole, ours, theirs = Course(self.a), {}, {}
+        for later, weights in Course(self.b).starts.items():
+            for name, code in weights.items():
+                then = whole.weight(name, self.offset)
+                if then == whole.weight(name, self.offset + later):
+                    ours |= {name: then} if then is not None else {}
+                    theirs[name] = code
+        return (ours, theirs) if theirs and ours else None
+
+    @cached_property
+    def _turns(self) -> dict[str, int]:
+        """By optimizer that `a` has looked at when `b` goes on: the step at which `b` first does, if ever."""
+        if not self.offset:
+            return {}
+        last = Course(self.a).last_steps
+        whole = len(self.a.steps) > self.a.last
+        over = {number: self.a.last + 1 for number, step in last.items() if whole and step <= self.offset}
+        starts = Course(self.b).starts.items()
+        return over | {number_of(name): self.offset + later + 1 for later, names in starts if later for name in names}
+
+    def places(self, step: int, channel: str, name: str = "") -> tuple[tuple[int, str], tuple[int, str]]:
+        """The step and the channel of each side, for a name in a channel at a step of `a`.
 
         What a resumed run starts from are the weights after the step before.
         """
         if channel == STARTS and self.offset and step == self.offset:
-            return (step, "weights"), (0, STARTS)
+            starts = self.b.of(STARTS).items()
+            line = next((line for line, weights in sorted(starts) if name in weights), 0)
+            return (Course(self.a).place(name, step), "weights"), (line, STARTS)
         return (step, channel), (step - self.offset, channel)
 
     def differing(self, step: int, channel: str) -> list[str]:
@@ -120,32 +153,9 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
         if ours is None or theirs is None:
             break
         called = ("the whole run", "the resumed run") if resumed else ("A", "B")
-        before = 0 if resumed is False else offset(ours, theirs, bool(resumed))
-        found.append(Pair(ours, _from_one(theirs) if before and theirs.begun > ours.begun else theirs, before, called))
+        alignment = Alignment() if resumed is False else align(ours, theirs, bool(resumed))
+        found.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
     return found
-
-
-def _from_one(process: Process) -> Process:
-    """The same with its steps counted from 1."""
-    return replace(process, steps={step - process.begun: hashes for step, hashes in process.steps.items()})
-
-
-def offset(a: Process, b: Process, resumed: bool = False) -> int:
-    """After which step of `a` the first one of `b` comes: the one whose weights `b` starts from.
-
-    Where it counts on by itself, its count says so. Where it starts from other weights, a run known to be resumed is
-    taken to end where `a` does.
-    """
-    if b.begun > a.begun:
-        return b.begun
-    starts = b.steps.get(0, {}).get(STARTS)
-    if starts is not None:
-        if starts == a.steps.get(0, {}).get(STARTS):
-            return 0
-        for step, weights in sorted(a.of("weights").items()):
-            if weights == starts:
-                return step
-    return max(a.last - b.last, 0) if resumed else 0
 
 
 def check_comparable(a: Record, b: Record) -> None:
@@ -202,24 +212,27 @@ def _order(found: Difference) -> tuple[int, int]:
 
 
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
-    """Of two records that are the same: which generators that are drawn from are not, as the end of a line."""
+    """Of two records that are the same: what drew other numbers or handed out another batch, as the end of a line."""
+    found = pairs(a, b, resumed)
     names = {
         name
-        for pair in pairs(a, b, resumed)
+        for pair in found
         for step in pair.steps()
         for name in pair.differing(step, "generator")
         if name in pair.a.moving() | pair.b.moving()
     }
-    named = ", ".join(f"`{name}`" for name in sorted(names))
-    return f"; but {named} drew other numbers, with no effect on what is seen" if names else ""
+    batches = any(pair.differing(step, "batch") for pair in found for step in pair.steps())
+    what = [f"{', '.join(f'`{name}`' for name in sorted(names))} drew other numbers"] if names else []
+    what += ["a loader handed out another batch"] if batches else []
+    return f"; but {' and '.join(what)}, with no effect on what is seen" if what else ""
 
 
 def _of_pair(pair: Pair) -> Difference | None:
     steps = pair.steps()
     if pair.offset and pair.differing(pair.offset, STARTS):
         return Difference(pair.offset, STARTS, pair.differing(pair.offset, STARTS), pair)
-    last = next((step for step in steps if any(_felt(pair, step))), None)
-    if last is None:
+    felt = next((step for step in steps if _is_felt(pair, step)), None)
+    if felt is None:
         ends = pair.a.last, pair.b.last + pair.offset
         if ends[0] != ends[1] and steps and not pair.partial:
             return Difference(min(ends) + 1, "weights", [], pair, lengths=ends, equal_before=steps[-1])
@@ -229,26 +242,31 @@ def _of_pair(pair: Pair) -> Difference | None:
                 "with the same params.max_steps or params.trace_steps)"
             )
         return None
-    for step in steps:
+    until = [step for step in steps if step <= felt]
+    for step in until:
         for channel in CHANNELS:
-            names = _names(pair, step, channel, last)
+            names = _names(pair, step, channel, until)
             if names:
                 before = [earlier for earlier in steps if earlier < step]
                 return Difference(step, channel, names, pair, equal_before=before[-1] if before else None)
     return None
 
 
-def _names(pair: Pair, step: int, channel: str, last: int) -> list[str]:
-    """What differs and can matter. Before the first step, where no drawing may be seen yet, that is every generator."""
+def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
+    """What differs and can matter, of the steps until the first one whose results differ.
+
+    A batch matters to its own step, or to the next one where it was asked for ahead; that of an evaluation to none.
+    Before the first step, where no drawing may be seen yet, every generator matters.
+    """
     names = pair.differing(step, channel)
+    if channel == "batch":
+        return names if step in until[-2:] else []
     if channel != "generator":
         return names
     drawn = [name for name in names if name in pair.a.moving() | pair.b.moving()]
-    return drawn or (names if step == last == 0 else [])
+    return drawn or (names if until == [0] else [])
 
 
-def _felt(pair: Pair, step: int) -> Iterator[str]:
-    """The channels that differ at a step, but for the generators."""
-    for channel in CHANNELS:
-        if channel != "generator" and pair.differing(step, channel):
-            yield channel
+def _is_felt(pair: Pair, step: int) -> bool:
+    """Whether results of a step differ, not only what was drawn or handed out for it."""
+    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in ("batch", "generator"))

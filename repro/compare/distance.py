@@ -49,7 +49,7 @@ def distance(a: Record, b: Record, found: Difference) -> Distance | None:
     """How far apart the first name of a difference is that both records kept; None where they kept none."""
     if found.pair is None or found.step is None:
         return None
-    ours, theirs = _both(a, b, found.pair, found.step, found.channel)
+    ours, theirs = _both(a, b, found.pair, found.step, found.channel, *found.names[:1])
     for name in found.names:
         x, y = ours.get(name), theirs.get(name)
         if x is None or y is None or x.shape != y.shape or x.dtype != y.dtype:
@@ -79,9 +79,9 @@ def _weights(step: int) -> str:
     return "weights" if step else STARTS
 
 
-def _both(a: Record, b: Record, pair: Pair, step: int, channel: str) -> tuple[Arrays, Arrays]:
-    """The arrays of both sides at a step of the first."""
-    ours, theirs = pair.places(step, channel)
+def _both(a: Record, b: Record, pair: Pair, step: int, channel: str, name: str = "") -> tuple[Arrays, Arrays]:
+    """The arrays of both sides at a step of the first, where this name is."""
+    ours, theirs = pair.places(step, channel, name)
     return a.arrays(pair.a, *ours), b.arrays(pair.b, *theirs)
 
 

@@ -7,7 +7,8 @@ prove is said as it is; one that they only allow is called a guess.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from repro.compare.difference import Difference, Pair, offset
+from repro.compare.alignment import align
+from repro.compare.difference import Difference, Pair
 from repro.compare.facts import Cause, causes
 from repro.record.record import STARTS, Record
 from repro.text import MOST_NAMES, listed, ranks
@@ -104,7 +105,7 @@ def one_run_ends_sooner(case: Case) -> Reason | None:
 
 
 def started_from_an_earlier_run(case: Case) -> Reason | None:
-    old = offset(case.pair.a, case.pair.b) if not case.pair.offset and case.step == 0 else 0
+    old = align(case.pair.a, case.pair.b).after if not case.pair.offset and case.step == 0 else 0
     if not old:
         return None
     a, b = case.pair.called

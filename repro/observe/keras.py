@@ -45,7 +45,7 @@ class ObservedOptimizer:
         self.started = False
         self.by_batches = False  # whether its steps are seen after each batch of `fit`
         self.model: Any = None  # a weak reference
-        self.iterations = 0  # before the first batch of this `fit`
+        self.iterations = 0  # before this batch of `fit`
         self.steps = 0  # of all optimizers, at that time
 
 
@@ -124,19 +124,20 @@ def _watch_fit(keras: Any) -> None:
     if backend() != "torch":  # torch.compile would trace it; there, batches come from its loaders
         kind.train_step = watched_step
     callbacks = keras.callbacks.CallbackList
-    on_train_begin, on_train_batch_end = callbacks.on_train_begin, callbacks.on_train_batch_end
+    on_train_batch_begin, on_train_batch_end = callbacks.on_train_batch_begin, callbacks.on_train_batch_end
 
-    @functools.wraps(on_train_begin)
+    @functools.wraps(on_train_batch_begin)
     def watched_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before_fit(self)
-        return on_train_begin(self, *args, **kwargs)
+        result = on_train_batch_begin(self, *args, **kwargs)
+        before_batch(self)
+        return result
 
     @functools.wraps(on_train_batch_end)
     def watched_end(self: Any, *args: Any, **kwargs: Any) -> Any:
         after_batch(self)
         return on_train_batch_end(self, *args, **kwargs)
 
-    callbacks.on_train_begin, callbacks.on_train_batch_end = watched_begin, watched_end
+    callbacks.on_train_batch_begin, callbacks.on_train_batch_end = watched_begin, watched_end
 
 
 def _model_and_optimizer(callbacks: Any) -> tuple[Any, Any]:
@@ -145,16 +146,21 @@ def _model_and_optimizer(callbacks: Any) -> tuple[Any, Any]:
 
 
 @recorder.never_raise
-def before_fit(callbacks: Any) -> None:
-    """Hashes the weights before the first step of `fit`, and notes where its count of steps begins."""
+def before_batch(callbacks: Any) -> None:
+    """Looks at a model before a batch of `fit`: its weights before the first step, its count where no graph reports.
+
+    Callbacks have all had their say by now: one that resumes, such as BackupAndRestore, has put its weights in.
+    """
     model, optimizer = _model_and_optimizer(callbacks)
     active = recorder.active
     if optimizer is None or active is None:
         return
     observed = observed_optimizer(_inner(optimizer))
     observed.model = weakref.ref(model)
+    if backend() == "jax" or (observed.started and not observed.by_batches):
+        return
     observed.iterations, observed.steps = int(hashing.to_numpy(optimizer.iterations)), active.steps
-    if not observed.started and not observed.initial:
+    if not observed.started:
         observed.initial = _hash_weights(observed, model.trainable_variables)
 
 

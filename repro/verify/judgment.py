@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from repro.compare import incomplete, reasons
-from repro.compare.difference import Difference, first_difference, offset, pairs, without_effect
+from repro.compare.alignment import align
+from repro.compare.difference import Difference, first_difference, pairs, without_effect
 from repro.record.record import OUTPUTS, STARTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
@@ -97,7 +98,7 @@ class Resumed(Steps):
             return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
         both = list(zip(whole.processes, resumed.processes, strict=False))
         alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-        if alike and resumed.steps >= whole.steps and not any(offset(a, b, resumed=True) for a, b in both):
+        if alike and resumed.steps >= whole.steps and not any(align(a, b, resumed=True).after for a, b in both):
             return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
         return None
 

@@ -108,9 +108,19 @@ def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
 def test_a_resumed_run_may_pass_over_old_batches(last: int, same: bool, compare) -> None:
     rest = resumed(2)
     rest[1]["batch"] = {str(place): sha(("batch", step)) for place, step in enumerate((1, 2, last))}
+    rest[1]["weights"] = rest[1]["weights"] if same else {"w": sha(7)}
     found = compare(straight(), rest, True)
     assert found is None if same else (found.step, found.channel, found.names) == (3, "batch", ["0"])
     assert same or "the first batch of the resumed run is that of step 4 of the whole run" in str(reason(found))
+
+
+@pytest.mark.parametrize(("changed", "same"), [({}, True), ({"batch": {1: 7}, "weights": {1: 7}}, False)])
+def test_an_evaluation_where_the_resumed_run_begins(changed: dict[str, Any], same: bool, compare) -> None:
+    """The whole run's batches of it come before the one that both train on."""
+    whole = straight()
+    whole[3]["batch"] = {"0": sha("evaluated"), "1": whole[3]["batch"]["0"]}
+    found = compare(whole, resumed(2, **changed), True)
+    assert found is None if same else (found.step, found.channel) == (3, "batch")
 
 
 def test_a_run_from_the_beginning_may_pass_over_nothing(compare) -> None:
@@ -150,12 +160,12 @@ OTHERS = (
     ("changed", "unseen", "channel", "said"),
     [
         (
-            {"batch": {1: 1}, "generator": {0: 1}},
+            {"batch": {1: 1}, "generator": {0: 1}, "weights": {1: 1}},
             (),
             "batch",
             "differ before the first step (`python`): no seed is set",
         ),
-        ({"batch": {1: 1}}, (), "batch", "generators that can be seen are equal"),
+        ({"batch": {1: 1}, "weights": {1: 1}}, (), "batch", "generators that can be seen are equal"),
         ({"weights": {1: 1}, "generator": {0: 1}}, ("batch", "optimizer"), "weights", OTHERS),
         ({"optimizer": {1: 1}}, ("batch",), "optimizer", "cannot be seen: another batch, or other settings"),
         ({"optimizer": {1: 1}}, (), "optimizer", "and an equal batch, other results of the step"),
@@ -201,6 +211,21 @@ def test_one_that_is_drawn_from_without_effect_is_told(tmp_path: Path) -> None:
     b = record.read(write(tmp_path / "b", straight(generator={2: 7})))
     assert compared(a, b) is None and without_effect(a, a) == ""
     assert without_effect(a, b) == "; but `python` drew other numbers, with no effect on what is seen"
+
+
+@pytest.mark.parametrize("steps", [(1,), (1, 4)])
+def test_a_batch_that_no_result_feels_is_no_difference(steps: tuple[int, ...], tmp_path: Path) -> None:
+    """... as one that an evaluation drew, outside of no_grad."""
+    a = record.read(write(tmp_path / "a", straight()))
+    b = record.read(write(tmp_path / "b", straight(batch=dict.fromkeys(steps, 7))))
+    assert compared(a, b) is None
+    assert without_effect(a, b) == "; but a loader handed out another batch, with no effect on what is seen"
+
+
+@pytest.mark.parametrize(("batch", "where"), [(1, (3, "gradients")), (2, (2, "batch")), (3, (3, "batch"))])
+def test_a_batch_matters_to_its_step_or_to_the_next(batch: int, where: tuple[int, str], compare) -> None:
+    found = compare(straight(), straight(batch={batch: 7}, gradients={3: 7}, weights={3: 7}))
+    assert (found.step, found.channel) == where
 
 
 def test_nor_is_it_named_where_another_thing_differs(compare) -> None:
@@ -278,7 +303,7 @@ def test_tensorflow_without_a_seed(other: dict[str, Any], tmp_path: Path) -> Non
 
 def test_ranks_that_go_on_after_different_steps(tmp_path: Path) -> None:
     a = record.read(write(tmp_path / "a", straight(), straight()))
-    b = record.read(write(tmp_path / "b", resumed(3, gradients={1: 1}), resumed(2, 3, batch={1: 1})))
+    b = record.read(write(tmp_path / "b", resumed(3, gradients={1: 1}), resumed(2, 3, batch={1: 1}, weights={1: 1})))
     found = first_difference(a, b, True)
     assert found and (found.step, found.ranks) == (3, [1])
     assert "go on after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(reason(found))

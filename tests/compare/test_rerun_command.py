@@ -252,7 +252,7 @@ def test_a_shell_with_the_right_script_beside_it(here: Path, capfd: pytest.Captu
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        ({"batch": {2: "x"}}, "equal before it; here the batch differ first"),
+        ({"batch": {2: "x"}, "weights": {2: "x"}}, "equal before it; here the batch differ first"),
         ({"generator": {2: "x"}, "weights": {2: "x"}}, "equal before it; here the generator differ first"),
     ],
 )

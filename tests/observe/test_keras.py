@@ -15,13 +15,16 @@ LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 EACH = ["fit", "fit, 5 at a time", "fit, eager", "fit, XLA", "own, eager", "own, graph"]
 SOME = "fit, XLA, 5 at a time"
+RESTORED = "restored"  # weights that a callback puts in
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Any], list[dict[str, str]], list[Any]]:
     """The steps, the last weights of each scenario, and all lines, on TensorFlow."""
-    printed, written = observed(interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME)
+    printed, written = observed(
+        interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME, RESTORED
+    )
     return steps(written), [json.loads(line)[2] for line in printed.splitlines()], written
 
 
@@ -57,10 +60,17 @@ def test_batches_and_initial_weights(found: Any) -> None:
 def test_xla_with_several_steps_per_execution(found: Any) -> None:
     """Only the end of each execution is seen, under the number of its last step."""
     before = len(EACH) * COUNT
-    assert [step for step in found[0] if step > before] == [before + 5, before + 10]
-    check(len(EACH), [found[0][before + 5], found[0][before + 10]], found[1][-1])
+    assert [step for step in found[0] if before < step <= before + COUNT] == [before + 5, before + 10]
+    check(len(EACH), [found[0][before + 5], found[0][before + 10]], found[1][len(EACH)])
     assert any("only the last step of each execution" in note for note in notes(found[2]))
     assert any("that XLA compiles" in note for note in notes(found[2]))
+
+
+def test_what_a_callback_restores_are_the_initial_weights(found: Any) -> None:
+    """... of the run that it resumes."""
+    place = len(EACH) + 1
+    put_in = {f"{place}.{name}": code for name, code in found[1][place].items()}
+    assert found[0][place * COUNT + 1]["initial weights"] == put_in
 
 
 def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:
@@ -107,14 +117,16 @@ def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     for path in packages.glob("*.libs"):  # of wheels with libraries of their own
         (beside / path.name).symlink_to(path)
     env = {"KERAS_BACKEND": backend, "PYTHONPATH": str(beside), "KERAS_HOME": str(tmp_path)}
-    printed, written = observed(python, tmp_path, LOOPS, "fit, as it comes", **env)
+    printed, written = observed(python, tmp_path, LOOPS, "fit, as it comes", RESTORED, **env)
     seen = steps(written)
-    assert list(seen) == list(range(COUNT + 1))
-    check(0, [seen[step] for step in range(1, COUNT + 1)], json.loads(printed)[2])
+    assert list(seen) == list(range(2 * COUNT + 1))
+    fit, restored = (json.loads(line)[2] for line in printed.splitlines())
+    check(0, [seen[step] for step in range(1, COUNT + 1)], fit)
+    assert seen[COUNT + 1]["initial weights"] == {f"1.{name}": code for name, code in restored.items()}
     assert all(("gradients" in line) == (backend == "torch") for step, line in seen.items() if step)
     assert all(("batch" in line) == (backend == "jax") for step, line in seen.items() if step)
     assert any("batches are observed only where" in note for note in notes(written)) == (backend == "torch")
-    ended(start([python, LOOPS, "fit, as it comes"], tmp_path / "again", **env))
+    ended(start([python, LOOPS, "fit, as it comes", RESTORED], tmp_path / "again", **env))
     (again,) = lines(tmp_path / "again").values()
     assert steps(again) == seen  # no hash is of an address in memory
 

@@ -38,6 +38,17 @@ def fit(scenario: str, buffers: bool = True, **options: object) -> None:
     report_weights(scenario, model, buffers)
 
 
+def restored(scenario: str) -> None:
+    """A callback puts weights in when the epoch begins, as one that resumes does; those are reported."""
+    model = network()
+    model.compile(keras.optimizers.Adam(), "mse")
+    held = [keras.ops.convert_to_numpy(variable) / 2 for variable in model.weights]
+    restore = keras.callbacks.LambdaCallback(on_epoch_begin=lambda *_: model.set_weights(held))
+    model.fit(X, Y, batch_size=16, epochs=1, verbose=0, callbacks=[restore])
+    trained = {variable.path for variable in model.trainable_variables}
+    report(scenario, COUNT, {v.path: array for v, array in zip(model.weights, held, strict=True) if v.path in trained})
+
+
 def scaled(scenario: str, **options: object) -> None:
     """What Keras makes of an optimizer under mixed precision; its scale is so large that it skips the first steps."""
     model = network()
@@ -92,6 +103,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "own, graph": lambda name: own(name, compiled(False)),
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
+    "restored": restored,
     "scaled": lambda name: scaled(name, jit_compile=False),
     "scaled, XLA": lambda name: scaled(name, jit_compile=True),
     "scaled, as it comes": scaled,

@@ -1,0 +1,156 @@
+"""Resumed processes beside whole ones.
+
+After which step of the whole run a resumed one goes on, and which of its optimizers is which. The observer numbers
+optimizers in the order of their first steps (`1` of `1.bias`), and writes an optimizer's initial weights with its first
+step: those of a GAN's second one stand in step 2.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from repro.record.record import STARTS, Hashes, Process
+
+OF_OPTIMIZERS = ("optimizer", "weights", "buffers")
+"""The channels that hold, in each step, what all optimizers have that took a step so far."""
+
+
+def number_of(name: str) -> str:
+    """The number of the optimizer that a name begins with; none where repro.watch saw it."""
+    number, dot, _ = name.partition(".")
+    return number if dot and number.isdecimal() else ""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The weights of a process in the course of its steps."""
+
+    process: Process
+
+    @cached_property
+    def starts(self) -> dict[int, dict[str, str]]:
+        """Initial weights, by the step after which they were hashed."""
+        return {max(step - 1, 0): weights for step, weights in sorted(self.process.of(STARTS).items())}
+
+    def starts_by_optimizer(self) -> list[tuple[int, str, dict[str, str]]]:
+        """The step after which the initial weights of an optimizer were hashed, its number, and they."""
+        found: dict[tuple[int, str], dict[str, str]] = {}
+        for step, weights in self.starts.items():
+            for name, code in weights.items():
+                found.setdefault((step, number_of(name)), {})[name] = code
+        return [(step, number, weights) for (step, number), weights in found.items()]
+
+    @cached_property
+    def _hashed(self) -> dict[str, tuple[list[int], list[str]]]:
+        """By name, the steps after which a weight was hashed, and its hashes then."""
+        found: dict[str, tuple[list[int], list[str]]] = {}
+        for step, weights in [*self.starts.items(), *sorted(self.process.of("weights").items())]:
+            for name, code in weights.items():
+                steps, codes = found.setdefault(name, ([], []))
+                if not steps or step > steps[-1]:
+                    steps.append(step)
+                    codes.append(code)
+        return found
+
+    def weight(self, name: str, step: int) -> str | None:
+        """The hash of a weight after a step: the last one until then, or else its first."""
+        steps, codes = self._hashed.get(name, ([], []))
+        return codes[max(bisect_right(steps, step) - 1, 0)] if steps else None
+
+    def place(self, name: str, step: int) -> int:
+        """The step with the hash that weight() gives."""
+        steps, _ = self._hashed.get(name, ([step], []))
+        return steps[max(bisect_right(steps, step) - 1, 0)]
+
+    def stepped(self, step: int) -> set[str]:
+        """The optimizers that took a step, as far as it shows: those with gradients."""
+        hashes = self.process.steps.get(step, {})
+        return {number_of(name) for name in hashes.get("gradients", hashes.get("weights", {}))}
+
+    @cached_property
+    def last_steps(self) -> dict[str, int]:
+        """By optimizer, the last step that it took."""
+        return {number: step for step in sorted(self.process.steps) if step for number in self.stepped(step)}
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How a process lies beside a whole one."""
+
+    after: int = 0
+    """The step of the whole one that it goes on after."""
+    numbers: dict[str, str] = field(default_factory=dict)
+    """By the number of an optimizer of the resumed one, that of the whole one's."""
+
+
+def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
+    """After which step of `a` the first one of `b` comes: the one whose weights `b` starts from.
+
+    Where it counts on by itself, its count says so. Where it starts from other weights, or from those of several steps,
+    a run known to be resumed is taken to end where `a` does.
+    """
+    if b.begun > a.begun:
+        return Alignment(b.begun)
+    whole, rest, ends = Course(a), Course(b), a.last - b.last
+    starts = rest.starts_by_optimizer()
+    fitting = {
+        step: numbers
+        for step in [0, *sorted(a.of("weights"))]
+        if (numbers := _numbers(whole, starts, step)) and _same_turn(whole, rest, step, numbers)
+    }
+    if ends in fitting and (resumed or 0 not in fitting):
+        return Alignment(ends, fitting[ends])
+    if fitting:
+        return Alignment(min(fitting), fitting[min(fitting)])
+    return Alignment(max(ends, 0) if resumed else 0)
+
+
+def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after: int) -> dict[str, str]:
+    """Which optimizer is which, if the whole one has these weights after a step; nothing if it has others."""
+    found: dict[str, str] = {}
+    last = whole.last_steps
+    for later, number, weights in starts:
+        possible = sorted(
+            {number, *last} - {*found.values()}, key=lambda one: (last.get(one, 0) <= after, one != number)
+        )
+        fitting = (other for other in possible if _has_weights(whole, other, weights, after + later))
+        match = next(fitting, None)
+        if match is None:
+            return {}
+        found[number] = match
+    return found
+
+
+def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int) -> bool:
+    return all(whole.weight(renumbered(name, number), step) == code for name, code in weights.items())
+
+
+def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str]) -> bool:
+    """Whether the optimizer that steps first in the rest does so after this step of the whole, as far as it shows."""
+    first, following = {numbers.get(number, number) for number in rest.stepped(1)}, whole.stepped(after + 1)
+    return first <= following or following <= first
+
+
+def renumbered(name: str, number: str) -> str:
+    """The name with another number of its optimizer."""
+    return f"{number}.{name.partition('.')[2]}" if number_of(name) else name
+
+
+def aligned(process: Process, alignment: Alignment) -> Process:
+    """The same with its steps counted from 1, and its optimizers numbered as those of the whole run."""
+    steps = process.steps
+    if alignment.after and alignment.after == process.begun:
+        steps = {step - process.begun: hashes for step, hashes in steps.items()}
+    if any(number != other for number, other in alignment.numbers.items()):
+        steps = {step: _renumbered(hashes, alignment.numbers) for step, hashes in steps.items()}
+    return process if steps is process.steps else replace(process, steps=steps)
+
+
+def _renumbered(hashes: Hashes, numbers: dict[str, str]) -> Hashes:
+    """The names of a batch begin with a number, too: that of a loader's turn."""
+    return {
+        channel: names
+        if channel == "batch"
+        else {renumbered(name, numbers.get(number_of(name), number_of(name))): code for name, code in names.items()}
+        for channel, names in hashes.items()
+    }

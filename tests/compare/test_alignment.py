@@ -1,0 +1,107 @@
+"""Runs with two optimizers, laid beside resumed ones."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro.compare.difference import first_difference, pairs
+from repro.compare.distance import distance
+from repro.compare.reasons import reason
+from repro.record import record
+from support.commands import Steps, sha, write
+
+TURNS = "dgdgdgdg"  # which optimizer takes each step of the whole run
+
+
+def weights(optimizer: str, step: int, turns: str) -> dict[str, str]:
+    """Of one optimizer, after so many steps of all."""
+    done = turns[:step].count(optimizer)
+    return {name: sha((optimizer, name, done)) for name in ("weight", "bias")}
+
+
+def course(turns: str, after: int = 0, all_seen: bool = True, shared: bool = False, **changed: Any) -> Steps:
+    """The lines of a run after a step, as PyTorch's observer writes them; `changed` by optimizer: its start weights.
+
+    Without `all_seen` a step shows its own optimizer alone, as in JAX. `shared`: each has the other's weights, too.
+    """
+    found: Steps = {0: {"generator": {"python": sha(0)}}}
+    numbers: dict[str, str] = {}
+
+    def named(optimizer: str, step: int) -> dict[str, str]:
+        own = changed.get(optimizer) or weights(optimizer, step, turns)
+        own |= {"shared": sha(("shared", step))} if shared else {}
+        return {f"{numbers[optimizer]}.{name}": code for name, code in own.items()}
+
+    for step, optimizer in enumerate(turns[after:], after + 1):
+        line: dict[str, dict[str, str]] = {}
+        if optimizer not in numbers:
+            numbers[optimizer] = str(len(numbers))
+            found[0 if step == after + 1 else step - after] = line
+            line["initial weights"] = named(optimizer, step - 1)
+        seen = numbers if all_seen else [optimizer]
+        found.setdefault(step - after, {}).update(
+            {
+                "batch": {"0": sha(("batch", step))},
+                "gradients": {f"{numbers[optimizer]}.weight": sha(("gradient", step))},
+                "optimizer": {f"{numbers[one]}.momentum": sha((one, turns[:step].count(one))) for one in seen},
+                "weights": {name: code for one in seen for name, code in named(one, step).items()},
+            }
+        )
+    return found
+
+
+def read(path: Path, steps: Steps, **content: Any) -> record.Record:
+    return record.read(write(path, steps, **content))
+
+
+@pytest.mark.parametrize("how", [{}, {"shared": True}, {"all_seen": False}])
+@pytest.mark.parametrize("after", [2, 3, 4, 5])
+def test_two_optimizers_resumed_rightly(after: int, how: dict[str, bool], tmp_path: Path) -> None:
+    """After 3 and 5 the second one steps first, and so has the other number."""
+    whole, rest = read(tmp_path / "a", course(TURNS, **how)), read(tmp_path / "b", course(TURNS, after, **how))
+    assert first_difference(whole, rest, True) is None
+    assert [pair.offset for pair in pairs(whole, rest, True)] == [after]
+    assert [pair.offset for pair in pairs(whole, rest)] == [after]  # as compare asks, which does not know
+
+
+def test_the_rest_of_a_run_that_is_stopped_again(tmp_path: Path) -> None:
+    """The turn of the optimizers tells after which of two steps with these weights."""
+    whole = read(tmp_path / "a", course(TURNS, all_seen=False))
+    rest = read(tmp_path / "b", course(TURNS[:6], 4, all_seen=False))
+    assert [pair.offset for pair in pairs(whole, rest)] == [4]
+
+
+@pytest.mark.parametrize(("optimizer", "number"), [("d", "0"), ("g", "1")])
+@pytest.mark.parametrize("all_seen", [True, False])
+def test_one_whose_weights_are_not_restored(optimizer: str, number: str, all_seen: bool, tmp_path: Path) -> None:
+    other = {"weight": sha(7), "bias": weights(optimizer, 4, TURNS)["bias"]}
+    whole = read(tmp_path / "a", course(TURNS, all_seen=all_seen))
+    rest = read(tmp_path / "b", course(TURNS, 4, all_seen=all_seen, **{optimizer: other}))
+    found = first_difference(whole, rest, True)
+    assert found and (found.step, found.channel, found.names) == (4, "initial weights", [f"{number}.weight"])
+    assert "those of no step of the whole run" in str(reason(found))
+    assert distance(whole, rest, found) is None  # no array was kept
+
+
+def test_an_optimizer_that_is_done_is_not_asked_for(tmp_path: Path) -> None:
+    """A second phase of training, with an optimizer of its own, which the resumed run alone makes."""
+    whole, rest = read(tmp_path / "a", course("ggddd")), read(tmp_path / "b", course("ggddd", 3))
+    assert first_difference(whole, rest, True) is None
+    whole.processes[0].steps[5]["weights"]["1.bias"] = sha(7)
+    found = first_difference(whole, rest, True)
+    assert found and (found.step, found.channel, found.names) == (5, "weights", ["1.bias"])
+
+
+def test_one_that_takes_no_step_any_more(tmp_path: Path) -> None:
+    whole, rest = read(tmp_path / "a", course("dgdgdg")), read(tmp_path / "b", course("dgdddd", 2))
+    found = first_difference(whole, rest, True)
+    assert found and found.names == ["1.momentum"]
+
+
+def test_the_arrays_of_a_later_start(tmp_path: Path) -> None:
+    whole, rest = read(tmp_path / "a", course(TURNS)), read(tmp_path / "b", course(TURNS, 4, g={"weight": sha(7)}))
+    found = first_difference(whole, rest, True)
+    assert found and found.pair
+    assert found.pair.places(4, "initial weights", "1.weight") == ((4, "weights"), (2, "initial weights"))
+    assert found.pair.places(4, "initial weights", "0.weight") == ((4, "weights"), (0, "initial weights"))
