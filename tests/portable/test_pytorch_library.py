@@ -1,16 +1,23 @@
 """PyTorch's library: functions, modules, optimizers, conversion."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from support.programs import program
+from support.runs import PROGRAMS
 
 
 @pytest.fixture(scope="module")
 def library() -> dict[str, Any]:
     return json.loads(program("pytorch", "pytorch_library.py"))
+
+
+@pytest.fixture(scope="module")
+def refused() -> dict[str, Any]:
+    return json.loads(program("pytorch", "pytorch_refusals.py"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +87,7 @@ def test_optimizers_step_as_defined_however_weights_are_put_together(trained: di
     ]
 
 
-def test_what_has_no_portable_form_is_refused_in_one_line(trained: dict[str, Any]) -> None:
+def test_what_has_no_portable_form_is_refused_in_one_line(refused: dict[str, Any]) -> None:
     expected = [
         "conv2d: weight is float16; convert it to float32",
         "conv2d: shapes [2, 3, 4, 4] and [2, 2, 1, 1] do not fit one another",
@@ -102,14 +109,118 @@ def test_what_has_no_portable_form_is_refused_in_one_line(trained: dict[str, Any
         "CrossEntropyLoss: reduction=sum has no portable form; use mean",
         "Dropout: no stream number; call number_dropouts(model, seed) when the model is built",
         "SGD: fused=True has no portable form; leave it out",
-        "Adam: betas=(0.9, 1.0) must be at least 0 and below 1",
+        "Adam: betas=1.0 must be from 0 to 0.99999",
         "AdamW: a weight [2] is float64; convert it to float32",
         "no portable form of 0 (LSTM), 1 (Own with parameters of its own), 2 (Changed), 3 (MaxPool2d with "
         "ceil_mode=True), 4 (Linear with hooks), 7 (Dropout with p=1.0); replace them, or derive a module that calls "
         "none but portable functions from repro.portable.pytorch.Portable",
         "0.weight is float64; convert the model to float32, with model.float()",
+        'conv2d: padding=\'SAME\' must be "valid", "same" with a stride of 1, or numbers',
+        'conv2d: padding=\'same\' must be "valid", "same" with a stride of 1, or numbers',
+        "conv2d: bias must be [2], not [1]",
+        "max_pool2d: padding='same' must be an integer or a pair",
+        "linear: shapes [] and [4, 1] do not fit one another",
+        "layer_norm: weight must be [4, 4], not [4]",
+        "group_norm: groups=0 must be an integer of at least 1",
+        "batch_norm: running_var must be [3], not [1]",
+        "softmax: dim=2 must be from -2 to 1, of input [2, 3]",
+        "embedding: padding_idx=3 must be from -3 to 2",
+        "cross_entropy: label_smoothing=2.0 must be from 0 to 1",
+        "dropout: seed=-1 must be an integer from 0 to 2^62 - 1",
+        "dropout: step=4294967296 must be an integer from 0 to 2^32 - 1",
+        "scaled_dot_product_attention: attn_mask of shape [5, 4] does not fit [2, 5, 5]",
+        "MultiheadAttention: key_padding_mask of shape [2, 4] does not fit [2, 5]",
     ]
-    assert trained["refusals"] == [f"portable numerics: {line}" for line in expected]
+    assert refused["refusals"] == [f"portable numerics: {line}" for line in expected]
+
+
+def test_tensors_whose_memory_is_not_their_numbers_are_made_plain_or_refused(refused: dict[str, Any]) -> None:
+    assert refused["memory"]["different"] == []
+    assert refused["memory"]["same"] == [True] * 3
+    assert {
+        name: line.removeprefix("portable numerics: PyTorch: ") for name, line in refused["memory"]["lines"].items()
+    } == {
+        "fake": "a tensor is a FakeTensor, which is no plain memory; give a plain tensor of its numbers",
+        "in its mode": "FakeTensorMode cannot see portable functions; call them outside, or use torch.compile",
+        "wrapper": "a tensor is a Wrapper, which is no plain memory; give a plain tensor of its numbers",
+        "sparse": "a tensor is torch.sparse_coo; give a plain tensor of its numbers",
+        "without memory": "a tensor [12, 12] has no memory of its own; give a plain tensor of its numbers",
+        "make_fx": "ProxyTorchDispatchMode cannot see portable functions; call them outside, or use torch.compile",
+        "jit": "torch.jit.trace cannot see portable functions; call them outside, or use torch.compile",
+        "made something else": "an array has no memory of its own; call portable functions outside of such modes",
+    }
+
+
+def test_a_second_derivative_is_refused_of_every_function(refused: dict[str, Any]) -> None:
+    assert refused["second"] == []
+
+
+def test_optimizers_refuse_weights_that_share_memory_and_numbers_given_later(refused: dict[str, Any]) -> None:
+    shared = "weights share memory, so that updates would be lost; give one of them, or copies"
+    expected = {
+        **dict.fromkeys(("twice", "in part", "columns", "of NumPy", "broadcast"), f"portable numerics: SGD: {shared}"),
+        **dict.fromkeys(("apart", "columns apart", "transposed"), "nothing"),
+        "later": f"portable numerics: Adam: {shared}",
+        "betas": "portable numerics: Adam: betas=1.5 must be from 0 to 0.99999",
+        "lr": "portable numerics: Adam: lr=nan must be a number of at least 0",
+    }
+    assert refused["weights"] == expected
+
+
+def test_convert_refuses_modules_that_are_more_than_they_seem(refused: dict[str, Any]) -> None:
+    found = {
+        name: re.split(r"portable form of |; |portable numerics: ", line)[-2]
+        for name, line in refused["converted"].items()
+    }
+    assert found == {
+        "forward": "0 (Linear with a forward of the instance's own)",
+        "container's hook": "the model (Sequential with hooks)",
+        "backward hook": "0 (Linear with hooks)",
+        "hook before": "the model (Sequential with hooks)",
+        "weight's hook": "convert: 0.weight has hooks, which its copy would not have",
+        "gradient's hook": "convert: 0.bias has hooks, which its copy would not have",
+        "sequence": "0 (InTurn with a forward of its own)",
+        "complex": "0.weight is complex64",
+    }
+
+
+EXACT = ("portable", "shapes", "sums", "masks", "places", "integers")
+FOREIGN = {
+    "softmax": "_softmax",
+    "matmul": "mm",
+    "norm": "linalg_vector_norm",
+    "mean": "mean",
+    "tanh": "tanh",
+    "pow": "pow",
+    "layer_norm": "native_layer_norm",
+    "attention": "_scaled_dot_product_flash_attention_for_cpu",
+    "alpha": "add",
+    "third": "div",
+    "scaled": "mul (whose gradient is a sum)",
+    "expanded": "expand (whose gradient is a sum)",
+    "rows": "index (whose gradient is a sum)",
+    "dropout": "bernoulli",
+    "noise": "randint",
+}
+
+
+def test_functions_that_a_forward_calls_are_refused_by_name_and_line(refused: dict[str, Any]) -> None:
+    called = refused["called"]
+    assert {name: called[name] for name in EXACT} == dict.fromkeys(EXACT, "")
+    lines = (PROGRAMS / "pytorch_forwards.py").read_text().splitlines()
+    for name, function in FOREIGN.items():
+        what, _, place = called[name].rpartition(" at ")
+        path, _, number = place.rpartition(":")
+        assert what == function and path == str(PROGRAMS / "pytorch_forwards.py")
+        assert lines[int(number) - 1].startswith(f'    "{name}": ')
+    assert called["nested"] == 2 and called["inner"] == 1  # as many lines
+    assert called["trusted"] == "nothing" and called["evaluated"] and called["modes"] == 0
+    assert called["compiled"].endswith("call it once in training before it is compiled")
+
+
+def test_a_forward_is_looked_at_once_in_each_mode(refused: dict[str, Any]) -> None:
+    before, *after = refused["called"]["hooks"]
+    assert before == 6 and after == [6, 6, 0] * 3
 
 
 def test_nothing_of_the_suite_is_imported(library: dict[str, Any]) -> None:

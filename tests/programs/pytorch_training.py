@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
-from repro.errors import UsageError
 from repro.portable import tables
 from repro.portable.operations import optimizers
 from repro.portable.pytorch import optim
@@ -212,74 +211,6 @@ def stepping() -> object:
     return found
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-
-class Own(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(3))
-
-
-class Trusted(portable.Portable, Own):
-    pass
-
-
-class Changed(nn.Linear):
-    pass
-
-
-def refusals() -> object:
-    functional, images = portable.functional, torch.randn(2, 3, 4, 4)
-    weights = [nn.Parameter(torch.ones(2))]
-    q, hooked = torch.randn(2, 5, 4), nn.Linear(2, 2)
-    hooked.register_forward_hook(lambda *_: None)
-    unknown = nn.Sequential(
-        nn.LSTM(2, 2),
-        Own(),
-        Changed(2, 2),
-        nn.MaxPool2d(2, ceil_mode=True),
-        hooked,
-        nn.Linear(2, 2),
-        Trusted(),
-        nn.Dropout(1.0),
-    )
-    calls = [
-        lambda: functional.conv2d(images, torch.randn(2, 3, 1, 1).half()),
-        lambda: functional.conv2d(images, torch.randn(2, 2, 1, 1)),
-        lambda: functional.conv2d(images, torch.randn(2, 3, 5, 1)),
-        lambda: functional.linear(torch.randn(2, 3), torch.randn(4, 5)),
-        lambda: functional.cross_entropy(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)),
-        lambda: functional.cross_entropy(torch.zeros(2, 3), torch.tensor([0, -100])),
-        lambda: functional.embedding(torch.tensor([3]), torch.randn(3, 2)),
-        lambda: functional.mse_loss(torch.randn(2, 3), torch.randn(3)),
-        lambda: functional.add(torch.randn(2, 3), torch.randn(3)),
-        lambda: functional.scaled_dot_product_attention(q, q, q, attn_mask=torch.zeros(5, 5)),
-        lambda: functional.scaled_dot_product_attention(q, q, q, dropout_p=0.1),
-        lambda: functional.scaled_dot_product_attention(q[:, :3], q, q, is_causal=True),
-        lambda: functional.adaptive_avg_pool2d(images, 2),
-        lambda: functional.batch_norm(torch.randn(1, 3), None, None, training=True),
-        lambda: functional.dropout(images, 1.0, 0, 0),
-        lambda: portable.Conv2d(1, 1, 3, padding_mode="reflect"),
-        lambda: portable.BatchNorm2d(3, momentum=None),
-        lambda: portable.CrossEntropyLoss(reduction="sum"),
-        lambda: portable.Dropout(0.5)(images),
-        lambda: optim.SGD(weights, fused=True),
-        lambda: optim.Adam(weights, betas=(0.9, 1.0)),
-        lambda: optim.AdamW([nn.Parameter(torch.ones(2).double())]),
-        lambda: portable.convert(unknown),
-        lambda: portable.convert(nn.Sequential(nn.Linear(2, 2).double())),
-    ]
-    found = []
-    for call in calls:
-        try:
-            call()
-            found.append("nothing")
-        except UsageError as error:
-            found.append(str(error))
-    return found
-
-
 if __name__ == "__main__":
-    parts = (training, converting, stepping, refusals)
+    parts = (training, converting, stepping)
     print(json.dumps({part.__name__: part() for part in parts}))

@@ -78,7 +78,7 @@ def overlap(tensors: Iterable[Tensor]) -> bool:
             device, end = tensor.device, 0
         clusters[-1].append(tensor)
         end = max(end, tensor.data_ptr() + tensor.element_size() * _span(tensor))
-    return any(_twice(each) for each in clusters if len(each) > 1 or _span(each[0]) > each[0].numel())
+    return any(_twice(each) for each in clusters if len(each) > 1 or _span(each[0]) != each[0].numel())
 
 
 def _twice(cluster: list[Tensor]) -> bool:
