@@ -63,7 +63,9 @@ class Pair:
 
         What another optimizer changes before, as both have it, is not what `b` starts from.
         """
-        whole, ours, theirs = Course(self.a), {}, {}
+        whole = Course(self.a)
+        ours: dict[str, str] = {}
+        theirs: dict[str, str] = {}
         for later, weights in Course(self.b).starts.items():
             for name, code in weights.items():
                 then = whole.weight(name, self.offset)

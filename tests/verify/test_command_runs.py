@@ -165,7 +165,7 @@ def test_without_the_observer_there_is_nothing_to_compare(patterns: tuple[str, .
         trial.folder.mkdir()
         (trial.folder / "stdout").write_text(trial.change.label)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
-    assert said in (Outputs(question, *trials).obstacle(trials[0]) or "")
+    assert said in (Outputs(question, baseline, repeat).obstacle(baseline) or "")
 
 
 @pytest.mark.usefixtures("interruptible")
