@@ -158,10 +158,9 @@ def test_the_line_of_an_exception_says_more_than_the_last_one(text: str, said: s
 @pytest.mark.parametrize(("patterns", "said"), [((), "there is no --output"), (("m",), "the outputs differ from run")])
 def test_without_the_observer_there_is_nothing_to_compare(patterns: tuple[str, ...], said: str, tmp_path: Path) -> None:
     """Outputs that differ from run to run were left out; so does what the command prints."""
-    trials = [
-        Trial(change, Command(["x"], patterns=patterns), tmp_path / change.label) for change in (BASELINE, REPEAT)
-    ]
-    for trial in trials:
+    command = Command(["x"], patterns=patterns)
+    baseline, repeat = (Trial(change, command, tmp_path / change.label) for change in (BASELINE, REPEAT))
+    for trial in (baseline, repeat):
         trial.folder.mkdir()
         (trial.folder / "stdout").write_text(trial.change.label)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
