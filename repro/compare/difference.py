@@ -4,6 +4,7 @@ The first step, and of that step the first channel in the order of cause.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
@@ -12,6 +13,9 @@ from typing import Any
 from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
 from repro.errors import UsageError
 from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
+
+CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
+"""What people read for two records, by whether the second is a resumed run."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ class Pair:
 
         What another optimizer changes before, as both have it, is not what `b` starts from.
         """
-        whole, ours, theirs = Course(self.a), {}, {}
+        whole = Course(self.a)
+        ours: dict[str, str] = {}
+        theirs: dict[str, str] = {}
         for later, weights in Course(self.b).starts.items():
             for name, code in weights.items():
                 then = whole.weight(name, self.offset)
@@ -113,6 +119,19 @@ def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]
     return {f"{int(n) - more}{dot}{rest}": code for (n, dot, rest), code in parts if int(n) >= more}
 
 
+@dataclass(frozen=True)
+class Among:
+    """The process that differs first, of several that are no ranks."""
+
+    number: int
+    count: int
+    overtaken: tuple[int, str, int, int] | None
+    """A process, in which run, that starts from the weights after a step of another one: step, process."""
+
+    def __str__(self) -> str:
+        return f"process {self.number} of {self.count}"
+
+
 @dataclass
 class Difference:
     """The first difference of two records."""
@@ -131,6 +150,8 @@ class Difference:
     """All that diverge in this step and channel, where several ranks train."""
     went_on: dict[int, list[int]] = field(default_factory=dict)
     """By step the ranks that go on after it, where that is not one step for all."""
+    among: Among | None = None
+    """Which of several processes that differs, where they are no ranks."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -152,7 +173,7 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
     for ours, theirs in zip_longest(a.processes, b.processes):
         if ours is None or theirs is None:
             break
-        called = ("the whole run", "the resumed run") if resumed else ("A", "B")
+        called = CALLED[resumed]
         alignment = Alignment() if resumed is False else align(ours, theirs, bool(resumed))
         found.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
     return found
@@ -183,20 +204,33 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
     `resumed` as in pairs(). A generator that differs, and that neither run draws from, is no difference: nobody seeds
     what he does not use.
     """
-    found = [found for pair in pairs(a, b, resumed) if (found := _of_pair(pair))]
+    both = pairs(a, b, resumed)
+    found = [found for pair in both if (found := _of_pair(pair))]
     if len(a.processes) != len(b.processes) and not found:
-        raise UsageError(
-            f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records with equally many"
-        )
+        return _of_count(a, b, resumed)
     if found:
         first = min(found, key=_order)
         ranks = {one.pair.a.rank for one in found if one.pair and _order(one) == _order(first)}
         if len({process.rank for process in a.processes}) > 1:
             first.ranks = sorted(rank for rank in ranks if rank is not None)
-            first.went_on = _went_on(pairs(a, b, resumed))
+            first.went_on = _went_on(both)
+        elif len(a.processes) > 1:
+            number = next(n for n, pair in enumerate(both, 1) if first.pair and pair.a is first.pair.a)
+            seen = [*_overtaken(a, both[0].called[0]), *_overtaken(b, both[0].called[1])]
+            first.among = Among(number, len(a.processes), min(seen, key=lambda one: one[0] != number, default=None))
         return first
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
     return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
+
+
+def _overtaken(record: Record, called: str) -> Iterator[tuple[int, str, int, int]]:
+    """The processes that start from weights that another one of the run has trained."""
+    starts = [process.steps.get(0, {}).get(STARTS) for process in record.processes]
+    for number, own in enumerate(starts, 1):
+        for other, process in enumerate(record.processes, 1):
+            after = next((step for step, weights in sorted(process.of("weights").items()) if weights == own), None)
+            if other != number and after is not None and own != starts[other - 1]:
+                yield number, called, after, other
 
 
 def _went_on(found: list[Pair]) -> dict[int, list[int]]:
@@ -225,6 +259,18 @@ def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
     what = [f"{', '.join(f'`{name}`' for name in sorted(names))} drew other numbers"] if names else []
     what += ["a loader handed out another batch"] if batches else []
     return f"; but {' and '.join(what)}, with no effect on what is seen" if what else ""
+
+
+def _of_count(a: Record, b: Record, resumed: bool | None) -> Difference:
+    """... of two runs from the beginning: one process took no step. UsageError where one of them was resumed."""
+    if resumed is not False:
+        raise UsageError(
+            f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records with equally many"
+        )
+    more = max(a, b, key=lambda record: len(record.processes)).processes[min(len(a.processes), len(b.processes))]
+    none = Process(more.name)
+    pair = Pair(more, none, 0) if len(a.processes) > len(b.processes) else Pair(none, more, 0)
+    return Difference(1, "weights", [], pair, lengths=(pair.a.last, pair.b.last))
 
 
 def _of_pair(pair: Pair) -> Difference | None:

@@ -101,6 +101,8 @@ def one_run_ends_sooner(case: Case) -> Reason | None:
     lengths = case.found.lengths
     if not lengths:
         return None
+    if min(lengths) == 0:
+        return Reason(f"one run took no step, the other {max(lengths)}")
     return Reason(f"one run ends after step {min(lengths)}, the other after step {max(lengths)}")
 
 
@@ -118,6 +120,18 @@ def ranks_went_on_after_different_steps(case: Case) -> Reason | None:
         return None
     each = ", ".join(f"{ranks(numbers)} after step {step}" for step, numbers in after.items())
     return Reason(f"not all ranks go on after the same step: {each}; they read checkpoints of different steps")
+
+
+def processes_train_the_same_weights(case: Case) -> Reason | None:
+    """... and one is now before another, now behind it, as in Hogwild."""
+    among = case.found.among
+    if not among or not among.overtaken or case.draws:
+        return None
+    process, run, step, other = among.overtaken
+    return Reason(
+        f"process {process} of {run} starts from the weights after step {step} of process {other}: "
+        "they train the same weights, and which of them comes first changes from run to run"
+    )
 
 
 # --- batches and generators -------------------------------------------------------------------------------------------
@@ -154,8 +168,8 @@ def resumed_with_an_unknown_state(case: Case) -> Reason | None:
         return None
     a, _ = case.pair.called
     return Reason(
-        f"the generator {listed(case.generators)} is in a state that {a} never had: it was not restored, was seeded anew, "
-        "or has drawn more or less since it was (a batch that is fetched ahead, or the start of a DataLoader's workers, draws as well)"
+        f"the generator {listed(case.generators)} is in a state that {a} never had: it was not restored, or it was and something drew since: "
+        "a sampler that orders the epoch anew, a batch that is fetched ahead, or the start of a DataLoader's workers"
     )
 
 
@@ -170,10 +184,11 @@ def generators_differ_from_the_start(case: Case) -> Reason | None:
     from_the_start = bool(case.generators) and case.pair.offset == 0 and bool(_drawn_from(case.pair, 0))
     if not case.draws or not (before_the_first or (from_the_start and 0 in case.pair.steps())):
         return None
-    names = listed(case.found.names if case.step == 0 else case.generators)
+    names = case.found.names if case.step == 0 else case.generators
+    forked = "; Python seeds `random` anew in a forked process" if "python" in names else ""
     return Reason(
-        f"the random generators differ before the first step ({names}): "
-        "no seed is set, or one that changes from run to run, as the time or the number of the process"
+        f"the random generators differ before the first step ({listed(names)}): "
+        f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}"
     )
 
 
@@ -329,6 +344,8 @@ def step_gives_other_results(case: Case) -> Reason | None:
         unlike = _unlike_at_first(case.pair)
         drawn = f": the generator {listed(unlike)} differs before the first step" if unlike else ""
         possible = [f"another batch{drawn}", *possible]
+    if case.found.among:
+        possible.append("another process that trains the same weights")
     return Reason(f"equal weights{_batch(case)}, other {results}: {', or '.join(possible)}", guess=True)
 
 
@@ -338,6 +355,7 @@ def other_buffers(case: Case) -> Reason | None:
 
 RULES: tuple[Rule, ...] = (
     one_run_ends_sooner,
+    processes_train_the_same_weights,
     started_from_an_earlier_run,
     ranks_went_on_after_different_steps,
     generator_has_an_old_state,

@@ -6,6 +6,7 @@ framework draws while it is imported counts as nothing (JAX 0.10 draws from NumP
 of default_rng are the program's own objects.
 """
 
+import os
 import random
 import sys
 from collections.abc import Callable
@@ -20,6 +21,11 @@ framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework 
 
 def start() -> None:
     """Called before the program's first line."""
+    note_python_unused()
+    os.register_at_fork(after_in_child=note_python_unused)  # after `random`, which seeds itself anew there
+
+
+def note_python_unused() -> None:
     unused["python"] = random.getstate()
 
 

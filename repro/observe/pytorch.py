@@ -34,6 +34,7 @@ class ObservedOptimizer:
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
+        self.batches = 0  # handed out until its last step
 
     def parameters(self, optimizer: Any) -> Parameters:
         """Name and tensor of each parameter; the names are looked for again when parameters were added."""
@@ -98,7 +99,7 @@ class StepObserver:
         self.optimizer_count = 0
         self.batches: dict[str, str] = {}
         self.batch_count = 0
-        self.has_loader = False  # whether a loader ever handed out a batch
+        self.all_batches = 0  # that loaders ever handed out
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -121,8 +122,8 @@ class StepObserver:
             observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer)
             self.optimizer_count += 1
         hashes["batch"] = dict(self.batches)
-        if not self.batch_count:
-            recorder.note(AHEAD if self.has_loader else NO_LOADER)
+        if self.all_batches == observed.batches:  # none since its last step, though others may have taken some
+            recorder.note(AHEAD if self.all_batches else NO_LOADER)
         hashes["generator"] = generators.hashes()
         parameters = observed.parameters(optimizer)
         if new:
@@ -144,6 +145,8 @@ class StepObserver:
             return
         number = active.count()
         self.batches, self.batch_count = {}, 0
+        if id(optimizer) in self.optimizers:
+            self.optimizers[id(optimizer)].batches = self.all_batches
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
@@ -196,7 +199,7 @@ class StepObserver:
             return
         place = self.batch_count
         self.batch_count += 1
-        self.has_loader = True
+        self.all_batches += 1
         if active.is_due(active.steps + 1):
             self.batches.update(hashing.hash_tree(data, str(place)))
 

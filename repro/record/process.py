@@ -24,6 +24,11 @@ from repro.text import printable
 
 GRACE = 30.0  # seconds to end after SIGTERM
 TAIL = 20_000  # bytes at the end of what a process wrote
+TRACEBACK = "Traceback (most recent call last):"
+IGNORED = "Exception ignored in"  # Python's own words before the traceback of an error that ended nothing
+EXCEPTION = re.compile(
+    r"(\w+\.)*\w*(Error|Exception|Exit|Interrupt)(: |$)"
+)  # as Python writes an error: ValueError: why
 RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -239,11 +244,27 @@ def describe_exit(code: int) -> str:
 
 
 def error_line(path: Path, since: int = 0) -> str:
-    """The last line of what a process wrote, or the first error of a rank, as far as it can be shown.
+    """The line of what a process wrote that says why it failed, as far as it can be shown.
 
-    torchrun ends with a table, and other ranks fail because the first one did.
+    It is the first error of a rank (torchrun ends with a table, and other ranks fail because that one did), or else
+    that of Python's last exception (a message may go on over many lines), or else the last line.
     """
     lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
     ranks = [line for line in lines if RANK_ERROR.match(line)]
-    line: str = printable((ranks[:1] or lines[-1:] or [""])[0].strip())
+    line: str = printable((ranks[:1] or _exceptions(lines)[-1:] or lines[-1:] or [""])[0].strip())
     return line[:200]
+
+
+def _exceptions(lines: Sequence[str]) -> list[str]:
+    """The lines that name an exception: after a traceback, where lines are indented, or by a name that says so."""
+    found: list[str] = []
+    within = ignored = False
+    for before, line in zip(["", *lines], lines, strict=False):
+        if line.startswith(TRACEBACK):
+            within, ignored = True, before.startswith(IGNORED)
+        elif within and not line.startswith(" "):
+            found += [] if ignored else [line]
+            within = False
+        elif EXCEPTION.match(line):
+            found.append(line)
+    return found

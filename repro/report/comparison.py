@@ -26,7 +26,8 @@ def told(comparison: Comparison) -> str:
     if found.pair and found.pair.offset:
         where += f" of A, which is step {(found.step or 0) - found.pair.offset} of B, resumed after {found.pair.offset}"
     since = f"; equal until step {found.equal_before}" if found.equal_before is not None else ""
-    among = f", in {ranks(found.ranks)}" if found.ranks else ""
+    process = ranks(found.ranks) if found.ranks else found.among
+    among = f", in {process}" if process else ""
     lines.append(f"differs: first seen {where}{among}, in the {found.channel}{since}")
     lines += [f"  names   {listed(found.names)}"] if found.names else []
     lines += [f"  by      {comparison.far}"] if comparison.far else []

@@ -55,9 +55,7 @@ def check(options: argparse.Namespace) -> None:
         if value is not None:
             _refuse(options, f"{name} goes with --mlcube")
     if options.parameters:
-        words = shlex.join(options.parameters)
-        where = "" if options.command else f"; put a command after --, as in: repro {options.task} -- {words}"
-        raise UsageError(f"{options.task}: unrecognized arguments: {words}{where}")
+        raise UsageError(f"{options.task}: unrecognized arguments: {shlex.join(options.parameters)}")
     if not options.command:
         example = f"repro {options.task} -- python train.py"
         raise UsageError(f"{options.task}: no command; put it after --, as in: {example}")

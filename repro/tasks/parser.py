@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import shlex
 from collections.abc import Callable, Collection
 from typing import NoReturn
 
@@ -46,10 +47,19 @@ class Parser(argparse.ArgumentParser):
         if command is not None and not self.takes_command:
             self.error("it takes no command after --")
         options, unknown = self.parse_known_intermixed_args(self._joined(words))
+        self._check_dashes(options, command)
         for word in sorted(unknown, key=lambda word: not word.startswith("-")):
             self.error(self._unknown(word))
         options.command = command
         return options
+
+    def _check_dashes(self, options: argparse.Namespace, command: list[str] | None) -> None:
+        """UsageError where the command stands among the options: its own options are not ours to know."""
+        if not self.takes_command or command is not None or options.mlcube is not None or options.workspace is not None:
+            return
+        first = next((word for word in options.parameters if "=" not in word), None)
+        if first is not None:
+            self.error(f"put -- before the command, as in: {self.prog} -- {shlex.quote(first)} ...")
 
     def _joined(self, words: list[str]) -> list[str]:
         """The words with `--option=VALUE` for `--option VALUE` where argparse would take the value for an option."""

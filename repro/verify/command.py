@@ -3,14 +3,16 @@
 Where two baseline runs differ, every other question is inconclusive.
 """
 
+import logging
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from repro.compare import incomplete, reasons
+from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference
 from repro.errors import ReproError, UsageError
@@ -34,6 +36,8 @@ from repro.verify.questions import (
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.verification import Needed
 
+log = logging.getLogger(__name__)
+
 FIXED = Change("PYTHONHASHSEED=0", (("PYTHONHASHSEED", "0"),))
 FIXED_REPEAT = Change("PYTHONHASHSEED=0 again", FIXED.environment)
 ORDER_OF_A_SET = "with PYTHONHASHSEED=0 two runs are the same, so the order of a set, or hash(), decides; sort the set, or set PYTHONHASHSEED"
@@ -44,6 +48,7 @@ NEEDS = {
 }  # by the option, why a question is skipped without it
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
+OWN_FOLDER = f"Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
 
 Run = Callable[[str], Trial]
 
@@ -112,10 +117,11 @@ class OwnCommand:
             self.baseline = trial
         elif change == REPEAT and self.baseline:
             self.repeat = trial
+            self._compare_baselines(self.baseline, trial)
             self._note_shared_files(self.baseline, trial)
             lost = incomplete.not_loaded(record_of(self.baseline))
-            self.notes += [*self.shared, *record_of(self.baseline).content.notes, *([lost] if lost else [])]
-            self._compare_baselines(self.baseline, trial)
+            seen = [*record_of(self.baseline).content.notes, *([lost] if lost else [])]
+            self.notes = [*self.shared, *seen, *self.notes]
         elif self.volatile:
             trial.leave_out(self.volatile.names)
         return trial
@@ -128,15 +134,26 @@ class OwnCommand:
         self.volatile = difference
         for trial in (baseline, repeat):
             trial.leave_out(difference.names)
-        self.notes.append(
-            f"{listed(difference.names)} differs from run to run; all other answers do without it, and rest on steps"
-        )
+        names = listed(difference.names)
+        self.notes.append(f"{names} differs from run to run; all other answers do without it, and rest on steps")
+        log.info("equal but for %s; without it, both have %s", names, (repeat.fingerprint or "")[:23])
+
+    @property
+    def _went_on(self) -> bool:
+        """Whether the second run went on from what the first left, or found nothing to do."""
+        if self.divergence is None or self.divergence.pair is None:
+            return False
+        pair = self.divergence.pair
+        return self.divergence.lengths is not None or align(pair.a, pair.b).after > 0
 
     def _check_observed(self, trial: Trial) -> None:
+        if trial.error and trial.change == REPEAT:
+            left = "".join(f"; {text}" for text in _left(self.baseline))
+            raise ReproError(f"verify: the command fails when it is run again: {trial.error}{left}; see {trial.folder}")
         if trial.error:
             raise ReproError(f"verify: the command fails as it stands: {trial.error}; see {trial.folder}")
         record, patterns = record_of(trial), self.command.patterns
-        if record.steps or record.outputs:
+        if record.steps or record.outputs or trial.change == REPEAT:
             return
         absent = f"; --output {' '.join(patterns)} names no file that it wrote" if patterns else ""
         lost = incomplete.not_loaded(record)
@@ -147,12 +164,12 @@ class OwnCommand:
 
     def _note_shared_files(self, baseline: Trial, repeat: Trial) -> None:
         """Notes where two runs wrote to one place: the second may have read what the first had left."""
-        shared = sorted(baseline.wrote & repeat.wrote)
-        if shared:
-            names = ", ".join(escaped(os.path.relpath(name)) for name in shared[:MOST_NAMES])
-            more = f" and {len(shared) - MOST_NAMES} more" if len(shared) > MOST_NAMES else ""
+        shared = baseline.wrote & repeat.wrote
+        if self._went_on:
+            self.shared += _left(baseline)
+        elif shared:
             self.shared.append(
-                f"both runs wrote to one place: {names}{more}; the second may have read what the first left. Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
+                f"both runs wrote to one place: {_places(shared)}; the second may have read what the first left. {OWN_FOLDER}"
             )
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -225,7 +242,7 @@ class OwnCommand:
     @property
     def _may_be_a_set(self) -> bool:
         drawn = self.divergence is None or self.divergence.channel == "generator"
-        return not drawn and "PYTHONHASHSEED" not in os.environ
+        return not drawn and not self._went_on and "PYTHONHASHSEED" not in os.environ
 
     def _why(self, divergence: Difference, run: Run) -> str:
         why = str(reasons.reason(divergence))
@@ -250,6 +267,18 @@ class OwnCommand:
             numerics=[shlex.join(self.command.words)],
             overrides=[],
         )
+
+
+def _places(files: Set[str]) -> str:
+    """The first few files, as seen from the folder that the command is started in."""
+    more = f" and {len(files) - MOST_NAMES} more" if len(files) > MOST_NAMES else ""
+    return ", ".join(escaped(os.path.relpath(name)) for name in sorted(files)[:MOST_NAMES]) + more
+
+
+def _left(baseline: Trial | None) -> list[str]:
+    """What is to be said of the files that the first run left, and the second may have read."""
+    files = baseline.wrote if baseline else set()
+    return [f"the first run left {_places(files)}, which the second may have read. {OWN_FOLDER}"] if files else []
 
 
 def run_name(change: Change) -> str:

@@ -70,6 +70,8 @@ class Outputs(Steps):
     def obstacle(self, trial: Trial) -> str | None:
         if self.baseline.hashes or (self.baseline.stdout and self.baseline.stdout == self.repeat.stdout):
             return None
+        if self.baseline.command.patterns:
+            return "the outputs differ from run to run, and so does what the command prints"
         return "there is no --output, and what the command prints is another text in each run"
 
     def difference(self, trial: Trial) -> Difference | None:

@@ -76,8 +76,9 @@ def test_the_rest_of_a_run_that_is_stopped_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("all_seen", [True, False])
 def test_one_whose_weights_are_not_restored(optimizer: str, number: str, all_seen: bool, tmp_path: Path) -> None:
     other = {"weight": sha(7), "bias": weights(optimizer, 4, TURNS)["bias"]}
+    changed: dict[str, Any] = {optimizer: other}
     whole = read(tmp_path / "a", course(TURNS, all_seen=all_seen))
-    rest = read(tmp_path / "b", course(TURNS, 4, all_seen=all_seen, **{optimizer: other}))
+    rest = read(tmp_path / "b", course(TURNS, 4, all_seen=all_seen, **changed))
     found = first_difference(whole, rest, True)
     assert found and (found.step, found.channel, found.names) == (4, "initial weights", [f"{number}.weight"])
     assert "those of no step of the whole run" in str(reason(found))

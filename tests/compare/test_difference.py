@@ -87,7 +87,7 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
             {"generator": {1: 7}, "weights": {1: 1}},
             3,
             "generator",
-            "in a state that the whole run never had: it was not restored, was seeded anew, or has drawn more or less",
+            "in a state that the whole run never had: it was not restored, or it was and something drew since: a sampler",
         ),
         ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
         ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),

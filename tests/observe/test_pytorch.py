@@ -106,6 +106,7 @@ def test_optimizers_within_the_backward_pass(eager: Any) -> None:
     own = [(name.split(".", 1), code) for line in seen.values() for name, code in line["weights"].items()]
     last = {name: code for (place, name), code in own if int(place) in places}
     assert last == {name: weights[name] for name in NAMES}
+    assert not any("asked for ahead" in note for note in notes(eager[1]))  # they all train on one batch
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,8 @@ def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
     ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
     found = [steps(written) for written in lines(tmp_path).values()]
     assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]
+    generators = [{*line["generator"]} for seen in found for line in seen.values()]
+    assert generators == [{"torch"}] * 6  # Python seeds `random` anew in the child, and nobody draws from it
 
 
 def test_what_is_hooked_later_is_wrapped_as_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_an_output_that_was_there_before_is_none_of_the_run(here: Path, capfd: p
     [
         (("--to", "a"), "no command; put it after --"),
         (("--to", "a", "--"), "no command; put it after --"),
-        (("--to", "a", "python", "train.py"), "unrecognized arguments: python train.py"),
+        (("--to", "a", "python", "train.py"), "put -- before the command"),
         (("--every", "0", "--", "true"), "--every 0: must be 1 or more"),
         (("--every", "x", "--", "true"), "argument --every: invalid int value: 'x'"),
         (("--to", "a", "--", "/no/such"), "'/no/such' cannot be started: No such file or directory"),

@@ -182,7 +182,35 @@ def test_a_run_that_finds_the_end_of_the_one_before(here: Path) -> None:
     code, content = verify("--ask", "restart", "--", *script("trainer", "--pause=0", "--steps=11", "--resume"))
     assert code == 3
     why = content["answers"]["restart"]["why"]
-    assert "B starts from the weights of step 10 of A: it went on from what an earlier run had left; both runs" in why
+    said = "the second run starts from the weights of step 10 of the first run: it went on from what an earlier run had left"
+    assert f"{said}; the first run left out/checkpoint.json, out/model.json, which the second may have read" in why
+
+
+def test_a_run_that_finds_nothing_left_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    code, content = verify("--ask", "restart,hash_seed", "--output", "weight", "--", *script("goes_on_by_itself"))
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["hash_seed"]["answer"]) == (3, "differs", "cannot tell")
+    said = (
+        "one run took no step, the other 5; the first run left weight, which the second may have read. Put {run} into"
+    )
+    assert said in answers["restart"]["why"]
+
+
+def test_a_run_that_what_was_left_before_ends(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = ("sh", "-c", "test ! -e m && echo 1 > m")
+    assert verify("--ask", "restart", "--output", "m", "--", *command)[0] == 1
+    (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert "fails when it is run again: it ended with code 1; the first run left m, which the second may" in error
+
+
+@pytest.mark.slow  # compare/test_alignment.py and test_difference.py have records of such runs
+def test_two_optimizers_and_an_evaluation_resumed_rightly(here: Path) -> None:
+    command = [interpreter("pytorch"), str(SCRIPTS / "two_optimizers.py"), "--out={run}"]
+    asked = ["--ask", "resume,kill", "--output", "{run}/model.pt", "--resume", shlex.join(command)]
+    code, content = verify(*asked, "--", *command)
+    assert {name: answer["answer"] for name, answer in content["answers"].items()} == {"resume": "same", "kill": "same"}
+    assert code == 0
 
 
 def test_a_command_that_did_not_go_on_is_not_called_resumed(here: Path) -> None:
@@ -283,7 +311,9 @@ def test_a_file_that_holds_a_time_leaves_the_steps(here: Path, capfd: pytest.Cap
     }
     assert answers["restart"]["first"] == {"step": None, "channel": "outputs", "name": "{run}/m"}
     assert "12 steps and outputs: 1" in answers["hash_seed"]["why"]
-    assert "`{run}/m` differs from run to run" in capfd.readouterr().out
+    told = capfd.readouterr()
+    assert "`{run}/m` differs from run to run" in told.out
+    assert f"equal but for `{{run}}/m`; without it, both have {content['fingerprint'][:23]}\n" in told.err
 
 
 def test_a_command_that_removes_its_folder(here: Path) -> None:

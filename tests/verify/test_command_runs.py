@@ -14,8 +14,10 @@ import pytest
 
 from repro.record import outputs
 from repro.record.process import error_line, limited_to_cores, start, terminate
-from repro.verify.command_runs import LISTINGS, LOG, Command, Trials
-from repro.verify.questions import BASELINE
+from repro.verify.command_questions import COMMAND_QUESTIONS
+from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
+from repro.verify.judgment import Outputs
+from repro.verify.questions import BASELINE, REPEAT
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,38 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
     assert error_line(tmp_path / "stderr", since=37) == "[rank1]: ValueError: why"
     (tmp_path / "stderr").write_text("one\ntwo\n")
     assert error_line(tmp_path / "stderr") == "two"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Traceback (most recent call last):\n  File\nx.Odd: why\n\nCheck the documentation of it.\n", "x.Odd: why"),
+        ("Traceback (most recent call last):\n  File\nKeyError\nmake: *** [all] Error 1\n", "KeyError"),
+        ("Odd: a\n\nThe above exception:\n\nTraceback (most recent call last):\n  File\nOdd: b\nend\n", "Odd: b"),
+        ("  File\n    x = (\n        ^\nSyntaxError: why\nend\n", "SyntaxError: why"),
+        (
+            "KeyError: 1\nException ignored in: x\nTraceback (most recent call last):\n  File\nOSError: 2\n",
+            "KeyError: 1",
+        ),
+        ("ValueError is what it says\nError 3\n", "Error 3"),
+        ("", ""),
+    ],
+)
+def test_the_line_of_an_exception_says_more_than_the_last_one(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text(text)
+    assert error_line(tmp_path / "stderr") == said
+
+
+@pytest.mark.parametrize(("patterns", "said"), [((), "there is no --output"), (("m",), "the outputs differ from run")])
+def test_without_the_observer_there_is_nothing_to_compare(patterns: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """Outputs that differ from run to run were left out; so does what the command prints."""
+    command = Command(["x"], patterns=patterns)
+    baseline, repeat = (Trial(change, command, tmp_path / change.label) for change in (BASELINE, REPEAT))
+    for trial in (baseline, repeat):
+        trial.folder.mkdir()
+        (trial.folder / "stdout").write_text(trial.change.label)
+    (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
+    assert said in (Outputs(question, baseline, repeat).obstacle(baseline) or "")
 
 
 @pytest.mark.usefixtures("interruptible")

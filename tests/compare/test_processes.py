@@ -1,0 +1,60 @@
+"""Records of several processes that are no ranks."""
+
+from pathlib import Path
+
+import pytest
+
+from repro.compare.comparison import known
+from repro.compare.difference import first_difference
+from repro.compare.reasons import reason
+from repro.record import record
+from repro.report.comparison import told
+from support.commands import Steps, sha, straight, write
+
+
+def read(path: Path, *processes: Steps) -> record.Record:
+    found = record.read(write(path, *processes))
+    for number, process in enumerate(found.processes):
+        process.name = str(10 + number)
+    return found
+
+
+def second(after: int) -> Steps:
+    """A process that trains the weights that another one has trained so far."""
+    return straight(initial_weights={0: sha(("weights", after))}, gradients={1: after}, weights={1: (after, 1)})
+
+
+def test_one_that_starts_from_the_weights_of_another(tmp_path: Path) -> None:
+    """As in Hogwild: there are two, and now one is first, now the other."""
+    a, b = read(tmp_path / "a", straight(), second(2)), read(tmp_path / "b", straight(), second(3))
+    found = first_difference(a, b, False)
+    assert found and (found.step, found.channel, str(found.among)) == (0, "initial weights", "process 2 of 2")
+    assert str(reason(found)) == (
+        "process 2 of the first run starts from the weights after step 2 of process 1: "
+        "they train the same weights, and which of them comes first changes from run to run"
+    )
+
+
+def test_it_is_told_of_the_process_that_differs(tmp_path: Path) -> None:
+    a, b = read(tmp_path / "a", second(2), straight()), read(tmp_path / "b", straight(), straight())
+    found = first_difference(a, b, False)
+    assert found and (found.channel, str(found.among)) == ("initial weights", "process 1 of 2")
+    assert "process 1 of the first run starts from the weights after step 2 of process 2" in str(reason(found))
+
+
+def test_processes_with_the_same_initial_weights_may_be_trained_apart(tmp_path: Path) -> None:
+    a = read(tmp_path / "a", straight(), straight())
+    b = read(tmp_path / "b", straight(), straight(gradients={2: 7}, weights={2: 7}))
+    found = first_difference(a, b, False)
+    assert found and str(found.among) == "process 2 of 2"
+    assert "at step 2, in process 2 of 2, in the gradients" in told(known(a, b, found))
+    assert "adds in another order, or another process that trains the same weights (a guess)" in str(reason(found))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [([straight()], []), ([straight(), straight(3)], [straight()])])
+def test_one_that_takes_no_step_in_the_second_run(ours: list[Steps], theirs: list[Steps], tmp_path: Path) -> None:
+    a, b = read(tmp_path / "a", *ours), read(tmp_path / "b", *theirs)
+    for one, other in ((a, b), (b, a)):
+        found = first_difference(one, other, False)
+        assert found and (found.step, found.channel, found.names) == (1, "weights", [])
+        assert str(reason(found)) == f"one run took no step, the other {len(ours[-1]) - 1}"
