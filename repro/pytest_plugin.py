@@ -146,7 +146,9 @@ def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
     if broken:
         raise AssertionError("not reproducible: " + "; ".join(map(_said, broken)) + evidence)
     untold = [one for one in answers if one["answer"] not in told]
-    if code not in (0, INCONCLUSIVE) or any(one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold):
+    if code not in (0, INCONCLUSIVE) or any(
+        one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold
+    ):
         raise ReproError("it cannot be told whether it is reproducible: " + "; ".join(map(_said, untold)) + evidence)
     for one in untold:
         warnings.warn(f"repro: {_said(one)}", pytest.PytestWarning, stacklevel=3)
