@@ -139,14 +139,16 @@ def _fail(code: int, errors: str) -> NoReturn:
 def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
     """Raises, or warns, for the answers that are not as they should be."""
     __tracebackhide__ = True
-    from repro.errors import ReproError
+    from repro.errors import INCONCLUSIVE, ReproError
 
     told = {"same", "differs"}
     broken = [one for one in answers if one["promised"] in told and one["answer"] in told - {one["promised"]}]
     if broken:
         raise AssertionError("not reproducible: " + "; ".join(map(_said, broken)) + evidence)
     untold = [one for one in answers if one["answer"] not in told]
-    if code or any(one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold):
+    if code not in (0, INCONCLUSIVE) or any(
+        one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold
+    ):
         raise ReproError("it cannot be told whether it is reproducible: " + "; ".join(map(_said, untold)) + evidence)
     for one in untold:
         warnings.warn(f"repro: {_said(one)}", pytest.PytestWarning, stacklevel=3)

@@ -199,7 +199,7 @@ def hash_or_note(value: Any, name: str) -> Optional[str]:
     try:
         code = hash_leaf(value)
     except Exception as error:
-        recorder.unseen(f"{name}, a {type(value).__name__}, is not hashed: {error}")
+        recorder.unseen(f"{name}, of type {type(value).__name__}, is not hashed: {error}")
         return None
     if code is None:
         recorder.note(f"{name} is of type {type(value).__name__}, which is not hashed")

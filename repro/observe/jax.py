@@ -28,6 +28,7 @@ TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of
 
 last_update: list[Any] = []  # of the last Optax optimizer called: updates, gradients, new state, all that it was given
 state_beside: Arrays = []  # of the step that Flax takes: what there is beside its weights
+module_paths: list[str] = []  # of all variables of the module of NNX that takes this step, as JAX orders them
 watched_updates: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
 indices: dict[tuple[Any, ...], int] = {}  # of optimizers, which differ in their weights' names and shapes
 started: set[tuple[int, int]] = set()  # process and index of those whose first step was written
@@ -67,6 +68,7 @@ def _watch_state(kind: Any, name: str, look: Any) -> None:
             return method(self, *args, **kwargs)
         finally:
             state_beside.clear()
+            module_paths.clear()
 
     setattr(kind, name, watched)
 
@@ -76,7 +78,9 @@ def _state_of_module(optimizer: Any, module: Any, *_: Any) -> None:
     """All variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
     nnx = sys.modules["flax.nnx"]
     pure = getattr(nnx, "as_pure", _same)  # of old the leaves are pytrees themselves
-    _, random, others = nnx.state(getattr(optimizer, "model", module), optimizer.wrt, nnx.RngState, ...)
+    module = getattr(optimizer, "model", module)
+    module_paths[:] = [path for _, path, _ in _arrays("", pure(nnx.state(module)))]
+    _, random, others = nnx.state(module, optimizer.wrt, nnx.RngState, ...)
     state_beside[:] = _arrays("generator", pure(random)) + _arrays("buffers", pure(others))
 
 
@@ -147,7 +151,7 @@ def _program_inputs(known: Arrays) -> Arrays:
     weights = {id(array) for channel, _, array in known if channel == INITIAL}
     try:
         trace = tracers[-1]._trace
-        names, variables = trace.frame.debug_info.arg_names, trace.frame.invars
+        names, variables = [str(name) for name in trace.frame.debug_info.arg_names], trace.frame.invars
         if len(names) != len(variables):
             return []
         own = {id(tracer.val): id(tracer) in weights for tracer in tracers if tracer._trace is trace}
@@ -160,16 +164,23 @@ def _program_inputs(known: Arrays) -> Arrays:
             beside = taken.get(_argument(name))
             channel = _channel(name, variable.aval, beside) if id(variable) not in own else None
             if channel is not None:
-                inputs.append((channel, name, type(tracers[-1])(trace, variable.aval, variable)))
+                together = [other for other in names if beside and _argument(other) == _argument(name)]
+                inputs.append((channel, _path(name, together), type(tracers[-1])(trace, variable.aval, variable)))
         return inputs
     except (AttributeError, IndexError, TypeError):
         return []
 
 
-def _argument(name: Any) -> str:
+def _argument(name: str) -> str:
     """Of which argument an array is a part: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
-    text = str(name)
-    return text if text.startswith("dynamic") else text.replace("[", ".").partition(".")[0]
+    return name if name.startswith("dynamic") else name.replace("[", ".").partition(".")[0]
+
+
+def _path(name: str, of_argument: list[str]) -> str:
+    """`net.n.mean` of `net.states[0][5]`, where the argument is the module of NNX that is trained, as a whole."""
+    if not of_argument or len(of_argument) != len(module_paths):
+        return name
+    return f"{_argument(name)}.{module_paths[of_argument.index(name)]}"
 
 
 def _channel(name: str, aval: Any, beside_weights: Optional[bool]) -> Optional[str]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from . import generators, hashing, recorder
 
+LAST = 2**53  # the highest number of a step that a record may hold
+OUTSIDE = "repro.watch was given a number below 0 or above 2^53: such a step is not recorded"
 BOTH = "both an optimizer's steps and repro.watch were seen: lines of one number are of one step or not"
 
 processes: set[int] = set()  # those whose first call was seen; a forked child is another
@@ -21,6 +23,10 @@ def record(number: int, state: Any) -> None:
 
 @recorder.never_raise
 def _write(active: recorder.Recorder, number: int, state: Any) -> None:
+    if not 0 <= number <= LAST:
+        recorder.unseen(OUTSIDE)
+        return
+    active.local.step = number
     hashes = {"generator": generators.hashes(), "weights": hashing.hash_tree(_without_pytree(state), "watch")}
     if active.steps:
         recorder.note(BOTH)

@@ -23,7 +23,7 @@ HOOKS = {
         "jax._if_first": "sharded",
     },
     "keras_loops": {
-        "keras.before_fit": "fit, eager",
+        "keras.before_batch": "fit, eager",
         "keras.before": "fit, eager",
         "keras.after": "fit, eager",
         "keras._record": "fit, eager",

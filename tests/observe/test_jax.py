@@ -86,6 +86,26 @@ def test_keys_are_generators_and_counts_no_batch(tmp_path: Path) -> None:
     assert all(set(line["batch"]) == {"x"} for line in seen)
 
 
+def test_state_that_is_no_weight(tmp_path: Path) -> None:
+    """BatchNorm's averages and what Dropout draws from: before each compiled step, and of NNX after each eager one."""
+    found, _ = loops(tmp_path, "averages, eager", "averages", "linen averages, eager", "linen averages")
+    (eager, last), (compiled, _), (linen_eager, _), (linen, _) = found
+    assert eager[-1]["buffers"] == {f"0.{name}": code for name, code in last.items()}
+    for seen, names in (
+        (eager, {"0.norm.mean", "0.norm.var"}),
+        (compiled, {"net.norm.mean", "net.norm.var"}),
+        (linen_eager, {"1.batch_stats.mean", "1.batch_stats.var"}),
+        (linen, {"state.batch_stats['mean']", "state.batch_stats['var']"}),
+    ):
+        assert all(set(line["buffers"]) == names for line in seen)
+        assert len({json.dumps(line["buffers"]) for line in seen}) == COUNT
+    for seen, name in ((eager, "0.dropout.rngs"), (compiled, "net.dropout.rngs")):
+        assert all({f"{name}.key", f"{name}.count"} <= set(line["generator"]) for line in seen)
+        assert len({line["generator"][f"{name}.count"] for line in seen}) == COUNT
+    assert compiled[-1]["buffers"]["net.norm.mean"] == eager[-2]["buffers"]["0.norm.mean"]
+    assert set(compiled[0]["batch"]) == {"x"}
+
+
 def test_what_xla_computes_stays_as_it_is(tmp_path: Path) -> None:
     """These weights became others where the gradients were asked for as well."""
     ((seen, weights),), _ = loops(tmp_path, "recurrent")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import repro
-from support.observed import HERE, interpreter, observed, steps
+from repro.record import record
+from support.observed import HERE, ended, interpreter, observed, start, steps
 
 
 def seen(python: str, tmp_path: Path, text: str, **env: str) -> dict[int, dict[str, dict[str, str]]]:
@@ -75,3 +76,21 @@ def test_without_record_it_does_nothing() -> None:
 def test_a_step_is_a_whole_number(step: object) -> None:
     with pytest.raises(TypeError):
         repro.watch(step, {})  # type: ignore[arg-type]
+
+
+def test_a_number_that_no_step_has_is_not_seen(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_text("import repro\nfor step in (-1, 1, 2**60): repro.watch(step, {'w': step})\n")
+    _, written = observed(HERE, tmp_path / "seen", str(script))
+    assert [*steps(written)] == [1]
+    (note,) = [line for line in written if line["kind"] == "note"]
+    assert "below 0 or above 2^53" in note["text"] and note["unseen"] == 1
+
+
+def test_a_number_that_comes_again_loses_nothing(tmp_path: Path) -> None:
+    """As where each epoch counts from 1."""
+    script = tmp_path / "a.py"
+    script.write_text("import repro\nfor epoch in range(2):\n    for step in (1, 2): repro.watch(step, {'w': epoch})\n")
+    ended(start([HERE, str(script)], tmp_path / "seen"))
+    (process,) = record.processes(tmp_path / "seen")
+    assert process.steps[1]["weights"].keys() == {"watch.w", "watch.w'"}

@@ -238,6 +238,46 @@ def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
     assert content["answers"]["restart"]["first"] == {"step": None, "channel": "outputs", "name": "{run}/m"}
 
 
+def test_a_step_that_is_not_seen_whole_is_inconclusive(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    code, content = verify("--ask", "restart,hash_seed", "--", *script("unseen"))
+    answers = content["answers"].values()
+    assert (code, [answer["answer"] for answer in answers]) == (INCONCLUSIVE, ["cannot tell"] * 2)
+    said = "step 3: watch.unreadable, of type Unreadable, is not hashed: its values are elsewhere"
+    assert {answer["why"] for answer in answers} == {f"not every step was seen whole: {said}"}
+    (runs,) = here.glob("repro-records/verify-*")
+    records = [str(runs / name / "record") for name in ("as-it-stands", "again")]
+    capfd.readouterr()
+    assert __main__.main(["compare", *records]) == INCONCLUSIVE
+    assert said in " ".join(capfd.readouterr().out.split())
+
+
+def test_a_difference_that_is_seen_beside_what_is_not(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    code, content = verify("--ask", "restart", "--", *script("unseen", "--differs"))
+    answer = content["answers"]["restart"]
+    assert (code, answer["answer"], answer["first"]["step"]) == (3, "differs", 6)
+
+
+def test_a_command_that_loses_the_observer(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It lists a folder, whose order decides what it writes."""
+    said = "import os; open(os.environ['OUT'], 'w').write(' '.join(os.listdir('data')))"
+    asked = ["--ask", "restart,observed,file_order,kill", "--output", "{run}/m", "--resume", "true"]
+    wrapper = f'OUT={{run}}/m PYTHONPATH=/tmp exec {sys.executable} -c "{said}"'
+    code, content = verify(*asked, "--", "sh", "-c", wrapper)
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"]) == (INCONCLUSIVE, "same")
+    for name in ("observed", "file_order", "kill"):
+        assert answers[name]["answer"] == "cannot tell"
+        assert answers[name]["why"].startswith("the observer was not loaded: no Python process of the command")
+    assert "note: the observer was not loaded" in capfd.readouterr().out
+    code, content = verify(*asked[:-2], "--", "sh", "-c", wrapper.replace("PYTHONPATH=/tmp ", ""))
+    answers = content["answers"]
+    assert (code, answers["observed"]["answer"], answers["file_order"]["answer"]) == (3, "same", "differs")
+
+
 def test_an_observer_that_changes_bits_is_found(here: Path) -> None:
     code, content = verify(
         "--ask", "observed", "--output", "{run}/m", "--", "sh", "-c", "echo $REPRO_OBSERVE_EVERY > {run}/m"

@@ -155,6 +155,64 @@ def nnx(scenario: str) -> None:
     report(scenario, COUNT, {"kernel": np.asarray(model.kernel[...]), "bias": np.asarray(model.bias[...])})
 
 
+def averages(scenario: str, compiled: Callable[[Callable], Callable]) -> None:
+    """A module of NNX with state that is no Param: BatchStat, RngState. Its averages are reported as well."""
+    from flax import nnx
+
+    class Network(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            self.dense, self.norm = nnx.Linear(4, 3, rngs=rngs), nnx.BatchNorm(3, rngs=rngs)
+            self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return self.dropout(self.norm(self.dense(x)))
+
+    model = Network(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.sgd(1e-2), wrt=nnx.Param)
+
+    def step(net: Network, optimizer: nnx.Optimizer, x: jax.Array) -> None:
+        optimizer.update(net, nnx.grad(lambda net: jnp.square(net(x)).mean())(net))
+
+    step = compiled(step)
+    for x in DATA:
+        step(model, optimizer, x)
+    report(scenario, COUNT, weights(nnx.as_pure(nnx.state(model, nnx.BatchStat))))
+
+
+def linen_averages(scenario: str, compiled: Callable[[Callable], Callable]) -> None:
+    """`batch_stats` beside the weights in a TrainState, as Flax' guide on batch normalization has it."""
+    from flax import linen
+    from flax.training import train_state
+
+    class State(train_state.TrainState):
+        batch_stats: dict
+
+    model = linen.BatchNorm(use_running_average=False)
+    made = model.init(jax.random.key(0), DATA[0])
+    transform, averaged = optax.sgd(1e-2), made["batch_stats"]
+    state = State.create(apply_fn=model.apply, params=made["params"], tx=transform, batch_stats=averaged)
+
+    def step(state: State, x: jax.Array) -> State:
+        def loss(params: dict) -> tuple:
+            together = {"params": params, "batch_stats": state.batch_stats}
+            y, new = state.apply_fn(together, x, mutable=["batch_stats"])
+            return jnp.square(y - 1).mean(), new
+
+        gradients, new = jax.grad(loss, has_aux=True)(state.params)
+        return state.apply_gradients(grads=gradients).replace(batch_stats=new["batch_stats"])
+
+    step = compiled(step)
+    for x in DATA:
+        state = step(state, x)
+    report(scenario, COUNT, weights(state.batch_stats))
+
+
+def nnx_jit(step: Callable) -> Callable:
+    from flax import nnx
+
+    return nnx.jit(step)
+
+
 def equinox(scenario: str) -> None:
     import equinox
 
@@ -182,6 +240,10 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "recurrent": recurrent,
     "linen": linen,
     "nnx": nnx,
+    "averages, eager": lambda name: averages(name, lambda step: step),
+    "averages": lambda name: averages(name, nnx_jit),
+    "linen averages, eager": lambda name: linen_averages(name, lambda step: step),
+    "linen averages": lambda name: linen_averages(name, jax.jit),
     "equinox": equinox,
 }
 
