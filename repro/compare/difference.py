@@ -13,6 +13,8 @@ from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, ali
 from repro.errors import UsageError
 from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
 
+NUMBERED = re.compile(r"\d{1,9}(\.|\Z)")  # the name of a batch
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -105,7 +107,7 @@ def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]
 
     A resumed run may go through the data from the beginning, and pass over what it has trained on.
     """
-    if not all(name.partition(".")[0].isdecimal() for name in found | like):
+    if not all(NUMBERED.match(name) for name in found | like):
         return found
     last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
     parts = [(name.partition("."), code) for name, code in found.items()]
@@ -138,9 +140,9 @@ class Difference:
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
-    """Names as people order them: `layers.2` before `layers.10`."""
-    parts = re.split(r"(\d+)", name)
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+    """Names as people order them: `layers.2` before `layers.10`. A longer number is the larger one, of any length."""
+    parts = [part.lstrip("0") if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    return [(index % 2 == 1, len(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
 
 
 def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
