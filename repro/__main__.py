@@ -38,13 +38,26 @@ def main(arguments: list[str]) -> int:
 
 def command() -> NoReturn:
     """Runs the command that the process was started with, and ends the process."""
-    code = main(sys.argv[1:])
+    try:
+        code = main(sys.argv[1:])
+    except Exception as error:  # with --debug
+        code = _trace(error)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     ranks = sys.modules.get("repro.run.ranks")  # only a training loads it
     if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _trace(error: Exception) -> int:
+    """Prints where an error comes from, as Python does, but for what a terminal would obey; the exit code."""
+    import traceback
+
+    from repro.text import printable_lines
+
+    print(printable_lines("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
+    return getattr(error, "exit_code", 1)
 
 
 def _explained(task: str, error: Exception) -> str:

@@ -7,15 +7,28 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.text import Text
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+from repro.text import printable, printable_lines
+
+
+class Screen(Console):
+    """A console that shows no character which a terminal would obey, whatever a file holds."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of what is shown; those with a control code are the console's own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
+
+
+console = Screen(stderr=True, highlight=False, soft_wrap=True)
 
 
 def log_to_console() -> None:
@@ -24,12 +37,19 @@ def log_to_console() -> None:
     for handler in list(root.handlers):
         if type(handler) is logging.StreamHandler:
             root.removeHandler(handler)
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if console.is_terminal:
-        root.addHandler(RichHandler(console=console, show_time=False, show_level=False, show_path=False, markup=False))
-    else:
-        root.addHandler(logging.StreamHandler(sys.stderr))
+        handler = RichHandler(console=console, show_time=False, show_level=False, show_path=False, markup=False)
+    handler.addFilter(_make_printable)
+    root.addHandler(handler)
     root.setLevel(logging.INFO)
     logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that is not there
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    """Leaves no character in a line that a terminal would obey."""
+    record.msg, record.args = printable(record.getMessage()), ()
+    return True
 
 
 @contextlib.contextmanager
@@ -82,4 +102,4 @@ WIDE = 132  # columns for wide tables, where the output is no terminal
 
 def wide_console() -> Console:
     """Standard output, for tables that need room."""
-    return Console(width=None if sys.stdout.isatty() else WIDE)
+    return Screen(width=None if sys.stdout.isatty() else WIDE)

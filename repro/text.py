@@ -22,7 +22,7 @@ def printable(value: Any) -> Any:
     if isinstance(value, list):
         return [printable(inner) for inner in value]
     if isinstance(value, str):
-        return "".join(character if character.isprintable() else " " for character in value)
+        return value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)
     return value
 
 

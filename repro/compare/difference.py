@@ -16,6 +16,7 @@ from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
 
 CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
 """What people read for two records, by whether the second is a resumed run."""
+NUMBERED = re.compile(r"\d{1,9}(\.|\Z)")  # the name of a batch
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]
 
     A resumed run may go through the data from the beginning, and pass over what it has trained on.
     """
-    if not all(name.partition(".")[0].isdecimal() for name in found | like):
+    if not all(NUMBERED.match(name) for name in found | like):
         return found
     last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
     parts = [(name.partition("."), code) for name, code in found.items()]
@@ -159,9 +160,9 @@ class Difference:
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
-    """Names as people order them: `layers.2` before `layers.10`."""
-    parts = re.split(r"(\d+)", name)
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+    """Names as people order them: `layers.2` before `layers.10`. A longer number is the larger one, of any length."""
+    parts = [part.lstrip("0") if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    return [(index % 2 == 1, len(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
 
 
 def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:

@@ -4,6 +4,7 @@ They are one structure, which report.json holds: the questions, the answers and 
 table show it, and add nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import structs
@@ -156,8 +157,7 @@ def build(contents: list[Results]) -> Report:
 
 
 def _section(content: Results, machine: MachineResults) -> Section:
-    numerics = dict.fromkeys(run.numerics for run in content.runs.values())
-    baselines = {each: _baselines(content, each) for each in numerics}
+    baselines = _baselines(content)
     return Section(
         machine=machine.name,
         summary=_summary(machine),
@@ -177,22 +177,23 @@ def _section(content: Results, machine: MachineResults) -> Section:
 def _blocks(answered: Iterable[tuple[Answer, list[Run]]]) -> list[Block]:
     """A table for each arithmetic: a row for each question, its cells by framework."""
     blocks: dict[str, Block] = {}
+    frameworks: dict[str, dict[str, None]] = {}
+    rows: dict[tuple[object, ...], list[Row]] = {}
+    times_asked = Counter[tuple[object, ...]]()
     for answer, runs in answered:
         block = blocks.setdefault(answer.numerics, Block(answer.numerics))
-        if answer.framework not in (*block.frameworks, TOGETHER):
-            block.frameworks.append(answer.framework)
-        row = next((row for row in block.rows if _belongs(answer, row)), None)
-        if row is None:
-            row = Row(answer.question, answer.title, answer.control)
-            block.rows.append(row)
-        row.cells[answer.framework] = _cell(answer, runs)
+        frameworks.setdefault(answer.numerics, {}).setdefault(answer.framework)
+        question = (answer.numerics, answer.question, answer.title, answer.control)
+        number = times_asked[*question, answer.framework]  # what a framework is asked twice gets a second row
+        times_asked[*question, answer.framework] += 1
+        of_question = rows.setdefault(question, [])
+        if number == len(of_question):
+            of_question.append(Row(answer.question, answer.title, answer.control))
+            block.rows.append(of_question[number])
+        of_question[number].cells[answer.framework] = _cell(answer, runs)
+    for block in blocks.values():
+        block.frameworks = [name for name in frameworks[block.numerics] if name != TOGETHER]
     return list(blocks.values())
-
-
-def _belongs(answer: Answer, row: Row) -> bool:
-    """Whether an answer stands in a row, and nothing stands in its place."""
-    same = (row.question, row.title, row.control) == (answer.question, answer.title, answer.control)
-    return same and answer.framework not in row.cells
 
 
 def _cell(answer: Answer, runs: list[Run]) -> Cell:
@@ -291,11 +292,16 @@ def _verdict(blocks: list[tuple[str | None, Block]]) -> Verdict:
 # --- curves, speed, machines ----------------------------------------------------------------------------------------
 
 
-def _baselines(content: Results, numerics: str) -> list[Run]:
-    """Of each framework the run that nothing was changed for, where it was done, in the frameworks' usual order."""
-    done = [run for run in content.runs.values() if run.status == DONE and run.label in BASELINES]
-    by_framework = {run.task: run for run in done if run.numerics == numerics}
-    return sorted(by_framework.values(), key=lambda run: (*FRAMEWORK_TITLES, run.task).index(run.task))
+def _baselines(content: Results) -> dict[str, list[Run]]:
+    """By arithmetic, of each framework the run that nothing was changed for, where it was done, in their usual order."""
+    found: dict[str, dict[str, Run]] = {run.numerics: {} for run in content.runs.values()}
+    for run in content.runs.values():
+        if run.status == DONE and run.label in BASELINES:
+            found[run.numerics][run.task] = run
+    return {
+        numerics: sorted(runs.values(), key=lambda run: (*FRAMEWORK_TITLES, run.task).index(run.task))
+        for numerics, runs in found.items()
+    }
 
 
 def _curves(numerics: str, runs: list[Run]) -> Curves:

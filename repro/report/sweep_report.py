@@ -88,7 +88,7 @@ def report(target: Path, folder: Path) -> Sweep:
     write_json(target / "sweep.json", msgspec.to_builtins(sweep))
     write_atomically(target / "sweep.md", markdown(sweep).encode())
     show(sweep, wide_console())
-    print(f"report in {target / 'sweep.md'}", file=sys.stderr)
+    print(printable(f"report in {target / 'sweep.md'}"), file=sys.stderr)
     return sweep
 
 

@@ -10,6 +10,7 @@ from repro.report.markdown import escaped, table
 from repro.text import short
 from repro.verify.questions import UNANSWERED, shown
 
+MOST = 500  # questions of a table in the terminal
 STYLES = {True: "green", False: "bold red", None: "default"}  # by whether a promise was kept
 SPEED = ["Machine", "Numerics", "Framework", "Steps", "ms a step", "whole run, s", "Accuracy", "Fingerprint"]
 
@@ -20,13 +21,15 @@ def show(report: Report, console: Console) -> None:
         table = Table(title=Text(heading), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
         for name in ("question", "framework", "answer", "evidence"):
             table.add_column(name, overflow="fold")
-        for row in block.rows:
+        for row in block.rows[:MOST]:
             title = Text(row.title)
             for cell in row.cells.values():
                 table.add_row(title, Text(framework_name(cell.framework)), *_styled(cell))
                 title = Text("")
             table.add_section()
         console.print(table)
+        if len(block.rows) > MOST:
+            console.print(Text(f"and {len(block.rows) - MOST} more questions, which the page shows"))
     console.print(Text(verdict(report)))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, UsageError
 from repro.tasks.parser import Parser
+from repro.text import printable
 
 if TYPE_CHECKING:
     from repro.compare.comparison import Comparison
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if result.found and options.narrow:
         log_to_console()
         stop_as_interrupted()
-        print(f"  begins  {_first_operation(result, options.trust)}", flush=True)
+        print(printable(f"  begins  {_first_operation(result, options.trust)}"), flush=True)
     if result.found:
         return NOT_REPRODUCIBLE
     return INCONCLUSIVE if result.unseen else 0

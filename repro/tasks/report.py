@@ -8,6 +8,7 @@ from repro.errors import UsageError
 from repro.tasks.own_command import RECORDS
 from repro.tasks.parser import Parser
 from repro.tasks.workspace import folder
+from repro.text import printable
 
 EPILOG = f"""Without files, the page is made of all results files in the workspace, or else in
 {RECORDS}/, and goes to the folder report/ there. With files and no workspace, it
@@ -47,17 +48,15 @@ def run(options: argparse.Namespace) -> int:
 
         sweep_report.report(to, options.files[0])
         return 0
-    from rich.console import Console
-
-    from repro.console import wide_console
+    from repro.console import Screen, wide_console
     from repro.report import report, speed_tables, tables
 
     made = report.write(workspace, options.files, to)
     if made.sections:
-        tables.show(made, Console())
+        tables.show(made, Screen())
     for content in made.benchmarks:
         speed_tables.show(content, wide_console())
-    print(f"report in {to / 'report.html'}", file=sys.stderr)
+    print(printable(f"report in {to / 'report.html'}"), file=sys.stderr)
     return 0
 
 

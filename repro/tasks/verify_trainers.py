@@ -15,9 +15,7 @@ log = logging.getLogger(__name__)
 def run(options: argparse.Namespace) -> int:
     """Asks and prints the answers; the exit code is 3 where a promise was broken, 1 where a run failed, 4 without an answer."""
     folder, overrides = workspace.read(options, lists=LISTS)
-    from rich.console import Console
-
-    from repro.console import log_to_console
+    from repro.console import Screen, log_to_console
     from repro.record.process import stop_as_interrupted
     from repro.report import findings, tables
     from repro.run import config, data
@@ -53,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         results.write(path, content)
         log.info("results in %s", path)
     finally:  # what is known is shown, though the disk may be full
-        tables.show(findings.build([content]), Console())
+        tables.show(findings.build([content]), Screen())
     if verification.failure:
         raise verification.failure
     return verification.exit_code

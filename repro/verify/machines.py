@@ -5,6 +5,7 @@ No machine can ask it alone: does another one train to the same bits?
 
 import string
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from itertools import combinations, product
 
 from msgspec import structs
@@ -27,16 +28,16 @@ class MachineResults:
     results: list[Results] = field(default_factory=list)
     """The newest first."""
 
-    def runs(self, task: str, numerics: str) -> dict[str, list[Run]]:
-        """The runs in one framework and arithmetic, by id; those of a question that changes the arithmetic stay out."""
-        chosen: dict[str, list[Run]] = {}
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], dict[str, list[Run]]]:
+        """By framework and arithmetic, then by id; those of a question that changes the arithmetic stay out."""
+        found: dict[tuple[str, str], dict[str, list[Run]]] = {}
         for content in self.results:
             for name, run in content.runs.items():
                 trained = run.trained
-                recorded = trained.config.params.get("numerics") if trained else numerics
-                if run.task == task and run.numerics == recorded == numerics:
-                    chosen.setdefault(name, []).append(run)
-        return chosen
+                if trained is None or trained.config.params.get("numerics") == run.numerics:
+                    found.setdefault((run.task, run.numerics), {}).setdefault(name, []).append(run)
+        return found
 
 
 def distinct(contents: list[Results]) -> list[MachineResults]:
@@ -65,7 +66,7 @@ def answers(machines: list[MachineResults]) -> list[tuple[Answer, list[Run]]]:
 
 def _answer(a: MachineResults, b: MachineResults, task: str, numerics: str) -> tuple[Answer, list[Run]]:
     """Of one run or more that both machines made with one configuration; the others are not compared."""
-    ours, theirs = a.runs(task, numerics), b.runs(task, numerics)
+    ours, theirs = (one.runs.get((task, numerics), {}) for one in (a, b))
     compared, refused = [], []
     for name in [name for name in ours if name in theirs]:
         pairs = list(product(ours[name], theirs[name]))

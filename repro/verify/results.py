@@ -17,6 +17,8 @@ from repro.record.trainer_run import Experiment
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 
+MOST_TABLES, MOST_TEXT = 50, 64 << 20  # in the answers of one file
+
 COMMAND = "command"
 DONE: Literal["done"] = "done"
 FAILED: Literal["failed"] = "failed"
@@ -223,7 +225,8 @@ def read(path: Path) -> Results:
 
 
 def _contradictions(content: Results) -> Iterator[str]:
-    """What does not follow from the fingerprints: a run's own, then the answers."""
+    """What is too much to be shown, and what does not follow from the fingerprints: a run's own, then the answers."""
+    yield from _too_much(content)
     for name, run in content.runs.items():
         yield from _contradictions_of_run(name, run)
     for answer in content.answers:
@@ -235,6 +238,18 @@ def _contradictions(content: Results) -> Iterator[str]:
             yield f"the answer to {what} is {answer.answer!r}, which does not follow from its runs"
         elif answer.kept != kept(answer.promise, answer.answer):
             yield f"the answer to {what} is {answer.answer!r}, promised {answer.promise!r}, kept {answer.kept}"
+
+
+def _too_much(content: Results) -> Iterator[str]:
+    """There is a table for each arithmetic, with a column for each framework, and an answer is shown with its runs."""
+    for what in ("framework", "numerics"):
+        number = len({getattr(answer, what) for answer in content.answers})
+        if number > MOST_TABLES:
+            yield f"its answers have {number} values of {what}, more than {MOST_TABLES}"
+    sizes = {name: len(run.command) + len(run.label) + len(run.error or "") for name, run in content.runs.items()}
+    shown = sum(sizes.get(name, 0) for answer in content.answers for name in answer.runs)
+    if shown > MOST_TEXT:
+        yield f"its answers show {shown} characters of their runs, more than {MOST_TEXT}"
 
 
 def _contradictions_of_run(name: str, run: Run) -> Iterator[str]:

@@ -5,6 +5,8 @@ Which results it takes, what it writes and prints, and what it says where it can
 
 import io
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,62 @@ def test_a_question_asked_twice_gets_a_second_row():
     rows = built(content).sections[0].blocks[0].rows
     first, second = [row for row in rows if row.question == "restart_cpu"]
     assert (list(first.cells), list(second.cells)) == (["pytorch", "tensorflow", "jax"], ["pytorch"])
+
+
+def calls(function: Callable[[], object]) -> int:
+    """The number of calls that a function makes, of Python's own, too."""
+    count = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(called)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("change", ["question", "title", "framework", "numerics", "runs", "none"])
+def test_twice_as_many_answers_take_twice_the_work(change: str):
+    def of(number: int) -> int:
+        content = made("deterministic")
+        answer = content.answers[0]
+        if change == "runs":
+            run = content.runs["deterministic/pytorch/as-configured"]
+            for index in range(number):
+                content.runs[str(index)] = structs.replace(run, numerics=str(index))
+        changed = [{change: str(index)} if change not in ("none", "runs") else {} for index in range(number)]
+        content.answers = [structs.replace(answer, **fields) for fields in changed]
+        return calls(lambda: findings.build([content]))
+
+    assert of(800) < 2.2 * of(400)
+
+
+def test_many_questions_are_cut_in_the_terminal_alone():
+    content = made("deterministic")
+    content.answers = [content.answers[0]] * (tables.MOST + 7)
+    terminal, markdown = printed(built(content)), tables.markdown(built(content))
+    assert "and 7 more questions, which the page shows\n" in terminal
+    assert markdown.count("same; ✓ as promised") == tables.MOST + 7
+
+
+@pytest.mark.parametrize("what", ["framework", "numerics"])
+def test_more_than_a_table_can_hold_is_refused(what: str, tmp_path: Path):
+    content = made("deterministic")
+    content.answers = [structs.replace(content.answers[0], **{what: str(index)}) for index in range(60)]
+    with pytest.raises(ReproError, match=f"its answers have 60 values of {what}, more than 50; copy it anew"):
+        results.write(tmp_path / "results.json", content)
+
+
+def test_answers_that_repeat_a_long_text(tmp_path: Path):
+    content = made("deterministic")
+    content.runs["deterministic/pytorch/as-configured"].command = "x" * (1 << 20)
+    content.answers = [content.answers[0]] * 70
+    with pytest.raises(ReproError, match=r"its answers show 7\d+ characters of their runs, more than 67108864"):
+        results.write(tmp_path / "results.json", content)
 
 
 def test_every_answer_stands_in_the_terminal_and_in_markdown():
