@@ -16,7 +16,9 @@ import pytest
 
 from repro import __main__
 from repro.errors import ReproError, explained
+from repro.observe.recorder import Recorder
 from repro.record import record
+from repro.record.recording import Recording
 from repro.run import checkpoint, experiment
 from repro.verify import results
 from support.commands import straight
@@ -258,3 +260,34 @@ def newest(workspace: Workspace) -> int:
     found = checkpoint.newest(workspace.folder / "model" / "fake")
     assert found
     return found.record.step
+
+
+@each_fault
+@pytest.mark.usefixtures("commands")
+def test_the_observer(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program goes on, and what was not written down is no step that two runs can be the same by."""
+
+    def observed(name: str, number: int) -> tuple[Disk, Recording]:
+        recording = Recording(["train"], tmp_path / name)
+        disk = Disk(recording.folder, fault, number)
+        recorder = Recorder(str(recording.folder), 1)
+        with disk.attached(monkeypatch), contextlib.suppress(Killed):
+            recorder.mark_loaded()
+            for step, hashes in straight().items():
+                recorder.step(step, hashes)
+            recorder.steps = 4
+            recorder.end()
+        return disk, recording
+
+    counted, _ = observed("counted", -1)
+    assert len(counted.operations) > 15
+    for number in range(len(counted.operations)):
+        disk, recording = observed(f"{number}", number)
+        seen = recording.finish(0)
+        assert record.read(recording.folder).steps == seen.steps
+        said = capsys.readouterr().err
+        if fault != KILL:
+            assert seen.steps in (0, 4) or seen.content.unseen, disk.failed
+            assert said.count("\n") == (seen.steps != 4 or bool(seen.content.unseen)), (disk.failed, said)
