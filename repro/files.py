@@ -7,6 +7,7 @@ not there, whenever a crash comes; one process at a time writes to a locked fold
 import contextlib
 import errno
 import fcntl
+import fnmatch
 import json
 import os
 import socket
@@ -22,6 +23,7 @@ MOST = 64 << 20  # bytes of a file that is read at once, or of a line
 MOST_YAML, MOST_VALUES = 1 << 20, 100_000
 MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
+BESIDE = ".part"  # the end of the name of what is being written
 SPACE = 1 << 16  # bytes; a disk with less is full
 
 
@@ -43,7 +45,7 @@ def _too_large(path: Path, what: str, most: int) -> OSError:
 def read(path: Path, most: int = MOST) -> bytes:
     """The content of a file. OSError as from open(), and from check_regular()."""
     check_regular(path, most)
-    with open(path, "rb") as file:
+    with naming(path), open(path, "rb") as file:
         content = file.read(most + 1)  # one that grows, or has no size, as those of /proc
     if len(content) > most:
         raise _too_large(path, "it", most)
@@ -53,7 +55,7 @@ def read(path: Path, most: int = MOST) -> bytes:
 def read_lines(path: Path, most: int = MOST_LINES, longest: int = MOST) -> Iterator[bytes]:
     """The lines of a file, each with its end. OSError as from read(), for a line that is too long as well."""
     check_regular(path, most)
-    with open(path, "rb") as file:
+    with naming(path), open(path, "rb") as file:
         number = 0
         while line := file.readline(longest + 1):
             number += 1
@@ -105,7 +107,7 @@ def _check_aliases(content: Any) -> None:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside the path, flushes to disk, renames: a file of the same name is replaced. OSError as from open()."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = path.with_name(f".{path.name}.{os.getpid()}{BESIDE}")
     with naming(path):
         try:
             with open(beside, "wb") as file:
@@ -132,6 +134,18 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """What a folder holds by a pattern of a name, sorted; nothing where it is not there.
+
+    OSError where it cannot be listed: a glob would be silent, and what is there be taken for lost.
+    """
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return [folder / name for name in sorted(fnmatch.filter(names, pattern))]
 
 
 def current_folder() -> Path:

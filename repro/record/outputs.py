@@ -9,7 +9,9 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
+from repro.files import naming
 from repro.text import RUN, escaped
 
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
@@ -29,12 +31,23 @@ def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]
     found: dict[str, Path] = {}
     for pattern in patterns:
         own = pattern if run is None else pattern.replace(RUN, glob.escape(str(run)))
-        for name in glob.glob(own, recursive=True, include_hidden=True):
-            inside = sorted(Path(name).rglob("*")) if Path(name).is_dir() else [Path(name)]
-            for path in inside:
-                if path.is_file():
-                    found[_named(path, run)] = path
+        # A glob says that nothing is there where it may not look; of a name as it stands, the system says why.
+        names = glob.glob(own, recursive=True, include_hidden=True) if glob.has_magic(own) else [own]
+        for path in (path for name in names for path in _inside(Path(name))):
+            if path.is_file():
+                found[_named(path, run)] = path
     return dict(sorted(found.items()))
+
+
+def _inside(path: Path) -> list[Path]:
+    """All that is in a folder, and in those below it; of what is none, itself. OSError where one cannot be listed."""
+    if not path.is_dir():
+        return [path]
+    return [Path(folder, name) for folder, _, names in os.walk(path, onerror=_fail) for name in names]
+
+
+def _fail(error: OSError) -> NoReturn:
+    raise error
 
 
 def _named(path: Path, run: Path | None) -> str:
@@ -47,7 +60,7 @@ def states(paths: dict[str, Path]) -> dict[str, State]:
     """How the files are, by name."""
     found = {}
     for name, path in paths.items():
-        with contextlib.suppress(OSError):  # gone meanwhile
+        with contextlib.suppress(FileNotFoundError):  # gone meanwhile
             found[name] = _state(path)
     return found
 
@@ -88,6 +101,6 @@ def hashes(paths: dict[str, Path]) -> dict[str, str]:
     """The SHA-256 of each file's content. OSError where one cannot be read."""
     found = {}
     for name, path in paths.items():
-        with open(path, "rb") as file:
+        with naming(path), open(path, "rb") as file:
             found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return found

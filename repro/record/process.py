@@ -20,6 +20,7 @@ import psutil
 
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
+from repro.files import matching
 from repro.text import printable
 
 GRACE = 30.0  # seconds to end after SIGTERM
@@ -172,7 +173,7 @@ def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
     highest = 0
     while process.poll() is None:
         grown = highest
-        for file in folder.glob("*.jsonl"):
+        for file in matching(folder, "*.jsonl"):
             with open(file, "rb") as lines:
                 lines.seek(places.get(file, 0))
                 for line in lines:

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
 from repro.errors import ReproError, UsageError
-from repro.files import parsed, read_json, read_lines
+from repro.files import matching, parsed, read_json, read_lines
 from repro.record import arrays
 from repro.record.seal import Chain
 from repro.structs import Fingerprint, Flaw, Hash, Number, Struct, Time, converted
@@ -255,10 +255,7 @@ def _check_whole(record: Record, outputs: dict[str, str]) -> None:
 def processes(path: Path) -> list[Process]:
     """All that the observer left in a record's folder, whether it is finished or not."""
     try:
-        files = sorted(file for file in (path / STEPS).iterdir() if file.suffix == ".jsonl" and file.is_file())
-        found = [_process(file) for file in files]
-    except FileNotFoundError:  # of a record that was cut off at once
-        return []
+        found = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
     except OSError as error:
         raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
     return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))

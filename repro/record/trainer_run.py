@@ -191,7 +191,7 @@ def _steps(traced: dict[int, dict[str, str]], fingerprints: dict[int, str]) -> d
 def _checkpoints(path: Path, task: str) -> dict[int, Path]:
     """The run's own checkpoints in its workspace's `model` folder, as far as they are there."""
     found = {}
-    for file in sorted((path.parents[2] / "model" / task).glob("epoch_*.safetensors")) if len(path.parents) > 2 else []:
+    for file in checkpoint.paths(path.parents[2] / "model" / task) if len(path.parents) > 2 else []:
         record = checkpoint.load(file).record
         if record.run == path.name:
             found[record.step] = file

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from repro.errors import ReproError, UsageError
-from repro.files import check_regular, parsed, write_atomically, write_json
+from repro.files import BESIDE, check_regular, matching, parsed, write_atomically, write_json
 from repro.fingerprint import fingerprint
 from repro.run.config import PORTABLE
 from repro.structs import check_depth, converted, shortened
@@ -113,7 +113,7 @@ def load(path: Path) -> Checkpoint:
 
 def paths(folder: Path) -> list[Path]:
     """The checkpoints in a folder, by step."""
-    return sorted(folder.glob("epoch_*.safetensors"))
+    return matching(folder, "epoch_*.safetensors")
 
 
 def newest(folder: Path) -> Checkpoint | None:
@@ -125,8 +125,11 @@ def newest(folder: Path) -> Checkpoint | None:
 def remove_superseded(folder: Path, newest: Path, record: Record) -> None:
     """Removes the checkpoints that a new one replaces: those of earlier runs, and those within an epoch.
 
-    Only called when `newest` is safely on disk. Files that are no checkpoints of ours stay.
+    Only called when `newest` is safely on disk, by the process that has the folder for itself. Files that are no checkpoints of
+    ours stay; what a killed process was writing goes.
     """
+    for path in matching(folder, f".epoch_*{BESIDE}"):
+        path.unlink()
     for path in paths(folder):
         if path == newest:
             continue

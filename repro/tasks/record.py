@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         record = recording.finish(code)
     except (OSError, ReproError) as error:
-        why = explained(error) if isinstance(error, OSError) else error
+        why = explained(error) if isinstance(error, OSError) else str(error).removeprefix("record: ")
         raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
     with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe
         print(printable(f"repro: {_summary(record)}"), file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
-from repro.files import check_space, current_folder
+from repro.files import check_space, current_folder, naming
 from repro.record import outputs
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import STEPS, Record, fingerprint
@@ -257,6 +257,7 @@ class Trials:
     @contextlib.contextmanager
     def _started(self, trial: Trial, recording: Recording) -> Iterator[subprocess.Popen[bytes]]:
         with (
+            naming(trial.folder),
             open(trial.folder / "stdout", "ab") as out,
             open(trial.folder / "stderr", "ab") as errors,
             own_session(

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from repro.compare.comparison import compare
 from repro.errors import ReproError, UsageError
 from repro.observe.recorder import Recorder
-from repro.record import provenance, record
+from repro.record import provenance, record, trainer_run
 from repro.record.recording import Recording
 from support.commands import sha, straight, write
 
@@ -196,6 +197,25 @@ def test_steps_that_are_no_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(path / "steps" / "11.jsonl")
     (path / "steps" / "12.jsonl").symlink_to("/dev/zero")
     assert record.read(path).steps == 3
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "data").glob("schema-*")), ids=lambda path: path.name)
+def test_a_record_of_each_schema(path: Path) -> None:
+    """As the version that brought the schema wrote it: steps of PyTorch, arrays that are kept, and an output of an odd name."""
+    found = record.read(path)
+    assert found.steps == 3 and len(found.processes[0].of("gradients")) == 3
+    assert len(found.outputs) == 2 and all(name.isprintable() for name in found.outputs)
+    weights = found.arrays(found.processes[0], 3, "weights")
+    assert {name: array.shape for name, array in weights.items()} == {"0.weight": (1, 2), "0.bias": (1,)}
+    assert compare(path, path).found is None
+
+
+def test_a_run_of_a_trainer_of_the_first_version() -> None:
+    """Its trace alone; checkpoints are tested by themselves."""
+    path = Path(__file__).parent / "data" / "trainer-run"
+    found = compare(path, path)
+    assert found.found is None and isinstance(found.a, trainer_run.Run)
+    assert [*found.a.trace.losses] == [1, 2, 3, 4] and found.a.content.fingerprint
 
 
 def test_names_that_cannot_be_shown(tmp_path: Path) -> None:

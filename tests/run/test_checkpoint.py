@@ -98,6 +98,12 @@ def test_the_copy_beside_it_holds_the_record(tmp_path: Path):
     assert bits(checkpoint.load(path)) == bits(written)
 
 
+def test_a_checkpoint_of_the_first_version_is_read():
+    written, read = make(), checkpoint.load(Path(__file__).parent / "data" / "format-1.safetensors")
+    assert fingerprint(read.state) == fingerprint(written.state)
+    assert (read.record.step, read.losses.tobytes()) == (13, written.losses.tobytes())
+
+
 # --- damage ---------------------------------------------------------------------------------------------------------
 
 

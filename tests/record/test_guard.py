@@ -1,0 +1,56 @@
+"""The guard of a command. tasks/test_verify_command.py kills the starter of one."""
+
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from repro.containers.runtimes import ContainerRuntime
+from repro.record import guard
+from repro.record.process import own_session, stop_as_interrupted
+from support import commands
+
+
+def test_a_container_is_ended_with_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    commands.program(
+        tmp_path / "bin",
+        "docker",
+        f"open({str(log)!r}, 'a').write(' '.join(words) + '\\n')\nif words[0] == 'ps' and len(words) == 4: print('one')",
+    )
+    variables = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    runtime = ContainerRuntime(commands.container("docker run i"), variables)
+    assert runtime.variables == {}  # so that what was asked is handed over, too
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        text = io.TextIOWrapper(io.BytesIO(pickle.dumps((process.pid, runtime))))  # and then the end of the pipe
+        monkeypatch.setattr(sys, "stdin", text)
+        guard.main()
+        assert process.wait(timeout=20) == -signal.SIGKILL
+    assert "kill one" in log.read_text().splitlines()
+
+
+def test_a_guard_leaves_with_its_command() -> None:
+    with own_session(["cat"], stdin=subprocess.PIPE) as process:
+        guards = [child for child in psutil.Process().children() if "repro.record.guard" in child.cmdline()]
+        process.communicate()
+        assert process.returncode == 0 and guards
+    assert not any(child.is_running() for child in guards)
+
+
+def test_under_nohup_a_lost_connection_is_ignored() -> None:
+    numbers = (signal.SIGHUP, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        for how in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGHUP, how)
+            stop_as_interrupted()
+            assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) == (how == signal.SIG_IGN)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
