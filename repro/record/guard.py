@@ -4,21 +4,27 @@ A process of its own, started by process.own_session(), which kills it when the 
 lives, it holds the other end of the pipe: what is read there ends when the starter does, even by SIGKILL.
 """
 
-import pickle
+import json
 import signal
 import sys
 
+import msgspec
 import psutil
 
+from repro.containers.command_line import Container
+from repro.containers.runtimes import ContainerRuntime
 from repro.record.process import GRACE, kill, started_by
 
 
 def main() -> None:
     """Waits for the end of the starter, then ends the command."""
-    number, runtime = pickle.load(sys.stdin.buffer)
+    command = json.loads(sys.stdin.buffer.readline())
+    number = command["process"]
     session = psutil.Process(number)
     sys.stdin.buffer.read()
-    if runtime:
+    if "container" in command:
+        container = msgspec.convert(command["container"], Container)
+        runtime = ContainerRuntime(container, command["environment"], command["label"])
         runtime.end(signal.SIGKILL, GRACE)
         runtime.remove()
     if session.is_running():  # no other process has its number by now

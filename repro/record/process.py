@@ -1,9 +1,9 @@
 """Processes of a command: started, watched, ended."""
 
 import contextlib
+import dataclasses
 import json
 import os
-import pickle
 import re
 import signal
 import stat
@@ -107,7 +107,7 @@ def own_session(
                 process = start(command, start_new_session=True, **how)
             assert guard.stdin is not None
             with contextlib.suppress(OSError):  # without a guard the command runs as well
-                guard.stdin.write(pickle.dumps((process.pid, runtime)))
+                guard.stdin.write(guarded(process.pid, runtime))
             yield process
         except BaseException:
             if process is not None:
@@ -118,6 +118,15 @@ def own_session(
             for pipe in (process.stdout, process.stderr) if process else ():
                 if pipe:
                     pipe.close()
+
+
+def guarded(process: int, runtime: ContainerRuntime | None) -> bytes:
+    """What a guard has to know of a command, in a line of JSON."""
+    known: dict[str, Any] = {"process": process}
+    if runtime:
+        known["container"] = dataclasses.asdict(runtime.container)
+        known |= {"environment": dict(runtime.environment), "label": runtime.label}
+    return json.dumps(known).encode() + b"\n"
 
 
 def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:

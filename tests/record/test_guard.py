@@ -2,7 +2,6 @@
 
 import io
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from repro.containers.runtimes import ContainerRuntime
 from repro.record import guard
-from repro.record.process import own_session, stop_as_interrupted
+from repro.record.process import guarded, own_session, stop_as_interrupted
 from support import commands
 
 
@@ -26,9 +25,8 @@ def test_a_container_is_ended_with_its_client(tmp_path: Path, monkeypatch: pytes
     )
     variables = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     runtime = ContainerRuntime(commands.container("docker run i"), variables)
-    assert runtime.variables == {}  # so that what was asked is handed over, too
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
-        text = io.TextIOWrapper(io.BytesIO(pickle.dumps((process.pid, runtime))))  # and then the end of the pipe
+        text = io.TextIOWrapper(io.BytesIO(guarded(process.pid, runtime)))  # and then the end of the pipe
         monkeypatch.setattr(sys, "stdin", text)
         guard.main()
         assert process.wait(timeout=20) == -signal.SIGKILL
