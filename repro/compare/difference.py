@@ -277,6 +277,8 @@ def _of_pair(pair: Pair) -> Difference | None:
     steps = pair.steps()
     if pair.offset and pair.differing(pair.offset, STARTS):
         return Difference(pair.offset, STARTS, pair.differing(pair.offset, STARTS), pair)
+    if not pair.offset and pair.a.begun != pair.b.begun and not pair.partial:
+        return Difference(min(pair.a.begun, pair.b.begun) + 1, STARTS, [], pair)
     felt = next((step for step in steps if _is_felt(pair, step)), None)
     if felt is None:
         ends = pair.a.last, pair.b.last + pair.offset
