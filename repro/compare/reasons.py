@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from repro.compare.alignment import align
-from repro.compare.difference import Difference, Pair
+from repro.compare.difference import Difference
 from repro.compare.facts import Cause, causes
+from repro.compare.pairs import Pair
 from repro.record.record import STARTS, Record
 from repro.text import MOST_NAMES, listed, ranks
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from repro.compare.difference import first_difference, pairs
+from repro.compare.difference import first_difference
 from repro.compare.distance import distance
+from repro.compare.pairs import pairs
 from repro.compare.reasons import reason
 from repro.record import record
 from support.commands import Steps, sha, write

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from repro.compare import incomplete
-from repro.compare.difference import Difference, check_comparable, first_difference, natural, pairs, without_effect
+from repro.compare.difference import Difference, check_comparable, first_difference, without_effect
+from repro.compare.pairs import natural, pairs
 from repro.compare.reasons import reason
 from repro.errors import UsageError
 from repro.record import record
