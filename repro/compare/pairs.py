@@ -40,8 +40,8 @@ class Pair:
 
     def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
-        if channel == STARTS and self.offset:
-            return self._starts if step == self.offset else None
+        if channel == STARTS and self.offset and step == self.offset:
+            return self._starts
         ours, theirs = self.a.steps.get(step, {}).get(channel), self.b.steps.get(step - self.offset, {}).get(channel)
         if ours is None or theirs is None:
             return None
@@ -55,7 +55,7 @@ class Pair:
     def _starts(self) -> tuple[dict[str, str], dict[str, str]] | None:
         """The weights that `a` has where `b` goes on, and those that the optimizers of `b` start from.
 
-        What another optimizer changes before, as both have it, is not what `b` starts from.
+        What another optimizer changes before, as both have it, is not what `b` starts from; nor is what both make later.
         """
         whole = Course(self.a)
         ours: dict[str, str] = {}
@@ -63,7 +63,7 @@ class Pair:
         for later, weights in Course(self.b).starts.items():
             for name, code in weights.items():
                 then = whole.weight(name, self.offset)
-                if then == whole.weight(name, self.offset + later):
+                if whole.place(name, self.offset) <= self.offset and then == whole.weight(name, self.offset + later):
                     ours |= {name: then} if then is not None else {}
                     theirs[name] = code
         return (ours, theirs) if theirs and ours else None
