@@ -113,8 +113,9 @@ def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after
         possible = sorted(
             {number, *last} - {*found.values()}, key=lambda one: (last.get(one, 0) <= after, one != number)
         )
+        made_later = number in possible and all(whole.place(name, after) > after for name in weights)
         fitting = (other for other in possible if _has_weights(whole, other, weights, after + later))
-        match = next(fitting, None)
+        match = number if made_later else next(fitting, None)
         if match is None:
             return {}
         found[number] = match

@@ -12,6 +12,7 @@ from repro.compare import difference, distance, incomplete, reasons
 from repro.compare.difference import Difference
 from repro.compare.distance import Distance, Point
 from repro.compare.facts import Cause
+from repro.compare.pairs import pairs
 from repro.compare.reasons import Reason
 from repro.errors import UsageError
 from repro.record import record, trainer_run
@@ -81,12 +82,12 @@ def compare(first: Path, second: Path) -> Comparison:
             "compare: one is a run of a trainer, the other the record of a command; compare two of one kind"
         )
     difference.check_comparable(a, b)
-    if any(pair.offset for pair in difference.pairs(b, a)) and not any(pair.offset for pair in difference.pairs(a, b)):
+    if any(pair.offset for pair in pairs(b, a)) and not any(pair.offset for pair in pairs(a, b)):
         a, b = b, a
     found = difference.first_difference(a, b)
     comparison = known(a, b, found)
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
-    if ours != theirs and not any(pair.offset for pair in difference.pairs(a, b)):
+    if ours != theirs and not any(pair.offset for pair in pairs(a, b)):
         comparison.facts.insert(0, Cause("command", ours, theirs, "another command, or other options"))
     return comparison
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.compare.difference import Difference, Pair
+from repro.compare.difference import Difference
+from repro.compare.pairs import Pair
 from repro.record.record import STARTS, Record
 
 POINTS = 20  # steps at which the growth is reported, at most

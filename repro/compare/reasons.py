@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from repro.compare.alignment import align
-from repro.compare.difference import Difference, Pair
+from repro.compare.difference import Difference
 from repro.compare.facts import Cause, causes
+from repro.compare.pairs import Pair
 from repro.record.record import STARTS, Record
 from repro.text import MOST_NAMES, listed, ranks
 
@@ -104,6 +105,14 @@ def one_run_ends_sooner(case: Case) -> Reason | None:
     if min(lengths) == 0:
         return Reason(f"one run took no step, the other {max(lengths)}")
     return Reason(f"one run ends after step {min(lengths)}, the other after step {max(lengths)}")
+
+
+def one_begins_later(case: Case) -> Reason | None:
+    begun = case.pair.a.begun, case.pair.b.begun
+    if case.pair.offset or begun[0] == begun[1] or case.found.names:
+        return None
+    later = case.pair.called[begun.index(max(begun))]
+    return Reason(f"{later} counts on after step {max(begun)}: it went on from what an earlier run had left")
 
 
 def started_from_an_earlier_run(case: Case) -> Reason | None:
@@ -356,6 +365,7 @@ def other_buffers(case: Case) -> Reason | None:
 RULES: tuple[Rule, ...] = (
     one_run_ends_sooner,
     processes_train_the_same_weights,
+    one_begins_later,
     started_from_an_earlier_run,
     ranks_went_on_after_different_steps,
     generator_has_an_old_state,

@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from repro.compare import operations, variables
-from repro.compare.difference import Difference, Pair, first_difference
+from repro.compare.difference import Difference, first_difference
+from repro.compare.pairs import Pair
 from repro.console import confirmed
 from repro.errors import ReproError, UsageError
 from repro.files import read_json

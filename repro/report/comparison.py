@@ -1,7 +1,8 @@
 """What `compare` says about two records."""
 
 from repro.compare.comparison import Comparison
-from repro.compare.difference import pairs, without_effect
+from repro.compare.difference import without_effect
+from repro.compare.pairs import pairs
 from repro.record.record import Record
 from repro.text import counted, listed, printable, ranks, short
 

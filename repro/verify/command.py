@@ -144,7 +144,7 @@ class OwnCommand:
         if self.divergence is None or self.divergence.pair is None:
             return False
         pair = self.divergence.pair
-        return self.divergence.lengths is not None or align(pair.a, pair.b).after > 0
+        return not pair.b.steps or align(pair.a, pair.b).after > 0
 
     def _check_observed(self, trial: Trial) -> None:
         if trial.error and trial.change == REPEAT:

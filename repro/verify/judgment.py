@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
-from repro.compare.difference import Difference, first_difference, pairs, without_effect
+from repro.compare.difference import Difference, first_difference, without_effect
+from repro.compare.pairs import pairs
 from repro.record.record import OUTPUTS, STARTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial

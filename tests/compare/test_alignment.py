@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from repro.compare.difference import first_difference, pairs
+from repro.compare.difference import first_difference
 from repro.compare.distance import distance
+from repro.compare.pairs import pairs
 from repro.compare.reasons import reason
 from repro.record import record
 from support.commands import Steps, sha, write
@@ -92,6 +93,17 @@ def test_an_optimizer_that_is_done_is_not_asked_for(tmp_path: Path) -> None:
     whole.processes[0].steps[5]["weights"]["1.bias"] = sha(7)
     found = first_difference(whole, rest, True)
     assert found and (found.step, found.channel, found.names) == (5, "weights", ["1.bias"])
+
+
+def test_one_that_both_make_later_starts_from_other_weights(tmp_path: Path) -> None:
+    whole, rest = (
+        read(tmp_path / "a", course("ggggdd")),
+        read(tmp_path / "b", course("ggggdd", 2, d={"weight": sha(7)})),
+    )
+    assert [pair.offset for pair in pairs(whole, rest)] == [2]
+    found = first_difference(whole, rest, True)
+    assert found and (found.step, found.channel, found.names[-1]) == (5, "initial weights", "1.weight")
+    assert first_difference(whole, read(tmp_path / "c", course("ggggdd", 2)), True) is None
 
 
 def test_one_that_takes_no_step_any_more(tmp_path: Path) -> None:

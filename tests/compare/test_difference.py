@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from repro.compare import incomplete
-from repro.compare.difference import Difference, check_comparable, first_difference, natural, pairs, without_effect
+from repro.compare.difference import Difference, check_comparable, first_difference, without_effect
+from repro.compare.pairs import natural, pairs
 from repro.compare.reasons import reason
 from repro.errors import UsageError
 from repro.record import record
@@ -256,6 +257,19 @@ def test_one_run_that_is_longer(compare) -> None:
     found = compare(straight(4), straight(3))
     assert (found.step, found.channel, found.names) == (4, "weights", [])
     assert str(reason(found)) == "one run ends after step 3, the other after step 4"
+
+
+def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> None:
+    """All steps that both have are equal, but two runs from the beginning were asked for."""
+    whole = {step: {"weights": straight(8)[step]["weights"]} for step in range(1, 9)}
+    rest = {step: whole[step] for step in range(6, 9)}
+    a, b = record.read(write(tmp_path / "a", whole)), record.read(write(tmp_path / "b", rest))
+    for one, other, later in ((a, b, "second"), (b, a, "first")):
+        found = first_difference(one, other, False)
+        assert found and (found.step, found.channel) == (1, "initial weights")
+        said = f"the {later} run counts on after step 5: it went on from what an earlier run had left"
+        assert str(reason(found)) == said
+    assert first_difference(a, b, True) is None
 
 
 def test_steps_that_only_one_hashed_are_left_out(compare) -> None:

@@ -1,0 +1,135 @@
+"""Processes of two records side by side."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+
+from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
+from repro.record.record import STARTS, Process, Record
+
+CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
+"""What people read for two records, by whether the second is a resumed run."""
+NUMBERED = re.compile(r"\d{1,9}(\.|\Z)")  # the name of a batch
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A process of the first record, and the one of the second that does the same."""
+
+    a: Process
+    b: Process
+    offset: int
+    """Step n of `b` is step n + offset of `a`: more than 0 where `b` was resumed."""
+    called: tuple[str, str] = ("A", "B")
+    """The names of the two, for people."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether one of them chose what it wrote down, so that what only the other holds is no difference."""
+        return self.a.sampled or self.b.sampled
+
+    @property
+    def partial(self) -> bool:
+        """Whether what only one of them holds is no difference."""
+        return self.sampled or bool(self.a.unseen or self.b.unseen)
+
+    def steps(self) -> list[int]:
+        """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
+        shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
+        return sorted(shared)
+
+    def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
+        """What both hold of a channel at a step of `a`; None where one of them did not see it."""
+        if channel == STARTS and self.offset and step == self.offset:
+            return self._starts
+        ours, theirs = self.a.steps.get(step, {}).get(channel), self.b.steps.get(step - self.offset, {}).get(channel)
+        if ours is None or theirs is None:
+            return None
+        if channel == "batch" and self.offset and step == self.offset + 1:
+            return _last_batches(ours, theirs), _last_batches(theirs, ours)
+        if channel in OF_OPTIMIZERS and self._turns:
+            ours = {name: code for name, code in ours.items() if self._turns.get(number_of(name), 0) <= step}
+        return ours, theirs
+
+    @cached_property
+    def _starts(self) -> tuple[dict[str, str], dict[str, str]] | None:
+        """The weights that `a` has where `b` goes on, and those that the optimizers of `b` start from.
+
+        What another optimizer changes before, as both have it, is not what `b` starts from; nor is what both make later.
+        """
+        whole = Course(self.a)
+        ours: dict[str, str] = {}
+        theirs: dict[str, str] = {}
+        for later, weights in Course(self.b).starts.items():
+            for name, code in weights.items():
+                then = whole.weight(name, self.offset)
+                if whole.place(name, self.offset) <= self.offset and then == whole.weight(name, self.offset + later):
+                    ours |= {name: then} if then is not None else {}
+                    theirs[name] = code
+        return (ours, theirs) if theirs and ours else None
+
+    @cached_property
+    def _turns(self) -> dict[str, int]:
+        """By optimizer that `a` has looked at when `b` goes on: the step at which `b` first does, if ever."""
+        if not self.offset:
+            return {}
+        last = Course(self.a).last_steps
+        whole = len(self.a.steps) > self.a.last
+        over = {number: self.a.last + 1 for number, step in last.items() if whole and step <= self.offset}
+        starts = Course(self.b).starts.items()
+        return over | {number_of(name): self.offset + later + 1 for later, names in starts if later for name in names}
+
+    def places(self, step: int, channel: str, name: str = "") -> tuple[tuple[int, str], tuple[int, str]]:
+        """The step and the channel of each side, for a name in a channel at a step of `a`.
+
+        What a resumed run starts from are the weights after the step before.
+        """
+        if channel == STARTS and self.offset and step == self.offset:
+            starts = self.b.of(STARTS).items()
+            line = next((line for line, weights in sorted(starts) if name in weights), 0)
+            return (Course(self.a).place(name, step), "weights"), (line, STARTS)
+        return (step, channel), (step - self.offset, channel)
+
+    def differing(self, step: int, channel: str) -> list[str]:
+        """The names whose hashes differ."""
+        both = self.hashes(step, channel)
+        if both is None:
+            return []
+        ours, theirs = both
+        held = ours.keys() & theirs.keys() if self.partial else ours.keys() | theirs.keys()
+        return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
+
+
+def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]:
+    """As many of a step's last batches as the other one had; they are called `0.image`, `1.image`, ...
+
+    A resumed run may go through the data from the beginning, and pass over what it has trained on.
+    """
+    if not all(NUMBERED.match(name) for name in found | like):
+        return found
+    last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
+    parts = [(name.partition("."), code) for name, code in found.items()]
+    more = max(last - wanted, 0)
+    return {f"{int(n) - more}{dot}{rest}": code for (n, dot, rest), code in parts if int(n) >= more}
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Names as people order them: `layers.2` before `layers.10`. A longer number is the larger one, of any length."""
+    parts = [part.lstrip("0") if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    return [(index % 2 == 1, len(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
+
+
+def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
+    """The processes of two records side by side.
+
+    `resumed`: b goes on where a run like a was stopped; False where both begin at the beginning, None if unknown.
+    """
+    found = []
+    for ours, theirs in zip_longest(a.processes, b.processes):
+        if ours is None or theirs is None:
+            break
+        called = CALLED[resumed]
+        alignment = Alignment() if resumed is False else align(ours, theirs, bool(resumed))
+        found.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
+    return found
