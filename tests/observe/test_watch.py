@@ -51,8 +51,11 @@ FRAMEWORKS = {
         {"watch.0", "watch.1.c"},
     ),
     "tensorflow": (
-        "import keras; state = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name='d')])",
-        {"watch.sequential/d/kernel", "watch.sequential/d/bias"},
+        "import keras, tensorflow as tf\n"
+        "network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name='d')])\n"
+        "state = {'m': network, 's': tf.sparse.eye(2), 'r': tf.ragged.constant([[1.0], []])}",
+        {"watch.m.sequential/d/kernel", "watch.m.sequential/d/bias"}
+        | {f"watch.{name}" for name in ("s.0", "s.1", "s.2", "r.0", "r.1")},
     ),
 }
 
@@ -76,6 +79,14 @@ def test_without_record_it_does_nothing() -> None:
 def test_a_step_is_a_whole_number(step: object) -> None:
     with pytest.raises(TypeError):
         repro.watch(step, {})  # type: ignore[arg-type]
+
+
+def test_what_has_no_hash_is_not_seen(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_text("import repro\nrepro.watch(1, {'model': object()})\n")
+    _, written = observed(HERE, tmp_path / "seen", str(script))
+    (note,) = [line for line in written if line["kind"] == "note"]
+    assert (note["text"], note["unseen"]) == ("watch.model is of type object, which is not hashed", 1)
 
 
 def test_a_number_that_no_step_has_is_not_seen(tmp_path: Path) -> None:
