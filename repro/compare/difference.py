@@ -12,7 +12,8 @@ from typing import Any
 
 from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
 from repro.errors import UsageError
-from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
+from repro.record.lines import CHANNELS, STARTS, Process
+from repro.record.record import OUTPUTS, Record
 
 CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
 """What people read for two records, by whether the second is a resumed run."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import repro
-from repro.record import record
+from repro.record import lines
 from support.observed import HERE, ended, interpreter, observed, start, steps
 
 
@@ -103,5 +103,5 @@ def test_a_number_that_comes_again_loses_nothing(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text("import repro\nfor epoch in range(2):\n    for step in (1, 2): repro.watch(step, {'w': epoch})\n")
     ended(start([HERE, str(script)], tmp_path / "seen"))
-    (process,) = record.processes(tmp_path / "seen")
+    (process,) = lines.processes(tmp_path / "seen")
     assert process.steps[1]["weights"].keys() == {"watch.w", "watch.w'"}
