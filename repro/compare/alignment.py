@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from repro.record.record import STARTS, Hashes, Process
+from repro.record.lines import STARTS, Hashes, Process
 
 OF_OPTIMIZERS = ("optimizer", "weights", "buffers")
 """The channels that hold, in each step, what all optimizers have that took a step so far."""

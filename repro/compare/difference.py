@@ -9,7 +9,8 @@ from typing import Any
 
 from repro.compare.pairs import Pair, pairs
 from repro.errors import UsageError
-from repro.record.record import CHANNELS, OUTPUTS, STARTS, Process, Record
+from repro.record.lines import CHANNELS, STARTS, Process
+from repro.record.record import OUTPUTS, Record
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from repro.compare.difference import Difference
 from repro.compare.pairs import Pair
-from repro.record.record import STARTS, Record
+from repro.record.lines import STARTS
+from repro.record.record import Record
 
 POINTS = 20  # steps at which the growth is reported, at most
 

@@ -11,7 +11,8 @@ from repro.compare.alignment import align
 from repro.compare.difference import Difference
 from repro.compare.facts import Cause, causes
 from repro.compare.pairs import Pair
-from repro.record.record import STARTS, Record
+from repro.record.lines import STARTS
+from repro.record.record import Record
 from repro.text import MOST_NAMES, listed, ranks
 
 UNSEEDED = "TensorFlow has no seed, so what it draws, as the order of a tf.data shuffle, is new in each run: call tf.random.set_seed"

@@ -28,9 +28,10 @@ from repro.compare.pairs import Pair
 from repro.console import confirmed
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
-from repro.record import provenance, record, signature
+from repro.record import lines, provenance, signature
+from repro.record.lines import STARTS, STEPS, Process
 from repro.record.process import error_line, own_session, seen_steps, terminate
-from repro.record.record import FILE, STARTS, STEPS, Content, Process, Record
+from repro.record.record import FILE, Content, Record
 from repro.record.recording import Recording, unobserved
 from repro.structs import Flaw, converted
 
@@ -217,7 +218,7 @@ class Rerun:
 
 
 def trained(folder: Path) -> list[Process]:
-    return [process for process in record.processes(folder) if process.steps]
+    return [process for process in lines.processes(folder) if process.steps]
 
 
 def _other_bits(ours: Process, theirs: Process, until: int) -> str | None:

@@ -56,8 +56,7 @@ def hash_tensor(tensor: Any) -> str:
     """
     torch = sys.modules["torch"]
     tensor = getattr(tensor, "_local_tensor", tensor)
-    own_dispatch = getattr(type(tensor), "__torch_dispatch__", None)
-    if own_dispatch not in (None, torch.Tensor.__torch_dispatch__):
+    if getattr(type(tensor), "__torch_dispatch__", None) not in (None, torch.Tensor.__torch_dispatch__):
         return _hash_wrapper(tensor)
     with torch._C.DisableTorchFunctionSubclass():
         return _hash_layout(torch, tensor.detach())
@@ -82,7 +81,7 @@ def _hash_described(value: Any) -> str:
     if code is not None:
         return code
     text = repr(value)
-    if type(value).__repr__ is object.__repr__ or " at 0x" in text:
+    if " at 0x" in text:
         raise ValueError(f"it holds a {type(value).__name__}, which is not hashed")
     return hash_text(type(value).__name__, text)
 
@@ -194,21 +193,26 @@ def hash_leaf(value: Any) -> Optional[str]:
     return code
 
 
-def hash_or_note(value: Any, name: str) -> Optional[str]:
-    """The hash of a leaf; None where it has none. An array whose values cannot be read makes the step incomplete."""
+def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]:
+    """The hash of a leaf; None where it has none. An array that has none makes the step incomplete.
+
+    `required`: so does a leaf of any type; a batch or an option may be something else, and no state.
+    """
     try:
         code = hash_leaf(value)
     except Exception as error:
         recorder.unseen(f"{name}, of type {type(value).__name__}, is not hashed: {error}")
         return None
     if code is None:
-        recorder.note(f"{name} is of type {type(value).__name__}, which is not hashed")
+        is_state = required or (hasattr(value, "shape") and hasattr(value, "dtype"))
+        say = recorder.unseen if is_state else recorder.note
+        say(f"{name} is of type {type(value).__name__}, which is not hashed")
     return code
 
 
-def hash_tree(value: Any, name: str) -> dict[str, str]:
+def hash_tree(value: Any, name: str, required: bool = False) -> dict[str, str]:
     """The hash of each leaf by its path."""
-    codes = {path: hash_or_note(leaf, path) for path, leaf in leaves(value, name)}
+    codes = {path: hash_or_note(leaf, path, required) for path, leaf in leaves(value, name)}
     return {path: code for path, code in codes.items() if code is not None}
 
 

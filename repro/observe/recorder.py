@@ -32,6 +32,7 @@ class Recorder:
 
     def reset(self) -> None:
         """Nothing is written yet. Called again in a forked child, which has its own file and its own count."""
+        self.process = os.getpid()
         self.lock = threading.RLock()
         self.seconds = 0.0  # time that the program waited for the observer, in all threads
         self.local = threading.local()
@@ -73,6 +74,8 @@ class Recorder:
     def write(self, line: dict[str, Any]) -> None:
         if self.broken:
             return
+        if self.process != os.getpid():  # forked by what does not tell Python
+            self.reset()
         with self.lock:
             try:
                 if self.path is None:

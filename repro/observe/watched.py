@@ -27,7 +27,10 @@ def _write(active: recorder.Recorder, number: int, state: Any) -> None:
         recorder.unseen(OUTSIDE)
         return
     active.local.step = number
-    hashes = {"generator": generators.hashes(), "weights": hashing.hash_tree(_without_pytree(state), "watch")}
+    hashes = {
+        "generator": generators.hashes(),
+        "weights": hashing.hash_tree(_without_pytree(state), "watch", required=True),
+    }
     if active.steps:
         recorder.note(BOTH)
     active.watched = True

@@ -1,6 +1,8 @@
 """The record of a command: made, read, checked.
 
-record         what a record is: record.json and the lines of each process, as typed structs
+record         what a record is: record.json, as typed structs
+lines          the lines that the observer wrote of each process
+seal           their running hash
 recording      one run of a command with the observer
 process        the command's processes: started, watched, ended
 guard          ends a command whose starter was killed

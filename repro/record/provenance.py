@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from repro.record.record import Process
+from repro.record.lines import Process
 from repro.run import environment, experiment
 
 LARGEST_SCRIPT = 16 << 20  # bytes; what is larger is data, or a program

@@ -17,8 +17,9 @@ from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
-from repro.record import outputs, provenance, record, signature
-from repro.record.record import FILE, KEPT, LOADED, SCHEMA, STEPS, Content, Process, Record, TrainedProcess
+from repro.record import lines, outputs, provenance, record, signature
+from repro.record.lines import LOADED, STEPS, Process
+from repro.record.record import FILE, KEPT, SCHEMA, Content, Record, TrainedProcess
 from repro.run import environment
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
@@ -98,7 +99,7 @@ class Recording:
         seconds = time.perf_counter() - self.clock
         if self.runtime:
             self.runtime.settle()
-        processes = record.processes(self.folder)
+        processes = lines.processes(self.folder)
         trained = [process for process in processes if process.steps]
         files = outputs.matched(self.patterns, self.run)
         new = outputs.written(self.before, outputs.states(files))

@@ -16,7 +16,8 @@ from repro.errors import ReproError, UsageError
 from repro.files import parsed, read_json, read_lines
 from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
-from repro.record.record import STARTS, Content, Hashes, Process, Record
+from repro.record.lines import STARTS, Hashes, Process
+from repro.record.record import Content, Record
 from repro.run import checkpoint, layout, trace
 from repro.run.config import TRAIN_SAMPLES
 from repro.run.trace import Recorded

@@ -39,7 +39,7 @@ EPILOG = "\n".join(
         "With --workspace and no command, the reference trainers are verified, with keys as:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
         "",
-        "Exit code 3: not reproducible; 1: a run failed; 4: a question that --ask or questions= names was not answered.",
+        "Exit code 3: not reproducible; 1: a run failed; 4: what was asked has no answer.",
     ]
 )
 

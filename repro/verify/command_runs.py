@@ -17,8 +17,9 @@ from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, naming
 from repro.record import outputs
+from repro.record.lines import STEPS
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
-from repro.record.record import STEPS, Record, fingerprint
+from repro.record.record import Record, fingerprint
 from repro.record.recording import PATH, Recording, joined, unobserved
 from repro.run import environment, gpu
 from repro.text import slug

@@ -10,7 +10,8 @@ from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.pairs import pairs
-from repro.record.record import OUTPUTS, STARTS, Record
+from repro.record.lines import STARTS
+from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from repro import __main__
-from repro.record import record
+from repro.record import lines, record
 from repro.record.recording import PATH
 from support.commands import REPRO, SCRIPTS, environment, straight, write
 from support.observed import interpreter
@@ -267,7 +267,7 @@ def test_what_no_operation_of_the_step_explains(
 
 def test_other_frameworks(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in changed(here):
-        (file,) = (here / name / record.STEPS).iterdir()
+        (file,) = (here / name / lines.STEPS).iterdir()
         file.write_text(file.read_text().replace('"torch"', '"jax"'))
     assert repro("compare", "a", "b", "--narrow") == 2
     assert "--narrow looks into steps of PyTorch alone" in capfd.readouterr().err

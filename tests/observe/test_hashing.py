@@ -58,7 +58,7 @@ def test_arrays_of_numpy() -> None:
     values = numpy.arange(3, dtype="<f4")
     dense = hashing.hash_leaf(values)
     assert hashing.hash_leaf(values.astype(">f4")) == dense  # by values
-    masks = [numpy.ma.array(values, mask=mask) for mask in ([0, 0, 0], [0, 1, 0])]
+    masks = [numpy.ma.array(values, mask=mask) for mask in ([False] * 3, [False, True, False])]
     assert len({dense, *map(hashing.hash_leaf, masks)}) == 3
     fields = [numpy.zeros(2, [(name, "f4"), ("b", "i4")]) for name in ("a", "c")]
     assert len(set(map(hashing.hash_leaf, fields))) == 2

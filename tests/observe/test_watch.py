@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import repro
-from repro.record import record
+from repro.record import lines
 from support.observed import HERE, ended, interpreter, observed, start, steps
 
 
@@ -51,8 +51,11 @@ FRAMEWORKS = {
         {"watch.0", "watch.1.c"},
     ),
     "tensorflow": (
-        "import keras; state = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name='d')])",
-        {"watch.sequential/d/kernel", "watch.sequential/d/bias"},
+        "import keras, tensorflow as tf\n"
+        "network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name='d')])\n"
+        "state = {'m': network, 's': tf.sparse.eye(2), 'r': tf.ragged.constant([[1.0], []])}",
+        {"watch.m.sequential/d/kernel", "watch.m.sequential/d/bias"}
+        | {f"watch.{name}" for name in ("s.0", "s.1", "s.2", "r.0", "r.1")},
     ),
 }
 
@@ -78,6 +81,14 @@ def test_a_step_is_a_whole_number(step: object) -> None:
         repro.watch(step, {})  # type: ignore[arg-type]
 
 
+def test_what_has_no_hash_is_not_seen(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_text("import repro\nrepro.watch(1, {'model': object()})\n")
+    _, written = observed(HERE, tmp_path / "seen", str(script))
+    (note,) = [line for line in written if line["kind"] == "note"]
+    assert (note["text"], note["unseen"]) == ("watch.model is of type object, which is not hashed", 1)
+
+
 def test_a_number_that_no_step_has_is_not_seen(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text("import repro\nfor step in (-1, 1, 2**60): repro.watch(step, {'w': step})\n")
@@ -92,5 +103,5 @@ def test_a_number_that_comes_again_loses_nothing(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text("import repro\nfor epoch in range(2):\n    for step in (1, 2): repro.watch(step, {'w': epoch})\n")
     ended(start([HERE, str(script)], tmp_path / "seen"))
-    (process,) = record.processes(tmp_path / "seen")
+    (process,) = lines.processes(tmp_path / "seen")
     assert process.steps[1]["weights"].keys() == {"watch.w", "watch.w'"}

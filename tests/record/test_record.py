@@ -11,7 +11,7 @@ import pytest
 from repro.compare.comparison import compare
 from repro.errors import ReproError, UsageError
 from repro.observe.recorder import Recorder
-from repro.record import provenance, record, trainer_run
+from repro.record import lines, provenance, record, trainer_run
 from repro.record.recording import Recording
 from support.commands import sha, straight, write
 
@@ -28,11 +28,11 @@ def test_a_whole_one(tmp_path: Path) -> None:
 def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_path: Path) -> None:
     one, other = (write(tmp_path / name, straight(3)) for name in "ab")
     (other / "steps" / "10.jsonl").rename(other / "steps" / "77.jsonl")
-    prints = [record.fingerprint(record.processes(path), {}) for path in (one, other)]
+    prints = [record.fingerprint(lines.processes(path), {}) for path in (one, other)]
     assert prints[0] == prints[1]
-    assert record.fingerprint(record.processes(one), {"model.pt": sha(1)}) != prints[0]
+    assert record.fingerprint(lines.processes(one), {"model.pt": sha(1)}) != prints[0]
     weights = write(tmp_path / "c", straight(3, weights={3: "other"}))
-    assert record.fingerprint(record.processes(weights), {}) != prints[0]
+    assert record.fingerprint(lines.processes(weights), {}) != prints[0]
     assert record.fingerprint([], {}) is None
 
 
@@ -42,8 +42,8 @@ def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
 
 
 def test_the_threads_are_not_those_of_a_launcher() -> None:
-    launcher = record.Process("9", record.About(threads=4))
-    ranks = [record.Process(f"rank-{rank}.1{rank}", record.About(threads=1), {1: {}}) for rank in range(2)]
+    launcher = lines.Process("9", lines.About(threads=4))
+    ranks = [lines.Process(f"rank-{rank}.1{rank}", lines.About(threads=1), {1: {}}) for rank in range(2)]
     assert provenance.facts({}, [launcher, *ranks])["threads"] == 1
     assert provenance.facts({}, [launcher])["threads"] == 4
 
@@ -63,7 +63,7 @@ def sealed(tmp_path: Path) -> Path:
 
 
 def lines_of(path: Path) -> tuple[Path, list[str]]:
-    (file,) = (path / record.STEPS).glob("*.jsonl")
+    (file,) = (path / lines.STEPS).glob("*.jsonl")
     return file, file.read_text().splitlines(keepends=True)
 
 
@@ -127,7 +127,7 @@ def test_a_step_that_no_run_has(step: object, tmp_path: Path) -> None:
 def test_lines_that_could_not_be_written_are_missed(sealed: Path) -> None:
     file, _ = lines_of(sealed)
     file.with_name(f"{file.name}.broken").touch()
-    (process,) = record.processes(sealed)
+    (process,) = lines.processes(sealed)
     assert process.unseen == ["step 4: it could not be written down, nor could any after it"]
 
 

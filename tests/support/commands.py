@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.containers.command_line import Container, find
-from repro.record import record
+from repro.record import lines, record
 from support.runs import PROGRAMS, ROOT
 
 SCRIPTS = PROGRAMS / "faults"
@@ -91,14 +91,16 @@ def write(
 
     `notes`: lines of the kind `note` of each process.
     """
-    (path / record.STEPS).mkdir(parents=True)
+    (path / lines.STEPS).mkdir(parents=True)
     for rank, steps in enumerate(processes):
         name = f"rank-{rank}.1{rank}" if len(processes) > 1 else "10"
-        lines = [{"kind": "process", "pid": 10, "argv": ["train.py"], "python": "3.11.2", "frameworks": {"torch": "2"}}]
-        lines += [{"kind": "step", "step": step, "hashes": hashes} for step, hashes in steps.items()]
-        lines += [{"kind": "note", **note} for note in notes or []]
-        (path / record.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    trained = [one for one in record.processes(path) if one.steps]
+        written = [
+            {"kind": "process", "pid": 10, "argv": ["train.py"], "python": "3.11.2", "frameworks": {"torch": "2"}}
+        ]
+        written += [{"kind": "step", "step": step, "hashes": hashes} for step, hashes in steps.items()]
+        written += [{"kind": "note", **note} for note in notes or []]
+        (path / lines.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in written))
+    trained = [one for one in lines.processes(path) if one.steps]
     whole = {
         "schema": 1,
         "command": ["python", "train.py"],
