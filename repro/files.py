@@ -21,7 +21,7 @@ from repro.errors import ReproError
 
 MOST = 64 << 20  # bytes of a file that is read at once, or of a line
 PART = 1 << 20  # bytes that are read at a time
-MOST_YAML, MOST_VALUES = 1 << 20, 100_000
+MOST_YAML, MOST_VALUES = 1 << 18, 100_000
 MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 BESIDE = ".part"  # the end of the name of what is being written
