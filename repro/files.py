@@ -40,7 +40,7 @@ def check_regular(path: Path, most: int = MOST) -> None:
 
 
 def _too_large(path: Path, what: str, most: int) -> OSError:
-    return OSError(errno.EFBIG, f"{what} is larger than {most >> 20} MiB, the most that is read", str(path))
+    return OSError(errno.EFBIG, f"{what} is larger than {most} bytes, the most that is read", str(path))
 
 
 def read(path: Path, most: int = MOST) -> bytes:
