@@ -69,6 +69,7 @@ HEADS = [
     *(b"(3,)f4 1", b"float32 12,0", b"U3 1", b"M8[ns] 1", b"{'a': 'f4'} 3", b"float32 \xff", b"\xd9\xa3f4 3", b""),
 ]
 """First lines of a kept array."""
+FILLS = (b"\xff", b"\x7f", b"\0", b"\1")  # NaN, the largest, zero, the smallest
 
 
 def of_bytes(random: Random, content: bytes) -> bytes:
@@ -207,13 +208,18 @@ def of_kept(random: Random, files: Files, path: str) -> Files:
     """A kept array under the name that its content has, and the steps that name it."""
     head, _, values = files[path].partition(b"\n")
     head = random.choice((*HEADS, of_bytes(random, head), head))
-    values = random.choice((values, values, b"", of_bytes(random, values), b"\xff" * 12, bytes(12), b"\x7f" * 12))
-    content = head + b"\n" + values
-    code = hashlib.sha256(content).hexdigest()
-    steps = {
-        name: text.replace(Path(path).name.encode(), code.encode()) for name, text in files.items() if "a/steps" in name
-    }
-    return steps | {f"{Path(path).parent}/{code}": content}
+    values = random.choice(
+        (values, b"", of_bytes(random, values), *(byte * size for byte in FILLS for size in (12, 24)))
+    )
+    changed: Files = {}
+    for folder in random.choice((["a"], ["a", "b"])):  # of both, so that they can be compared
+        old = next(name for name in files if name.startswith(f"{folder}/kept/") and not name.endswith("/array"))
+        content = head + b"\n" + (values if folder == "a" else values[:-1] + b"?")
+        code = hashlib.sha256(content).hexdigest()
+        steps = {name: text for name, text in files.items() if name.startswith(f"{folder}/steps/")}
+        changed |= {name: text.replace(Path(old).name.encode(), code.encode()) for name, text in steps.items()}
+        changed[f"{folder}/kept/{code}"] = content
+    return changed
 
 
 def refitted(folder: Path, files: Files) -> None:
