@@ -20,7 +20,8 @@ from typing import Any
 from repro.errors import ReproError
 
 MOST = 64 << 20  # bytes of a file that is read at once, or of a line
-MOST_YAML, MOST_VALUES = 1 << 20, 100_000
+PART = 1 << 20  # bytes that are read at a time
+MOST_YAML, MOST_VALUES = 1 << 18, 100_000
 MOST_LINES = 16 << 30  # bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 BESIDE = ".part"  # the end of the name of what is being written
@@ -39,17 +40,20 @@ def check_regular(path: Path, most: int = MOST) -> None:
 
 
 def _too_large(path: Path, what: str, most: int) -> OSError:
-    return OSError(errno.EFBIG, f"{what} is larger than {most >> 20} MiB, the most that is read", str(path))
+    return OSError(errno.EFBIG, f"{what} is larger than {most} bytes, the most that is read", str(path))
 
 
 def read(path: Path, most: int = MOST) -> bytes:
     """The content of a file. OSError as from open(), and from check_regular()."""
     check_regular(path, most)
+    parts, size = [], 0
     with naming(path), open(path, "rb") as file:
-        content = file.read(most + 1)  # one that grows, or has no size, as those of /proc
-    if len(content) > most:
-        raise _too_large(path, "it", most)
-    return content
+        while part := file.read(PART):  # whatever size it is said to have: it may grow
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise _too_large(path, "it", most)
+    return b"".join(parts)
 
 
 def read_lines(path: Path, most: int = MOST_LINES, longest: int = MOST) -> Iterator[bytes]:

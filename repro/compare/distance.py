@@ -11,6 +11,7 @@ from repro.compare.difference import Difference
 from repro.compare.pairs import Pair
 from repro.record.lines import STARTS
 from repro.record.record import Record
+from repro.structs import LARGEST
 
 POINTS = 20  # steps at which the growth is reported, at most
 
@@ -25,14 +26,14 @@ class Distance:
     elements: int
     """That differ."""
     size: int
-    relative: float
-    """The norm of the difference over that of the first, L2."""
+    relative: float | None
+    """The norm of the difference over that of the first, L2; None where that is no number."""
     ulps: int | None
     """The largest distance in units in the last place, for float32."""
 
     def __str__(self) -> str:
         most = f"up to {self.ulps} ulp, " if self.ulps is not None else ""
-        return f"`{self.name}`: {self.elements} of {self.size} elements, {most}relative {self.relative:.1e}"
+        return f"`{self.name}`: {self.elements} of {self.size} elements, {most}relative {_shown(self.relative)}"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,15 @@ class Point:
     """How far all weights are apart after a step of the first record."""
 
     step: int
-    relative: float
+    relative: float | None
     ulps: int | None
 
     def __str__(self) -> str:
-        return f"step {self.step}: {self.relative:.1e}"
+        return f"step {self.step}: {_shown(self.relative)}"
+
+
+def _shown(relative: float | None) -> str:
+    return "unknown (not all is finite)" if relative is None else f"{relative:.1e}"
 
 
 def distance(a: Record, b: Record, found: Difference) -> Distance | None:
@@ -103,8 +108,13 @@ def ulps(x: np.ndarray, y: np.ndarray) -> int:
     return int(np.abs(ordered[0] - ordered[1]).max())
 
 
-def relative(x: np.ndarray, y: np.ndarray) -> float:
-    """The L2 norm of the difference over that of the first; 0 for equal arrays."""
+def relative(x: np.ndarray, y: np.ndarray) -> float | None:
+    """The L2 norm of the difference over that of the first; 0 for equal arrays.
+
+    None where it is no number that can be written down: an element is not finite, or is too large to be squared.
+    """
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    size, apart = float(np.linalg.norm(x)), float(np.linalg.norm(x - y))
-    return apart / size if size else apart
+    with np.errstate(all="ignore"):
+        size, apart = float(np.linalg.norm(x)), float(np.linalg.norm(x - y))
+    found = apart / size if size else apart
+    return found if found < LARGEST else None  # NaN is not

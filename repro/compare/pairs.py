@@ -6,7 +6,8 @@ from functools import cached_property
 from itertools import zip_longest
 
 from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
-from repro.record.record import STARTS, Process, Record
+from repro.record.lines import STARTS, Process
+from repro.record.record import Record
 
 CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
 """What people read for two records, by whether the second is a resumed run."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from repro.compare import comparison
-from repro.compare.distance import ulps
+from repro.compare.distance import Point, relative, ulps
 from repro.compare.facts import causes
 from repro.compare.rerun_trainer import Begin
 from repro.errors import ReproError, UsageError
@@ -235,3 +235,22 @@ def test_told(folder: Folder) -> None:
 def test_where_it_begins_in_words() -> None:
     assert str(Begin(3, "conv1", 2e-8)) == "in step 3, with conv1: relative difference 2.0e-08"
     assert str(Begin(3, "the update of conv1.bias", None)) == "in step 3, with the update of conv1.bias"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "size"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([0.0, 0.0], [3.0, 4.0], 5.0),
+        ([3.0, 4.0], [0.0, 0.0], 1.0),
+        ([1e308], [-1e308], None),
+        ([np.nan], [1.0], None),
+        ([np.inf], [np.inf], None),
+        ([1e-320], [1e150], None),
+    ],
+)
+def test_a_relative_difference_is_a_number_or_none(x: list[float], y: list[float], size: float | None) -> None:
+    assert relative(np.array(x), np.array(y)) == size
+    assert str(Point(3, size, None)) == (
+        "step 3: unknown (not all is finite)" if size is None else f"step 3: {size:.1e}"
+    )
