@@ -200,6 +200,8 @@ def test_a_verification(
         assert "differs" not in told.out and "Not reproducible" not in told.out, (disk.failed, told.out)
         if code == 0:
             assert answers == expected, disk.failed
+        if (folder / "new" / "pythonhashseed-0").exists() and fault != KILL:  # the first question is answered
+            assert "restart same" in " ".join(told.out.split()), disk.failed
         if (folder / "new" / "results.json").exists():
             results.read(folder / "new" / "results.json")
         again = [*words[:2], "again", "--ask", "restart", *words[5:]]

@@ -30,6 +30,7 @@ OF_PATHS = (
     "utime",
     "stat",
     "lstat",
+    "listdir",
     "scandir",
     "link",
 )
