@@ -196,7 +196,7 @@ def hash_leaf(value: Any) -> Optional[str]:
 def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]:
     """The hash of a leaf; None where it has none. An array that has none makes the step incomplete.
 
-    `required`: so does a leaf of any type; a batch or an option may be something else, and no state.
+    `required`: so does a leaf of any type but a function; a batch or an option may be something else, and no state.
     """
     try:
         code = hash_leaf(value)
@@ -204,7 +204,7 @@ def hash_or_note(value: Any, name: str, required: bool = False) -> Optional[str]
         recorder.unseen(f"{name}, of type {type(value).__name__}, is not hashed: {error}")
         return None
     if code is None:
-        is_state = required or (hasattr(value, "shape") and hasattr(value, "dtype"))
+        is_state = (required and not callable(value)) or (hasattr(value, "shape") and hasattr(value, "dtype"))
         say = recorder.unseen if is_state else recorder.note
         say(f"{name} is of type {type(value).__name__}, which is not hashed")
     return code

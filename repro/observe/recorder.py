@@ -114,7 +114,8 @@ class Recorder:
     def mark_broken(self) -> None:
         """Says that lines are missing, by an empty file: a full disk still has room for its name."""
         try:
-            open(f"{self.path or os.path.join(self.folder, 'steps', str(os.getpid()))}.broken", "x").close()
+            path = self.path or os.path.join(self.folder, "steps", f"{os.getpid()}.jsonl")
+            open(f"{path}.broken", "x").close()
         except OSError:
             pass
 

@@ -26,6 +26,7 @@ CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "
 STARTS = "initial weights"
 LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
+UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
 LAST = 2**53  # the highest number of a step
 
 AGAIN = "copy it anew from where it was made, or record the command again"
@@ -125,8 +126,11 @@ def processes(path: Path) -> list[Process]:
     """All that the observer left in a record's folder, whether it is finished or not."""
     try:
         found = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
+        broken = [file.name.removesuffix(f".jsonl{BROKEN}") for file in matching(path / STEPS, f"*.jsonl{BROKEN}")]
     except OSError as error:
         raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
+    silent = {*map(printable, broken)} - {one.name for one in found}
+    found += [Process(name, unseen=[UNWRITTEN.format(step=1)]) for name in silent]
     return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
@@ -141,7 +145,7 @@ def _process(file: Path) -> Process:
         if kind != "end":
             found.seal = chain.seal
     if file.with_name(file.name + BROKEN).exists():
-        found.unseen.append(f"step {found.last + 1}: it could not be written down, nor could any after it")
+        found.unseen.append(UNWRITTEN.format(step=found.last + 1))
     return found
 
 

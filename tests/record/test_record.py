@@ -129,6 +129,10 @@ def test_lines_that_could_not_be_written_are_missed(sealed: Path) -> None:
     file.with_name(f"{file.name}.broken").touch()
     (process,) = lines.processes(sealed)
     assert process.unseen == ["step 4: it could not be written down, nor could any after it"]
+    file.with_name("1.jsonl.broken").touch()
+    assert [one.unseen for one in lines.processes(sealed) if one.name == "1"] == [
+        ["step 1: it could not be written down, nor could any after it"]
+    ]
 
 
 def test_a_last_line_that_was_being_written_counts_for_nothing(tmp_path: Path) -> None:
