@@ -21,7 +21,6 @@ SEED = "seed_generator_state"  # the last part of the path of the variable that 
 NO_LOADER = "Keras on PyTorch: batches are observed only where a DataLoader of PyTorch hands them out"
 NO_BATCH = "Keras: without `train_step` of Keras itself, batches are not observed"
 NO_BUFFERS = "Keras: in a loop of one's own, variables that are not trained are not observed"
-NO_BUFFERS_IN_JAX = "Keras on JAX: variables that are not trained, such as moving averages, are not observed"
 NO_INITIAL = "Keras: weights that are made while a graph is traced are not observed before the first step"
 BY_BATCHES = "Keras: a step that XLA compiles, or that is distributed, is seen after each batch of `fit` only"
 EXECUTIONS = "Keras: with steps_per_execution, only the last step of each execution is seen"
@@ -32,6 +31,7 @@ class Training(threading.local):
 
     model: Any = None
     data: Any = None
+    state: Any = None  # on JAX, what the step begins with
     applying = False
 
 
@@ -116,10 +116,11 @@ def _watch_fit(keras: Any) -> None:
     @functools.wraps(train_step)
     def watched_step(self: Any, *args: Any, **kwargs: Any) -> Any:
         training.model, training.data = self, args[-1] if args else None
+        training.state = args[0] if backend() == "jax" and len(args) == 2 else None
         try:
             return train_step(self, *args, **kwargs)
         finally:
-            training.model = training.data = None
+            training.model = training.data = training.state = None
 
     if backend() != "torch":  # torch.compile would trace it; there, batches come from its loaders
         kind.train_step = watched_step
@@ -204,10 +205,10 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
     if backend() == "jax" or _inner(outer) is not optimizer:
         outer = optimizer
     seen += _arrays(observed, "optimizer", outer.variables)
-    if model is not None and backend() != "jax":
-        seen += _arrays(observed, "buffers", model.non_trainable_variables)
+    if model is not None and (backend() != "jax" or training.state is not None):
+        seen += _buffers(observed, model)
     else:
-        recorder.note(NO_BUFFERS if model is None else NO_BUFFERS_IN_JAX)
+        recorder.note(NO_BUFFERS)
     if not any(channel == "batch" for channel, _, _ in seen) and backend() != "torch":
         recorder.note(NO_BATCH)
     if backend() == "tensorflow":
@@ -216,6 +217,14 @@ def after(optimizer: Any, arrays: Optional[Arrays]) -> None:
         jax.report(seen, observed.index)
     else:
         _record(observed, [array[:2] for array in seen], *(array[2] for array in seen))
+
+
+def _buffers(observed: ObservedOptimizer, model: Any) -> Arrays:
+    """The variables that are not trained; on JAX as they are before the step, as it hands them from step to step."""
+    variables = model.non_trainable_variables
+    if training.state is None:
+        return _arrays(observed, "buffers", variables)
+    return [(*name, value) for name, value in zip(_names(observed, "buffers", variables), training.state[1])]
 
 
 def _report_tensorflow(observed: ObservedOptimizer, arrays: Arrays) -> None:
@@ -289,17 +298,26 @@ def _variable_name(variable: Any, observed: ObservedOptimizer) -> str:
 
 
 def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays:
-    """The variables' values. Those that layers draw random numbers with are generators, wherever they stand."""
-    arrays: Arrays = []
+    """The variables' values."""
+    variables = list(variables)
+    values = [getattr(variable, "value", variable) for variable in variables]
+    return [
+        (*name, value() if callable(value) else value)
+        for name, value in zip(_names(observed, channel, variables), values)
+    ]
+
+
+def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
+    """Channel and name of each. Those that layers draw random numbers with are generators, wherever they stand."""
+    names: list[tuple[str, str]] = []
     taken: set[str] = set()
     for variable in variables:
         name = _variable_name(variable, observed)
         while name in taken:
             name += "'"
         taken.add(name)
-        value = getattr(variable, "value", variable)
-        arrays.append(("generator" if name.endswith(SEED) else channel, name, value() if callable(value) else value))
-    return arrays
+        names.append(("generator" if name.endswith(SEED) else channel, name))
+    return names
 
 
 def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[str, str]:

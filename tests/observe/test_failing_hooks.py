@@ -32,7 +32,7 @@ HOOKS = {
 }
 """By program, each hook of its framework, and a training that calls it."""
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
-COUNTING |= {"keras._record", "watched._write"}
+COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
 """Those that count steps: where they fail before that, the next step has the number of this one."""
 
 

@@ -125,6 +125,9 @@ def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     assert seen[COUNT + 1]["initial weights"] == {f"1.{name}": code for name, code in restored.items()}
     assert all(("gradients" in line) == (backend == "torch") for step, line in seen.items() if step)
     assert all(("batch" in line) == (backend == "jax") for step, line in seen.items() if step)
+    assert len({json.dumps(seen[step]["buffers"]) for step in range(1, COUNT + 1)}) == COUNT
+    drawn = {code for line in seen.values() for name, code in line["generator"].items() if "seed_generator" in name}
+    assert (len(drawn) >= COUNT) == (backend == "jax")  # PyTorch's dropout draws from a generator of its own
     assert any("batches are observed only where" in note for note in notes(written)) == (backend == "torch")
     ended(start([python, LOOPS, "fit, as it comes", RESTORED], tmp_path / "again", **env))
     (again,) = lines(tmp_path / "again").values()

@@ -17,7 +17,7 @@ import numpy as np
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as to_bytes
 
-from repro.record import record
+from repro.record import lines, record
 from repro.run import checkpoint
 from repro.structs import checksum
 
@@ -226,7 +226,7 @@ def refitted(folder: Path, files: Files) -> None:
     """Gives a changed record.json, or steps, what follows from both: the number of steps and the fingerprint."""
     try:
         content = json.loads(files.get("a/record.json") or (folder / "a" / "record.json").read_bytes())
-        trained = [process for process in record.processes(folder / "a") if process.steps]
+        trained = [process for process in lines.processes(folder / "a") if process.steps]
         for one, process in zip(content["processes"], trained, strict=True):
             one.update(name=process.name, steps=process.last)
         content["fingerprint"] = record.fingerprint(trained, content["outputs"])
