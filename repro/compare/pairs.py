@@ -95,7 +95,7 @@ class Pair:
     def differing(self, step: int, channel: str) -> list[str]:
         """The names whose hashes differ."""
         both = self.hashes(step, channel)
-        if both is None:
+        if both is None or both[0] == both[1]:
             return []
         ours, theirs = both
         held = ours.keys() & theirs.keys() if self.partial else ours.keys() | theirs.keys()
