@@ -34,9 +34,9 @@ console = Screen(stderr=True, highlight=False, soft_wrap=True)
 def log_to_console() -> None:
     """Shows log lines on stderr instead of stdout, where Hydra would write them; its log file stays."""
     root = logging.getLogger()
-    for handler in list(root.handlers):
-        if type(handler) is logging.StreamHandler:
-            root.removeHandler(handler)
+    for other in list(root.handlers):
+        if type(other) is logging.StreamHandler:
+            root.removeHandler(other)
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if console.is_terminal:
         handler = RichHandler(console=console, show_time=False, show_level=False, show_path=False, markup=False)

@@ -20,7 +20,7 @@ from support.readers import READERS, UNEXPECTED, Reader
 
 FEW, MANY = 12, int(os.environ.get("FUZZ", "250"))
 SECONDS, MEMORY = 20, 3 << 30  # of a file that is read; bytes beside what is there before
-CHECKS = {"deadline": None, "suppress_health_check": [*HealthCheck], "database": None}
+QUIET = settings(deadline=None, suppress_health_check=[*HealthCheck], database=None)
 CODES = range(5)
 
 
@@ -102,7 +102,7 @@ def test_a_valid_file_is_read(reader: Reader, folder: Path) -> None:
 def test_some_files(reader: Reader, folder: Path) -> None:
     whole = files_of(folder)
 
-    @settings(max_examples=FEW, **CHECKS)
+    @settings(QUIET, max_examples=FEW)
     @given(st.randoms(use_true_random=False))
     def every(random: Random) -> None:
         check(reader, folder, whole, random)
@@ -114,7 +114,7 @@ def test_some_files(reader: Reader, folder: Path) -> None:
 def test_a_long_row_of_files(reader: Reader, folder: Path) -> None:
     whole = files_of(folder)
 
-    @settings(max_examples=MANY, **CHECKS)
+    @settings(QUIET, max_examples=MANY)
     @given(st.integers(0, 2**64))
     def every(seed: int) -> None:
         check(reader, folder, whole, Random(seed))

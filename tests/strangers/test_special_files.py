@@ -26,15 +26,25 @@ def listening(path: Path) -> None:
             os.chdir(here)
 
 
+def link_to_a_pipe(path: Path) -> None:
+    os.mkfifo(f"{path}.pipe")
+    path.symlink_to(f"{path}.pipe")
+
+
+def endless(path: Path) -> None:
+    path.write_bytes(b"[")
+    os.truncate(path, ENDLESS)
+
+
 SPECIAL: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,
-    "link to a pipe": lambda path: (os.mkfifo(f"{path}.pipe"), path.symlink_to(f"{path}.pipe")),
+    "link to a pipe": link_to_a_pipe,
     "zero": lambda path: path.symlink_to("/dev/zero"),
     "terminal": lambda path: path.symlink_to("/dev/tty"),
     "folder": Path.mkdir,
     "socket": listening,
     "circle": lambda path: path.symlink_to(path),
-    "endless": lambda path: (path.write_bytes(b"["), os.truncate(path, ENDLESS)),
+    "endless": endless,
 }
 
 

@@ -49,7 +49,7 @@ def a_format(folder: Path) -> None:
     path.write_bytes(save(load(path.read_bytes()), metadata={checkpoint.KEY: json.dumps({"format": EVIL})}))
 
 
-WRITTEN: dict[str, tuple[str, Callable[[Path], None]]] = {
+WRITTEN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "the name of a file": ("steps", a_file_in_steps),
     "a note": ("record", in_json("a/record.json", lambda content: content.update(notes=[EVIL], schema=EVIL))),
     "a fact": ("steps", in_json("a/record.json", lambda content: content["facts"].update(threads=EVIL))),
@@ -68,7 +68,7 @@ WRITTEN: dict[str, tuple[str, Callable[[Path], None]]] = {
         in_json("outputs/jax/a/experiment.json", lambda c: c["config"]["data"].update(dataset=EVIL)),
     ),
     "a format": ("checkpoint", a_format),
-    "a log": ("sweep's log", lambda folder: (folder / "1" / "run.log").write_text(EVIL.split("\n")[0]) and None),
+    "a log": ("sweep's log", lambda folder: (folder / "1" / "run.log").write_text(EVIL.split("\n")[0])),
 }
 
 
