@@ -210,6 +210,12 @@ def functions() -> object:
             lambda x, w: own.conv2d(x, w, padding="same"),
             [images, random(2, 6, 3, 5)],
         ),
+        "conv2d with even kernels": (
+            lambda x, w: functional.conv2d(x, w, padding="same", dilation=(1, 3)),
+            None,
+            lambda x, w: own.conv2d(x, w, padding="same", dilation=(1, 3)),
+            [images, random(2, 6, 2, 4)],
+        ),
         "layer_norm": (
             lambda x, b: functional.layer_norm(x, (5, 4), None, b),
             None,

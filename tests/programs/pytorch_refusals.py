@@ -186,6 +186,7 @@ def memory() -> object:
 
     lines = {
         "fake": line(lambda: relu(fake.from_tensor(x))),
+        "fake labels": line(lambda: functional.cross_entropy(fake.from_tensor(x), fake.from_tensor(LABELS))),
         "in its mode": line(under(fake, lambda: relu(fake.from_tensor(x)))),
         "wrapper": line(lambda: relu(wrapped)),
         "sparse": line(lambda: relu(x.to_sparse())),

@@ -22,6 +22,7 @@ from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
 from repro.portable.pytorch.autograd import apply, first_order, run
 from repro.portable.pytorch.backend import Backend
+from repro.portable.pytorch.compiler.memory import TYPES
 from repro.portable.xp import Backend as AnyBackend
 
 Size = int | tuple[int, ...]
@@ -351,7 +352,7 @@ class _PyTorch:
 
     @staticmethod
     def known(array: Tensor) -> bool:
-        return array.device.type == "cpu" and not torch.compiler.is_compiling()
+        return type(array) in TYPES and array.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _check_index(name: str, argument: str, index: Tensor, size: int) -> None:
