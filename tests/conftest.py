@@ -131,10 +131,14 @@ def workspace(tmp_path: Path, data_dir: Path) -> Path:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Lets SIGINT reach what a test starts: a shell starts its background jobs, and so all below them, to ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler is the default's again after exec
+    """Lets SIGINT and SIGHUP reach what a test starts: background jobs of a shell, and what nohup starts, ignore them."""
+    numbers = (signal.SIGINT, signal.SIGHUP)
+    before = {
+        number: signal.signal(number, signal.default_int_handler) for number in numbers
+    }  # the default's again after exec
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

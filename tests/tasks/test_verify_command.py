@@ -464,6 +464,7 @@ def test_whatever_ends_it_in_the_first_run_ends_the_command(number: signal.Signa
     assert (answer["answer"], answer["reason"]) == ("not asked", "interrupted")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_terminal_that_is_gone_costs_no_results(here: Path) -> None:
     terminal, theirs = os.openpty()
     with hanging(here, stdin=theirs, stdout=theirs, stderr=theirs) as process:
