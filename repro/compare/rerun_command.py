@@ -130,7 +130,10 @@ class Rerun:
         self.variables, self.left_out = variables.taken(recorded), variables.left_out(recorded, os.environ)
         if not self.folder.is_dir():
             self._refuse(f"the folder that it was run in is not there: {self.folder}")
-        scripts = content.facts.get("scripts")
+        try:
+            scripts = converted(content.facts.get("scripts"), dict[str, str])
+        except Flaw:
+            scripts = {}
         if not scripts:
             self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
         now = provenance.scripts(self.command, self.folder)

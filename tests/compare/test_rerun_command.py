@@ -223,6 +223,7 @@ def changed(here: Path, **content: object) -> tuple[str, str]:
         ({}, "train.py is not the file that was recorded; record the command again"),
         ({"facts": {"scripts": {}}}, "its command names no script file"),
         ({"facts": {"scripts": None}}, "its command names no script file"),
+        ({"facts": {"scripts": "train.py"}}, "its command names no script file"),
         ({"facts": {"environment": None}}, "it does not hold the variables of its run"),
         ({"facts": {"environment": {"PYTHONPATH": "/a\x1b[2J"}}}, "its environment holds characters that cannot be"),
         ({"command": ["sh", "-c", "touch ran\n"]}, "its command holds characters that cannot be shown"),
