@@ -87,7 +87,7 @@ def _check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
     others = " and ".join(dict.fromkeys(str(rerun.recorded.path) for rerun in reruns if not rerun.own))
     if others and not trusted and not confirmed(f"{others}: not recorded by you on this machine. Run these commands?"):
         raise UsageError(
-            f"compare: --narrow has run nothing: {others} was not recorded by you on this machine; read the commands above, and run them with --trust"
+            f"compare: --narrow has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
         )
 
 
