@@ -9,9 +9,21 @@ from collections.abc import Callable
 from typing import Any
 
 from repro.portable import tables
+from repro.portable.arguments import check_number, check_share
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, BITS, EPSILON, RHO
 from repro.portable.operations.grids import check_length, quantize, scaled
 from repro.portable.xp import Backend
+
+SHARES, BETAS = ("momentum", "rho"), ("b1", "b2", "beta_1", "beta_2")
+
+
+def check_options(optimizer: str, **options: Any) -> None:
+    """UsageError for a number that an optimizer of Optax's or Keras's names has no portable form for."""
+    for name, value in options.items():
+        if name in SHARES:
+            check_share(optimizer, name, value)
+        else:
+            check_number(optimizer, name, value, 0.0, tables.LARGEST_BETA if name in BETAS else math.inf)
 
 
 def sgd(xp: Backend, weight, gradient, momentum, rate, decay: float, beta: float, nesterov: bool):
