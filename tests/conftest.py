@@ -60,6 +60,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A test that took longer than LIMIT has failed if it is not marked slow; fixtures, which tests share, do not count."""
     report = yield
+    # xdist can send nothing that is no UTF-8, as the name of a file may be.
+    report.sections = [(title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections]
     if report.when == "call" and report.passed and not {"slow", "containers"} & report.keywords.keys():
         clock, cpu = item.stash[BEGUN]
         # Others slow the clock's time down, but not the CPU's, which is the larger one where threads share the work.
