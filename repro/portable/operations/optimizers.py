@@ -14,12 +14,13 @@ from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, BITS, EPSIL
 from repro.portable.operations.grids import check_length, quantize, scaled
 from repro.portable.xp import Backend
 
-SHARES, BETAS = ("momentum", "rho"), ("b1", "b2", "beta_1", "beta_2")
+SHARES, BETAS = ("momentum", "rho"), ("b1", "b2", "beta_1", "beta_2", "betas")
 
 
 def check_options(optimizer: str, **options: Any) -> None:
-    """UsageError for a number that an optimizer of Optax's or Keras's names has no portable form for."""
-    for name, value in options.items():
+    """UsageError for a number that an optimizer has no portable form for; PyTorch's `betas` are two."""
+    numbers = [(name, each) for name, value in options.items() for each in (value if name == "betas" else (value,))]
+    for name, value in numbers:
         if name in SHARES:
             check_share(optimizer, name, value)
         else:
