@@ -381,6 +381,7 @@ def test_a_name_that_is_no_utf_8(here: Path, capfd: pytest.CaptureFixture[str]) 
     code, content = verify("--ask", "restart", "--output", "{run}/*", "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
     assert code == 3 and content["answers"]["restart"]["first"]["name"] == r"{run}/a\udcff\n"
     assert r"a\udcff\n" in capfd.readouterr().out
+    assert __main__.main(["compare", "runs/as-it-stands", "runs/again"]) == 3  # a run's folder is taken for its record
 
 
 def test_a_full_disk_is_not_the_commands_failure(
