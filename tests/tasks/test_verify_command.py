@@ -378,7 +378,8 @@ def test_a_command_that_removes_the_current_folder(
 
 def test_a_name_that_is_no_utf_8(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     name = os.fsdecode(b"{run}/a\xff\n")
-    code, content = verify("--ask", "restart", "--output", "{run}/*", "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
+    words = ("--to", "runs", "--ask", "restart", "--output", "{run}/*")
+    code, content = verify(*words, "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
     assert code == 3 and content["answers"]["restart"]["first"]["name"] == r"{run}/a\udcff\n"
     assert r"a\udcff\n" in capfd.readouterr().out
     assert __main__.main(["compare", "runs/as-it-stands", "runs/again"]) == 3  # a run's folder is taken for its record
