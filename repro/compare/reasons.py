@@ -341,7 +341,9 @@ def optimizer_gives_other_weights(case: Case) -> Reason | None:
     if case.channel not in ("optimizer", "weights") or not case.pair.hashes(case.step, "gradients"):
         return None
     return Reason(
-        f"gradients are equal, what the optimizer makes of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}", guess=True
+        f"gradients are equal, what the optimizer makes of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
+        "or something else changed the weights between the steps",
+        guess=True,
     )
 
 
