@@ -72,6 +72,8 @@ class Trial:
     error: str | None = None
     wrote: set[str] = field(default_factory=set)
     """Files that it wrote below the folder that the command was started in."""
+    left_out: list[str] = field(default_factory=list)
+    """Output files that differ from run to run, and so are not compared."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
 
@@ -82,6 +84,7 @@ class Trial:
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
+        self.left_out += names
         for name in names:
             self.hashes.pop(name, None)
         if self.record:
