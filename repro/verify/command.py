@@ -139,9 +139,9 @@ class OwnCommand:
         for trial in (baseline, repeat):
             trial.leave_out(difference.names)
         names = listed(difference.names)
-        differ = "differs" if len(difference.names) == 1 else "differ"
-        self.notes.append(f"{names} {differ} from run to run; all other answers do without it, and rest on steps")
-        log.info("equal but for %s; without it, both have %s", names, (repeat.fingerprint or "")[:23])
+        differ, them = ("differs", "it") if len(difference.names) == 1 else ("differ", "them")
+        self.notes.append(f"{names} {differ} from run to run; all other answers do without {them}, and rest on steps")
+        log.info("equal but for %s; without %s, both have %s", names, them, (repeat.fingerprint or "")[:23])
 
     @property
     def _went_on(self) -> bool:
