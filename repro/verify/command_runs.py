@@ -28,6 +28,7 @@ from repro.verify.results import COMMAND, DONE, FAILED, Run
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
+CUT_OFF = "what was being written when the command was stopped may be incomplete"
 STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
@@ -177,7 +178,8 @@ class Trials:
                 recording.runtime.remove()
         if code:
             check_space(trial.folder)
-            trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
+            who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
+            trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
         trial.hashes = record.outputs

@@ -227,6 +227,19 @@ def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
     assert "the --resume command took no step" in answer["why"]
 
 
+def test_a_resume_that_fails_is_told_from_a_command_that_does(here: Path) -> None:
+    """As where it reads a checkpoint that was being written."""
+    code, content = verify(
+        "--ask", "kill", "--resume", "sh -c 'echo why >&2; exit 4'", "--", *script("trainer", *SMALL)
+    )
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"]) == (1, "cannot tell")
+    assert answer["why"] == (
+        "killed, resumed: the --resume command ended with code 4: why; "
+        "what was being written when the command was stopped may be incomplete"
+    )
+
+
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
     said = 'import sys; open(sys.argv[1], "w").write("1")'
     options = ("--ask", "restart,observed,kill", "--output", "{run}/m", "--resume", "true")
