@@ -61,7 +61,7 @@ class Steps:
         if self.question.sameness:
             return self.question.sameness
         if trials[0].change.reversed_listings:
-            return f"{len(trials[0].reversed_listings)} folders listed in the reverse order"
+            return f"{counted(len(trials[0].reversed_listings), 'folder')} listed in the reverse order"
         record = record_of(trials[0])
         steps = [counted(record.steps, "step")] if record.steps else []
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []

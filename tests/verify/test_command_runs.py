@@ -146,6 +146,7 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
             "KeyError: 1\nException ignored in: x\nTraceback (most recent call last):\n  File\nOSError: 2\n",
             "KeyError: 1",
         ),
+        ("Traceback (most recent call last):\n  File\nx.Odd: \x1b[1;31mwhy\x1b[0m.\n", "x.Odd: why."),
         ("ValueError is what it says\nError 3\n", "Error 3"),
         ("", ""),
     ],
