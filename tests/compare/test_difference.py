@@ -67,6 +67,16 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
     assert said in str(reason(found))
 
 
+@pytest.mark.parametrize(("names", "forked"), [({"python"}, True), ({"python", "torch"}, False)])
+def test_a_fork_explains_the_generator_of_python_alone(names: set[str], forked: bool, compare) -> None:
+    both = straight(), straight(weights={1: 7})
+    for number, steps in enumerate(both):
+        for step in steps:
+            steps[step]["generator"] = {name: sha((name, step, number)) for name in names}
+    said = str(reason(compare(*both, False)))
+    assert "no seed is set" in said and ("Python seeds `random` anew in a forked process" in said) == forked
+
+
 @pytest.mark.parametrize(
     ("changed", "step", "channel", "said"),
     [
