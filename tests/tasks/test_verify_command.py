@@ -227,6 +227,19 @@ def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
     assert "the --resume command took no step" in answer["why"]
 
 
+def test_a_resume_that_fails_is_told_from_a_command_that_does(here: Path) -> None:
+    """As where it reads a checkpoint that was being written."""
+    code, content = verify(
+        "--ask", "kill", "--resume", "sh -c 'echo why >&2; exit 4'", "--", *script("trainer", *SMALL)
+    )
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"]) == (1, "cannot tell")
+    assert answer["why"] == (
+        "killed, resumed: the --resume command ended with code 4: why; "
+        "what was being written when the command was stopped may be incomplete"
+    )
+
+
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
     said = 'import sys; open(sys.argv[1], "w").write("1")'
     options = ("--ask", "restart,observed,kill", "--output", "{run}/m", "--resume", "true")
@@ -272,7 +285,9 @@ def test_a_command_that_loses_the_observer(here: Path, capfd: pytest.CaptureFixt
     for name in ("observed", "file_order", "kill"):
         assert answers[name]["answer"] == "cannot tell"
         assert answers[name]["why"].startswith("the observer was not loaded: no Python process of the command")
-    assert "note: the observer was not loaded" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "note: the observer was not loaded" in told
+    assert "1 of 1 as they should be; inconclusive: observed, file_order, kill." in told
     code, content = verify(*asked[:-2], "--", "sh", "-c", wrapper.replace("PYTHONPATH=/tmp ", ""))
     answers = content["answers"]
     assert (code, answers["observed"]["answer"], answers["file_order"]["answer"]) == (3, "same", "differs")
@@ -302,7 +317,7 @@ def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),
         (("--", "true"), 1, "nothing of the command was observed: no step of an optimizer, and no output; name"),
-        (("--output", "x*", "--", "true"), 1, "--output x* names no file that it wrote"),
+        (("--output", "x*", "--", "true"), 1, "--output x* names no file that the command wrote"),
         (("--", "sh", "-c", "echo first; echo why >&2; exit 4"), 1, "fails as it stands: it ended with code 4: why"),
         (("--", "sh", "-c", "printf '\\033[2J' >&2; exit 4"), 1, "fails as it stands: it ended with code 4"),
         (("--", "sh", "-c", "kill -KILL $$"), 1, "fails as it stands: it was killed by SIGKILL"),
@@ -354,6 +369,20 @@ def test_a_file_that_holds_a_time_leaves_the_steps(here: Path, capfd: pytest.Cap
     told = capfd.readouterr()
     assert "`{run}/m` differs from run to run" in told.out
     assert f"equal but for `{{run}}/m`; without it, both have {content['fingerprint'][:23]}\n" in told.err
+
+
+def test_files_whose_names_hold_a_time_leave_the_steps(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As those that TensorBoard reads."""
+    trainer = shlex.join(script("trainer", *SMALL))
+    asked = ["--ask", "restart,hash_seed", "--output", "{run}/[0-9n]*"]
+    code, content = verify(*asked, "--", "sh", "-c", f"{trainer}; echo 1 > {{run}}/$(date +%N); echo 1 > {{run}}/n")
+    answers = content["answers"]
+    assert code == 3 and {name: answer["answer"] for name, answer in answers.items()} == {
+        "restart": "differs",
+        "hash_seed": "same",
+    }
+    assert "12 steps and outputs: 1" in answers["hash_seed"]["why"]
+    assert " differ from run to run; all other answers" in " ".join(capfd.readouterr().out.split())
 
 
 def test_a_command_that_removes_its_folder(here: Path) -> None:
