@@ -123,7 +123,8 @@ class OwnCommand:
             self._note_shared_files(self.baseline, trial)
             lost = incomplete.not_loaded(record_of(self.baseline))
             seen = [*record_of(self.baseline).content.notes, *([lost] if lost else [])]
-            self.notes = [*self.shared, *seen, *self.notes]
+            shared = [] if self.divergence else self.shared  # what is in the reason is no note
+            self.notes = [*shared, *seen, *self.notes]
         elif self.volatile and self.baseline:
             unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
             trial.leave_out(unknown if self.names_vary else self.volatile.names)

@@ -178,12 +178,13 @@ def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.Captur
     assert "Put {run} into the command" in told
 
 
-def test_a_run_that_finds_the_end_of_the_one_before(here: Path) -> None:
+def test_a_run_that_finds_the_end_of_the_one_before(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--ask", "restart", "--", *script("trainer", "--pause=0", "--steps=11", "--resume"))
     assert code == 3
     why = content["answers"]["restart"]["why"]
     said = "the second run starts from the weights of step 10 of the first run: it went on from what an earlier run had left"
     assert f"{said}; the first run left out/checkpoint.json, out/model.json, which the second may have read" in why
+    assert " ".join(capfd.readouterr().out.split()).count("Put {run} into the command") == 1
 
 
 def test_a_run_that_finds_nothing_left_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
