@@ -195,7 +195,8 @@ def generators_differ_from_the_start(case: Case) -> Reason | None:
     if not case.draws or not (before_the_first or (from_the_start and 0 in case.pair.steps())):
         return None
     names = case.found.names if case.step == 0 else case.generators
-    forked = "; Python seeds `random` anew in a forked process" if names == ["python"] else ""
+    anew = "python" in names and case.pair.b.about.forked
+    forked = "; Python seeds `random` anew in a forked process" if anew else ""
     return Reason(
         f"the random generators differ before the first step ({listed(names)}): "
         f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}"

@@ -67,13 +67,13 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
     assert said in str(reason(found))
 
 
-@pytest.mark.parametrize(("names", "forked"), [({"python"}, True), ({"python", "torch"}, False)])
-def test_a_fork_explains_the_generator_of_python_alone(names: set[str], forked: bool, compare) -> None:
-    both = straight(), straight(weights={1: 7})
-    for number, steps in enumerate(both):
-        for step in steps:
-            steps[step]["generator"] = {name: sha((name, step, number)) for name in names}
-    said = str(reason(compare(*both, False)))
+@pytest.mark.parametrize("forked", [True, False])
+def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: Path) -> None:
+    other = straight(generator={0: 1, 1: 1}, weights={1: 1})
+    both = [record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", other))]
+    for one in both:
+        one.processes[0].about.forked = forked
+    said = str(reason(compared(*both)))
     assert "no seed is set" in said and ("Python seeds `random` anew in a forked process" in said) == forked
 
 
