@@ -60,6 +60,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A test that took longer than LIMIT has failed if it is not marked slow; fixtures, which tests share, do not count."""
     report = yield
+    # xdist can send nothing that is no UTF-8, as the name of a file may be.
+    report.sections = [(title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections]
     if report.when == "call" and report.passed and not {"slow", "containers"} & report.keywords.keys():
         clock, cpu = item.stash[BEGUN]
         # Others slow the clock's time down, but not the CPU's, which is the larger one where threads share the work.
@@ -131,10 +133,14 @@ def workspace(tmp_path: Path, data_dir: Path) -> Path:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Lets SIGINT reach what a test starts: a shell starts its background jobs, and so all below them, to ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler is the default's again after exec
+    """Lets SIGINT and SIGHUP reach what a test starts: background jobs of a shell, and what nohup starts, ignore them."""
+    numbers = (signal.SIGINT, signal.SIGHUP)
+    before = {
+        number: signal.signal(number, signal.default_int_handler) for number in numbers
+    }  # the default's again after exec
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -67,8 +67,14 @@ class Comparison:
 
 
 def read(path: Path) -> Record:
-    """What a folder holds. UsageError if that is neither a record nor a run, ReproError if it cannot be believed."""
-    return record.read(path) if record.is_one(path) else trainer_run.read(path)
+    """What a folder holds, or its folder `record`, as `verify` leaves it for each run of a command.
+
+    UsageError if that is neither a record nor a run, ReproError if it cannot be believed.
+    """
+    for place in (path, path / "record"):
+        if record.is_one(place):
+            return record.read(place)
+    return trainer_run.read(path)
 
 
 def compare(first: Path, second: Path) -> Comparison:

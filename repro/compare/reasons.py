@@ -195,7 +195,8 @@ def generators_differ_from_the_start(case: Case) -> Reason | None:
     if not case.draws or not (before_the_first or (from_the_start and 0 in case.pair.steps())):
         return None
     names = case.found.names if case.step == 0 else case.generators
-    forked = "; Python seeds `random` anew in a forked process" if "python" in names else ""
+    anew = "python" in names and case.pair.b.about.forked
+    forked = "; Python seeds `random` anew in a forked process" if anew else ""
     return Reason(
         f"the random generators differ before the first step ({listed(names)}): "
         f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}"
@@ -341,7 +342,9 @@ def optimizer_gives_other_weights(case: Case) -> Reason | None:
     if case.channel not in ("optimizer", "weights") or not case.pair.hashes(case.step, "gradients"):
         return None
     return Reason(
-        f"gradients are equal, what the optimizer makes of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}", guess=True
+        f"gradients are equal, what the optimizer makes of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
+        "or something else changed the weights between the steps",
+        guess=True,
     )
 
 

@@ -87,7 +87,7 @@ def _check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
     others = " and ".join(dict.fromkeys(str(rerun.recorded.path) for rerun in reruns if not rerun.own))
     if others and not trusted and not confirmed(f"{others}: not recorded by you on this machine. Run these commands?"):
         raise UsageError(
-            f"compare: --narrow has run nothing: {others} was not recorded by you on this machine; read the commands above, and run them with --trust"
+            f"compare: --narrow has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
         )
 
 
@@ -130,7 +130,10 @@ class Rerun:
         self.variables, self.left_out = variables.taken(recorded), variables.left_out(recorded, os.environ)
         if not self.folder.is_dir():
             self._refuse(f"the folder that it was run in is not there: {self.folder}")
-        scripts = content.facts.get("scripts")
+        try:
+            scripts = converted(content.facts.get("scripts"), dict[str, str])
+        except Flaw:
+            scripts = {}
         if not scripts:
             self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
         now = provenance.scripts(self.command, self.folder)

@@ -27,6 +27,7 @@ class Recorder:
     def __init__(self, folder: str, every: int):
         self.folder, self.every = folder, every
         self.frameworks: dict[str, Any] = {}  # imported modules by name
+        self.first = os.getpid()  # the process that loaded the observer; those that it forks are others
         self.broken = False  # whether a line could not be written
         self.reset()
 
@@ -136,6 +137,7 @@ class Recorder:
             "kind": "process",
             "pid": os.getpid(),
             "parent": os.getppid(),
+            "forked": os.getpid() != self.first,
             "rank": rank_from_environment(),
             "argv": [str(word) for word in getattr(sys, "argv", [])],
             "python": ".".join(map(str, sys.version_info[:3])),

@@ -27,6 +27,12 @@ def check(function: str, holds: bool, why: str) -> None:
         raise refuse(function, why)
 
 
+def refuse_second_derivative() -> UsageError:
+    """The line for a gradient that is differentiated in JAX or TensorFlow."""
+    remedy = "where none is meant, compute the inner gradient at stop_gradient(x)"
+    return refuse("gradient", f"second derivatives have no portable form; {remedy}")
+
+
 def kind(array: Any) -> str:
     """The type of an array's numbers, as float32, by the name that all frameworks have for it."""
     return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")

@@ -96,14 +96,24 @@ def floats(fw: Framework, function: str, **arrays: Any) -> list[Array]:
     return list(found.values())
 
 
-def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> Array:
-    """This argument as int32; outside compiled code it must be from 0 to size - 1."""
+def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> tuple[Array, Array | None]:
+    """This argument as int32, and None: it is from 0 to size - 1.
+
+    Compiled code raises no errors. There it is returned with bools, which say where it is.
+    """
     array = fw.array(array)
     check_integers(function, name, array)
-    if fw.known(array):
-        numbers = np.asarray(array)
-        check_range(function, name, int(numbers.min()), int(numbers.max()), size)
-    return fw.xp.integer(array)
+    if not fw.known(array):
+        numbers = fw.int64(array)
+        return fw.xp.integer(array), (numbers >= 0) & (numbers < size)
+    numbers = np.asarray(array)
+    check_range(function, name, int(numbers.min()), int(numbers.max()), size)
+    return fw.xp.integer(array), None
+
+
+def _or_nan(fw: Framework, x: Array, inside: Array | None) -> Array:
+    """x [..., C], and NaN with a gradient of NaN where an index [...] is not inside; None is inside everywhere."""
+    return x if inside is None else x * fw.xp.f32(fw.xp.where(inside, 1.0, math.nan))[..., None]
 
 
 def whole(fw: Framework, function: str, name: str, value: Any, size: int) -> Array:
@@ -188,10 +198,14 @@ def global_avg_pool2d(fw: Framework, x: Array) -> Array:
 
 
 def embedding(fw: Framework, index: Array, weight: Array) -> Array:
-    """Rows of a weight: integers [...] from 0 to N - 1, which compiled code does not check, and [N, C] -> [..., C]."""
+    """Rows of a weight: integers [...] from 0 to N - 1, and [N, C] -> [..., C].
+
+    Compiled code returns NaN for another index.
+    """
     (weight,) = floats(fw, "embedding", weight=weight)
     check_embedding(weight)
-    return fw.apply(dense.embedding, _indices(fw, "embedding", "index", index, weight.shape[0]), weight)
+    index, inside = _indices(fw, "embedding", "index", index, weight.shape[0])
+    return _or_nan(fw, fw.apply(dense.embedding, index, weight), inside)
 
 
 def scaled_dot_product_attention(
@@ -370,14 +384,17 @@ def add(fw: Framework, a: Array, b: Array) -> Array:
 
 
 def cross_entropy(fw: Framework, logits: Array, labels: Array, label_smoothing: float = 0.0) -> Array:
-    """The mean softmax cross-entropy of logits [..., V] and labels, integers [...] -> float32 of no dimension."""
+    """The mean softmax cross-entropy of logits [..., V] and labels, integers [...] -> float32 of no dimension.
+
+    Compiled code returns NaN where a label is not from 0 to V - 1.
+    """
     name, reshape = "cross_entropy", fw.xp.reshape
     (logits,) = floats(fw, name, logits=logits)
     check_dimensions(name, 2, logits=logits)
     classes = logits.shape[-1]
-    labels = _indices(fw, name, "labels", labels, classes)
+    labels, inside = _indices(fw, name, "labels", labels, classes)
     check_labels(logits, labels, -1, label_smoothing)
-    rows, classes_of_rows = reshape(logits, (-1, classes)), reshape(labels, (-1,))
+    rows, classes_of_rows = reshape(_or_nan(fw, logits, inside), (-1, classes)), reshape(labels, (-1,))
     return fw.apply(losses.cross_entropy, rows, classes_of_rows, smoothing=float(label_smoothing))
 
 

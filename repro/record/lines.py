@@ -55,6 +55,7 @@ class About(Struct):
 
     pid: int | None = None
     parent: int | None = None
+    forked: bool = False
     argv: list[str] | None = None
     python: str | None = None
     frameworks: dict[str, str] = msgspec.field(default_factory=dict)

@@ -31,6 +31,7 @@ EXCEPTION = re.compile(
     r"(\w+\.)*\w*(Error|Exception|Exit|Interrupt)(: |$)"
 )  # as Python writes an error: ValueError: why
 RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
@@ -259,7 +260,8 @@ def error_line(path: Path, since: int = 0) -> str:
     It is the first error of a rank (torchrun ends with a table, and other ranks fail because that one did), or else
     that of Python's last exception (a message may go on over many lines), or else the last line.
     """
-    lines = path.read_bytes()[since:][-TAIL:].decode(errors="replace").strip().splitlines()
+    text = path.read_bytes()[since:][-TAIL:].decode(errors="replace")
+    lines = COLOUR.sub("", text).strip().splitlines()
     ranks = [line for line in lines if RANK_ERROR.match(line)]
     line: str = printable((ranks[:1] or _exceptions(lines)[-1:] or lines[-1:] or [""])[0].strip())
     return line[:200]

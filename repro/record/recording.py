@@ -21,6 +21,7 @@ from repro.record import lines, outputs, provenance, record, signature
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.record import FILE, KEPT, SCHEMA, Content, Record, TrainedProcess
 from repro.run import environment
+from repro.text import escaped
 
 OBSERVER = Path(__file__).parents[1] / "observe" / "site"
 PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
@@ -106,7 +107,9 @@ class Recording:
         hashes = outputs.hashes({name: path for name, path in files.items() if name in new})
         launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
         telling = [one for one in processes if one.steps or one.about.pid not in launchers]
-        notes = [note for process in telling for note in process.notes]
+        unmatched = [pattern for pattern in self.patterns if not outputs.matched([pattern], self.run)]
+        notes = [f"--output {escaped(pattern)} names no file that the command wrote" for pattern in unmatched]
+        notes += [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
         content = Content(
             schema=SCHEMA,

@@ -11,7 +11,7 @@ from repro.compare.difference import Difference
 from repro.text import counted, printable, ranks, short
 from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand
-from repro.verify.questions import UNANSWERED, shown
+from repro.verify.questions import CANNOT_TELL, UNANSWERED, shown
 
 MARKS = {True: " ✓", False: " ✗", None: ""}  # by whether a promise was kept, so that no colour is needed
 STYLES = {True: "green", False: "bold red", None: "default"}
@@ -52,8 +52,10 @@ def _where(first: Difference | None) -> str:
 def _verdict(answers: list[Answer]) -> str:
     held = [answer for answer in answers if answer.kept is not None]
     broken = [answer.question.name for answer in held if not answer.kept]
+    unknown = [answer.question.name for answer in answers if answer.answer == CANNOT_TELL]
+    rest = f"; inconclusive: {', '.join(unknown)}." if unknown else "."
     if not held:
-        return "No question was answered."
+        return f"No question was answered{rest}"
     if broken:
-        return f"Not reproducible: {', '.join(broken)}."
-    return f"{len(held)} of {len(held)} as they should be."
+        return f"Not reproducible: {', '.join(broken)}{rest}"
+    return f"{len(held)} of {len(held)} as they should be{rest}"

@@ -72,6 +72,8 @@ class OwnCommand:
     """The first difference of two baseline runs."""
     volatile: Difference | None = None
     """Files that differ from run to run though all steps are the same: all other answers do without them."""
+    names_vary: bool = False
+    """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
     why: str | None = None
     """Why two baseline runs differ."""
 
@@ -121,9 +123,11 @@ class OwnCommand:
             self._note_shared_files(self.baseline, trial)
             lost = incomplete.not_loaded(record_of(self.baseline))
             seen = [*record_of(self.baseline).content.notes, *([lost] if lost else [])]
-            self.notes = [*self.shared, *seen, *self.notes]
-        elif self.volatile:
-            trial.leave_out(self.volatile.names)
+            shared = [] if self.divergence else self.shared  # what is in the reason is no note
+            self.notes = [*shared, *seen, *self.notes]
+        elif self.volatile and self.baseline:
+            unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
+            trial.leave_out(unknown if self.names_vary else self.volatile.names)
         return trial
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
@@ -132,11 +136,13 @@ class OwnCommand:
             self.divergence = difference
             return
         self.volatile = difference
+        self.names_vary = any((name in baseline.hashes) != (name in repeat.hashes) for name in difference.names)
         for trial in (baseline, repeat):
             trial.leave_out(difference.names)
         names = listed(difference.names)
-        self.notes.append(f"{names} differs from run to run; all other answers do without it, and rest on steps")
-        log.info("equal but for %s; without it, both have %s", names, (repeat.fingerprint or "")[:23])
+        differ, them = ("differs", "it") if len(difference.names) == 1 else ("differ", "them")
+        self.notes.append(f"{names} {differ} from run to run; all other answers do without {them}, and rest on steps")
+        log.info("equal but for %s; without %s, both have %s", names, them, (repeat.fingerprint or "")[:23])
 
     @property
     def _went_on(self) -> bool:
@@ -152,14 +158,13 @@ class OwnCommand:
             raise ReproError(f"verify: the command fails when it is run again: {trial.error}{left}; see {trial.folder}")
         if trial.error:
             raise ReproError(f"verify: the command fails as it stands: {trial.error}; see {trial.folder}")
-        record, patterns = record_of(trial), self.command.patterns
+        record = record_of(trial)
         if record.steps or record.outputs or trial.change == REPEAT:
             return
-        absent = f"; --output {' '.join(patterns)} names no file that it wrote" if patterns else ""
         lost = incomplete.not_loaded(record)
         notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)
         raise ReproError(
-            f"verify: nothing of the command was observed: no step of an optimizer, and no output{absent}; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
+            f"verify: nothing of the command was observed: no step of an optimizer, and no output; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
         )
 
     def _note_shared_files(self, baseline: Trial, repeat: Trial) -> None:

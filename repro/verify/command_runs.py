@@ -28,6 +28,7 @@ from repro.verify.results import COMMAND, DONE, FAILED, Run
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
+CUT_OFF = "what was being written when the command was stopped may be incomplete"
 STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
@@ -72,6 +73,8 @@ class Trial:
     error: str | None = None
     wrote: set[str] = field(default_factory=set)
     """Files that it wrote below the folder that the command was started in."""
+    left_out: list[str] = field(default_factory=list)
+    """Output files that differ from run to run, and so are not compared."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
 
@@ -82,6 +85,7 @@ class Trial:
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
+        self.left_out += names
         for name in names:
             self.hashes.pop(name, None)
         if self.record:
@@ -174,7 +178,8 @@ class Trials:
                 recording.runtime.remove()
         if code:
             check_space(trial.folder)
-            trial.error = f"it {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ")
+            who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
+            trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
         trial.hashes = record.outputs

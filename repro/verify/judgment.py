@@ -16,6 +16,9 @@ from repro.text import counted
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
+NO_FILE = "--output names no file that the command wrote"
+PRINTS_NOTHING = "the command prints nothing"
+
 
 @dataclass
 class Steps:
@@ -58,7 +61,7 @@ class Steps:
         if self.question.sameness:
             return self.question.sameness
         if trials[0].change.reversed_listings:
-            return f"{len(trials[0].reversed_listings)} folders listed in the reverse order"
+            return f"{counted(len(trials[0].reversed_listings), 'folder')} listed in the reverse order"
         record = record_of(trials[0])
         steps = [counted(record.steps, "step")] if record.steps else []
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
@@ -70,11 +73,16 @@ class Outputs(Steps):
     """Outputs, of a run that is not observed, or else its printed text, where two baseline runs print the same."""
 
     def obstacle(self, trial: Trial) -> str | None:
-        if self.baseline.hashes or (self.baseline.stdout and self.baseline.stdout == self.repeat.stdout):
+        ours, theirs = self.baseline.stdout, self.repeat.stdout
+        if self.baseline.hashes or (ours and ours == theirs):
             return None
-        if self.baseline.command.patterns:
-            return "the outputs differ from run to run, and so does what the command prints"
-        return "there is no --output, and what the command prints is another text in each run"
+        printed = "what the command prints is another text in each run" if ours or theirs else PRINTS_NOTHING
+        return f"{self._without_outputs()}, and {printed}"
+
+    def _without_outputs(self) -> str:
+        if self.baseline.left_out:
+            return "the outputs differ from run to run"
+        return NO_FILE if self.baseline.command.patterns else "there is no --output"
 
     def difference(self, trial: Trial) -> Difference | None:
         ours, theirs = self.baseline.hashes, trial.hashes

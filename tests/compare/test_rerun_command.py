@@ -154,7 +154,7 @@ def test_what_a_stranger_recorded_is_shown_and_not_run(here: Path, capfd: pytest
     assert repro("compare", "1", "4", "--narrow") == 2
     told = capfd.readouterr()
     assert told.err.splitlines()[-1] == (
-        "error: compare: --narrow has run nothing: 4 was not recorded by you on this machine; "
+        "error: compare: --narrow has run nothing, as you have not recorded 4 on this machine; "
         "read the commands above, and run them with --trust"
     )
     assert f"B will run again in {here}: OMP_NUM_THREADS=4 OMP_DYNAMIC=TRUE {sys.executable} train.py\n" in told.err
@@ -223,6 +223,7 @@ def changed(here: Path, **content: object) -> tuple[str, str]:
         ({}, "train.py is not the file that was recorded; record the command again"),
         ({"facts": {"scripts": {}}}, "its command names no script file"),
         ({"facts": {"scripts": None}}, "its command names no script file"),
+        ({"facts": {"scripts": "train.py"}}, "its command names no script file"),
         ({"facts": {"environment": None}}, "it does not hold the variables of its run"),
         ({"facts": {"environment": {"PYTHONPATH": "/a\x1b[2J"}}}, "its environment holds characters that cannot be"),
         ({"command": ["sh", "-c", "touch ran\n"]}, "its command holds characters that cannot be shown"),

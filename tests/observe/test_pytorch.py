@@ -141,6 +141,7 @@ def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
     ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
     found = [steps(written) for written in lines(tmp_path).values()]
     assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]
+    assert sorted(written[0]["forked"] for written in lines(tmp_path).values()) == [False, True]
     generators = [{*line["generator"]} for seen in found for line in seen.values()]
     assert generators == [{"torch"}] * 6  # Python seeds `random` anew in the child, and nobody draws from it
 

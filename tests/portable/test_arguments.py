@@ -9,6 +9,7 @@ import pytest
 
 from repro.errors import UsageError
 from repro.portable import arguments, functional, tables
+from repro.portable.operations import optimizers
 
 NAN = float("nan")
 IMAGES, KERNEL, X, LOGITS = (np.ones(shape, np.float32) for shape in ((2, 5, 6, 4), (3, 3, 4, 8), (2, 3, 4), (3, 5)))
@@ -147,3 +148,10 @@ def test_a_table_of_adam_is_made_by_repeated_multiplication(betas: tuple[float, 
         expected.append((1 / (1 - powers[0]), 1 / (1 - powers[1])))
     found = tables.adam(*betas)
     assert found.dtype == np.float64 and np.array_equal(found, np.array(expected).T)
+
+
+def test_an_optimizer_of_the_trainers_without_a_portable_form_is_one_line() -> None:
+    with pytest.raises(
+        UsageError, match=r"params\.optimizer: rmsprop has no portable form; choose one of sgd, adam, ada"
+    ):
+        optimizers.of_trainer("rmsprop", 0.1, 0.9)

@@ -30,7 +30,34 @@ REFUSED = {
     "layer's dtype": "Dense: dtype=",
     "layer's axes": "LayerNorm: reduction_axes=(1, 2)",
     "weights": "weight is float64",
+    "stride": "conv2d: stride=0 must be an integer of at least 1",
+    "group size": "GroupNorm: group_size=0 must be an integer of at least 1",
+    "copies": "fan_out: copies=0 must be an integer of at least 1",
+    "limit": "clip_by_global_norm: limit=nan must be a number of at least 0",
+    "rate of NaN": "sgd: learning_rate=nan must be a number of at least 0",
+    "rate below 0": "adam: learning_rate=-1.0 must be a number of at least 0",
+    "rates": "sgd: learning_rate must be [], not [2]",
+    "another rate": "sgd: learning_rate=-1.0 must be a number of at least 0",
+    "momentum": "sgd: momentum=1.0 must be at least 0 and below 1",
+    "beta of NaN": "adam: b2=nan must be from 0 to 0.99999",
+    "beta below 0": "adamw: b1=-1 must be from 0 to 0.99999",
+    "decay": "adamw: weight_decay=nan must be a number of at least 0",
+    "rho": "adadelta: rho=1.5 must be at least 0 and below 1",
 }
+WAYS = (
+    "compiled",
+    "gradient compiled",
+    "hessian",
+    "reverse over reverse",
+    "vmap",
+    "remat",
+    "scan",
+    "loss and gradient",
+    "of the incoming gradient",
+    "clipped",
+)
+SECOND = [f"second derivative of {name}" for name in cases.CASES] + [f"second derivative, {name}" for name in WAYS]
+REFUSED |= dict.fromkeys(SECOND, "gradient: second derivatives have no portable form")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,6 +110,18 @@ def test_eager_training_of_a_network_has_the_same_bits(network: str) -> None:
 def test_what_is_refused_is_one_line(name: str) -> None:
     line = lines("jax")[name]
     assert line.startswith("portable numerics: ") and REFUSED[name] in line and "\n" not in line
+
+
+def test_a_gradient_that_is_a_constant_is_taken() -> None:
+    assert lines("jax")["gradient as a constant"] == ""
+
+
+@pytest.mark.parametrize("where", ["below", "above", "far above"])
+@pytest.mark.parametrize("name", cases.INDEXED)
+def test_compiled_code_makes_nan_of_an_index_out_of_range(name: str, where: str) -> None:
+    computed = library("jax")
+    for each in ("loss", "gradient"):
+        assert np.isnan(computed[f"outside/{name} {where}/{each}"]).all()
 
 
 SHARED = """

@@ -121,17 +121,34 @@ def results(functions: Callable[[str], Callable[..., Any]], dtype: str, arrays: 
     """
     found: dict[str, dict[str, Array]] = {}
     rest = iter(arrays)
-    for name, (function, arguments, options) in cases.CASES.items():
-        floats = [i for i, each in enumerate(arguments) if getattr(each, "dtype", None) == np.float32]
-
-        def call(*leaves, function=function, arguments=arguments, options=options, floats=floats):
-            given = [leaves[floats.index(i)] if i in floats else each for i, each in enumerate(arguments)]
-            every = functions(function)(*given, **options)
-            return (every[0], every[1:]) if isinstance(every, tuple) else (every, ())
-
+    for name in cases.CASES:
+        call, floats = of_floats(name, functions)
         first, pull, others = jax.vjp(call, *(next(rest).astype(dtype) for _ in floats), has_aux=True)
         gradient = jnp.asarray(cases.normal(*first.shape, seed=9), dtype)
         found[name] = {str(i): each for i, each in enumerate((first, *others, *pull(gradient)))}
+    return found
+
+
+def of_floats(name: str, functions: Callable[[str], Callable[..., Any]]) -> tuple[Callable[..., Any], list[np.ndarray]]:
+    """A case's function of its arrays of float32 alone, which returns its first result and the others; and these."""
+    function, arguments, options = cases.CASES[name]
+    floats = [i for i, each in enumerate(arguments) if getattr(each, "dtype", None) == np.float32]
+
+    def call(*leaves: Array) -> tuple[Array, tuple[Array, ...]]:
+        given = [leaves[floats.index(i)] if i in floats else each for i, each in enumerate(arguments)]
+        every = functions(function)(*given, **options)
+        return (every[0], every[1:]) if isinstance(every, tuple) else (every, ())
+
+    return call, [arguments[i] for i in floats]
+
+
+def outside() -> dict[str, dict[str, Any]]:
+    """Of indices out of range, in compiled code, the loss and the gradient of its weight."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, (loss, weight, size) in cases.INDEXED.items():
+        compiled = jax.jit(jax.value_and_grad(partial(loss, functional)))
+        for where, index in cases.outside(size).items():
+            found[f"{name} {where}"] = dict(zip(("loss", "gradient"), compiled(weight, index), strict=True))
     return found
 
 
@@ -268,10 +285,82 @@ def refused() -> dict[str, str]:
         "layer's dtype": lambda: layers.Dense(3, dtype=jnp.bfloat16).init(key, x),
         "layer's axes": lambda: layers.LayerNorm(reduction_axes=(1, 2)).init(key, x),
         "weights": lambda: optim.adam(1e-3).init({"w": x.astype(np.float64)}),
+        "stride": lambda: layers.Conv(3, (3, 3), strides=0).init(key, images),
+        "group size": lambda: layers.GroupNorm(num_groups=None, group_size=0).init(key, images),
+        "copies": lambda: f.fan_out(x, 0),
+        "limit": lambda: f.clip_by_global_norm({"w": x}, float("nan")),
+        "rate of NaN": lambda: optim.sgd(float("nan")),
+        "rate below 0": lambda: optim.adam(jnp.float32(-1)),
+        "rates": lambda: optim.sgd(jnp.ones(2)),
+        "another rate": lambda: optim.sgd(0.1).update({"w": x}, {"count": 0}, {"w": x}, learning_rate=-1.0),
+        "momentum": lambda: optim.sgd(0.1, momentum=1.0),
+        "beta of NaN": lambda: optim.adam(0.1, b2=float("nan")),
+        "beta below 0": lambda: optim.adamw(0.1, b1=-1),
+        "decay": lambda: optim.adamw(0.1, weight_decay=float("nan")),
+        "rho": lambda: optim.adadelta(rho=1.5),
     }
+    calls |= {f"second derivative of {name}": partial(second_derivative, name) for name in cases.CASES}
+    calls |= {f"second derivative, {name}": call for name, call in second_derivatives().items()}
     with jax.enable_x64(False):
         lines = {"no float64": line(lambda: f.relu(x))}
-    return lines | {name: line(call) for name, call in calls.items()}
+    return lines | {name: line(call) for name, call in calls.items()} | first_derivatives()
+
+
+def second_derivative(name: str) -> Any:
+    """Of a case, by its first array, as a gradient penalty has it."""
+    call, arrays = of_floats(name, lambda name: getattr(functional, name))
+    return jax.eval_shape(penalized(lambda *leaves: (call(*leaves)[0] ** 2).sum()), *arrays)
+
+
+def penalized(loss: Callable[..., Array]) -> Callable[..., Any]:
+    """The gradient of the squares of all gradients of a loss."""
+
+    def penalty(*arrays: Array) -> Array:
+        return sum(((each**2).sum() for each in jax.grad(loss, tuple(range(len(arrays))))(*arrays)), jnp.zeros(()))
+
+    return jax.grad(penalty)
+
+
+def second_derivatives() -> dict[str, Callable[[], Any]]:
+    """Of one loss, in all the ways of JAX."""
+    x, weight = cases.X[0], cases.normal(6, 6)
+
+    def loss(weight: Array) -> Array:
+        return functional.softmax(functional.linear(x, weight))[0, 0]
+
+    def loop(weight: Array) -> Array:
+        return lax.scan(lambda x, _: (functional.tanh(functional.linear(x, weight)), None), x, None, 2)[0].sum()
+
+    def clipped(weight: Array) -> Array:
+        return functional.clip_by_global_norm({"w": weight}, 0.1)[0]["w"].sum()
+
+    def scaled(weight: Array, factor: Array) -> Array:
+        return jax.grad(lambda weight: factor * loss(weight))(weight).sum()
+
+    ways = {
+        "compiled": jax.jit(penalized(loss)),
+        "gradient compiled": penalized(jax.jit(loss)),
+        "hessian": jax.hessian(loss),
+        "reverse over reverse": jax.jacrev(jax.grad(loss)),
+        "vmap": lambda weight: jax.vmap(penalized(loss))(weight[None]),
+        "remat": penalized(jax.checkpoint(loss)),
+        "scan": penalized(loop),
+        "loss and gradient": jax.grad(lambda weight: jax.value_and_grad(loss)(weight)[0]),
+        "of the incoming gradient": lambda weight: jax.grad(scaled, 1)(weight, 1.0),
+        "clipped": jax.grad(clipped),
+    }
+    return {name: partial(jax.eval_shape, way, weight) for name, way in ways.items()}
+
+
+def first_derivatives() -> dict[str, str]:
+    """What is refused where a gradient is a constant of the loss whose gradient is taken: nothing."""
+    x = cases.X[0]
+
+    def descended(x: Array) -> Array:
+        constant = lax.stop_gradient(x)
+        return functional.softmax(x - jax.grad(lambda x: functional.softmax(x)[0, 0])(constant))[0, 0]
+
+    return {"gradient as a constant": line(lambda: jax.eval_shape(jax.grad(descended), x))}
 
 
 def line(call: Callable[[], Any]) -> str:
@@ -292,6 +381,7 @@ def main(path: str, *eager: str) -> None:
         found = {
             "compiled": jax.jit(partial(results, lambda name: getattr(functional, name), "float32"))(arrays),
             "float64": jax.jit(partial(results, OWN.__getitem__, "float64"))(arrays),
+            "outside": outside(),
             "resumed": networks(jax.jit, resumed=True),
             "eager": perceptron(eagerly),
         }

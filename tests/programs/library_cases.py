@@ -136,6 +136,30 @@ def block(functional: Any, reshape: Any, transpose: Any, weights: dict[str, Any]
     return f.cross_entropy(f.linear(x, w["logits"]), text[:, 1:], label_smoothing=0.1)
 
 
+# --- indices out of range ---------------------------------------------------------------------------------------------
+
+
+def labeled(functional: Any, weight: Any, index: Any) -> Any:
+    return functional.cross_entropy(functional.linear(X[0], weight), index)
+
+
+def embedded(functional: Any, weight: Any, index: Any) -> Any:
+    return functional.mse(functional.embedding(index, weight), normal(5, 3))
+
+
+# name: a loss of a weight and an index, the weight, and the number of indices
+INDEXED: dict[str, tuple[Any, np.ndarray, int]] = {
+    "labels": (labeled, normal(6, 9), 9),
+    "index": (embedded, normal(8, 3), 8),
+}
+
+
+def outside(size: int) -> dict[str, np.ndarray]:
+    """Indices of which one is no integer from 0 to size - 1."""
+    wrong = {"below": -1, "above": size, "far above": 2**32 + 1}
+    return {name: np.array([0, 1, each, 2, 3]) for name, each in wrong.items()}
+
+
 # --- what a worker writes ---------------------------------------------------------------------------------------------
 
 

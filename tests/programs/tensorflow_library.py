@@ -6,6 +6,7 @@ What it writes is as in jax_library.py. With a mode only the functions, in it, w
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,28 @@ def results(arrays: list[tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
         gradient = tf.constant(cases.normal(*every[0].shape, seed=9))
         gradients = tape.gradient(every[0], leaves, gradient, unconnected_gradients="zero")
         found[name] = {str(i): each for i, each in enumerate((*every, *gradients))}
+    return found
+
+
+def outside() -> dict[str, dict[str, Any]]:
+    """Of indices out of range the loss and the gradient of its weight, in a graph and compiled.
+
+    Not of rows in a graph, as TensorFlow itself refuses those on a CPU.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, (loss, weight, size) in cases.INDEXED.items():
+
+        def call(weight: tf.Tensor, index: tf.Tensor, loss: Callable[..., Any] = loss) -> tuple[tf.Tensor, tf.Tensor]:
+            with tf.GradientTape() as tape:
+                tape.watch(weight)
+                value = loss(functional, weight, index)
+            return value, tape.gradient(value, weight)
+
+        for mode in ("graph", "compiled") if name == "labels" else ("compiled",):
+            function = wrapped(mode, call)
+            for where, index in cases.outside(size).items():
+                values = function(tf.constant(weight), tf.constant(index))
+                found[f"{name} {where}, {mode}"] = dict(zip(("loss", "gradient"), values, strict=True))
     return found
 
 
@@ -186,8 +209,159 @@ def refused() -> dict[str, str]:
         "sample weights": lambda: model.train_on_batch(pictures, labels, sample_weight=np.ones(6)),
         "averages": lambda: optim.SGD(use_ema=True),
         "one name": lambda: one_name().apply([tf.ones(2), tf.ones(2)]),
+        "labels of 0.7": lambda: model.train_on_batch(pictures, labels + np.float32(0.7)),
+        "copies": lambda: f.fan_out(x, 0),
+        "limit": lambda: f.clip_by_global_norm({"w": x}, float("nan")),
     }
-    return {name: line(call) for name, call in calls.items()}
+    calls |= options()
+    calls |= {f"second derivative of {name}": partial(second_derivative, name) for name in cases.CASES}
+    calls |= {f"second derivative, {name}": call for name, call in second_derivatives().items()}
+    return {name: line(call) for name, call in calls.items()} | first_derivatives()
+
+
+def options() -> dict[str, Callable[[], Any]]:
+    """Options of optimizers and layers that have no portable form, given first or set since."""
+    decay = keras.optimizers.schedules.CosineDecay(0.1, 10)
+    fixed = keras.optimizers.schedules.PiecewiseConstantDecay([1], [0.1, 0.01])
+    nan = float("nan")
+    return {
+        "rate of NaN": lambda: optim.SGD(nan),
+        "rate below 0": lambda: optim.Adam(-1.0),
+        "rate since": lambda: setattr(optim.SGD(0.1), "learning_rate", -1.0),
+        "momentum": lambda: optim.SGD(0.1, momentum=nan),
+        "beta of NaN": lambda: optim.Adam(beta_2=nan),
+        "beta of 1": lambda: optim.AdamW(beta_2=1.0),
+        "beta below 0": lambda: optim.Adam(beta_1=-1.0),
+        "decay": lambda: optim.AdamW(weight_decay=-1.0),
+        "rho": lambda: optim.Adadelta(rho=1.5),
+        "schedule": lambda: optim.SGD(decay),
+        "schedule since": lambda: updated(learning_rate=decay),
+        "clipping since": lambda: updated(clipnorm=1.0),
+        "beta since": lambda: updated(beta_2=nan),
+        "constraint of a weight": lambda: updated(keras.constraints.NonNeg()),
+        "portable schedule": lambda: updated(learning_rate=fixed),
+        "rank since": lambda: called(lambda layer: layer.enable_lora(2)),
+        "regularizer since": lambda: called(
+            lambda layer: setattr(layer, "kernel_regularizer", keras.regularizers.L2())
+        ),
+        "regularizer of a weight": lambda: called(
+            lambda layer: setattr(layer.kernel, "regularizer", keras.regularizers.L2())
+        ),
+        "quantized": lambda: layers.Dense(3, dtype="int8_from_float32"),
+    }
+
+
+def updated(constraint: Any = None, **since: Any) -> None:
+    """A step of Adam with options that are set after it was made."""
+    optimizer = optim.Adam(0.1)
+    optimizer.build([keras.Variable(np.ones(2, np.float32))])
+    for option, value in since.items():
+        setattr(optimizer, option, value)
+    for variable in optimizer._trainable_variables:
+        variable.constraint = constraint
+    optimizer.apply([tf.ones(2)])
+
+
+def called(change: Callable[[keras.layers.Layer], Any]) -> None:
+    """A layer that is changed after it was called."""
+    layer = layers.Dense(3)
+    layer(cases.X)
+    change(layer)
+    layer(cases.X)
+
+
+def penalty(loss: Callable[..., tf.Tensor], *arrays: tf.Tensor) -> tf.Tensor:
+    """The squares of all gradients of a loss."""
+    with tf.GradientTape() as tape:
+        tape.watch(arrays)
+        value = loss(*arrays)
+    gradients = tape.gradient(value, arrays)
+    return tf.add_n([tf.reduce_sum(each**2) for each in gradients if each is not None])
+
+
+def penalized(loss: Callable[..., tf.Tensor], *arrays: tf.Tensor) -> tf.Tensor:
+    """Their gradient by the first array."""
+    with tf.GradientTape() as tape:
+        tape.watch(arrays[0])
+        value = penalty(loss, *arrays)
+    return tape.gradient(value, arrays[0])
+
+
+def second_derivative(name: str) -> tf.Tensor:
+    function, arguments, others = cases.CASES[name]
+    floats = [i for i, each in enumerate(arguments) if getattr(each, "dtype", None) == np.float32]
+
+    def loss(*leaves: tf.Tensor) -> tf.Tensor:
+        given = [leaves[floats.index(i)] if i in floats else each for i, each in enumerate(arguments)]
+        every = getattr(functional, function)(*given, **others)
+        return tf.reduce_sum((every[0] if isinstance(every, tuple) else every) ** 2)
+
+    return penalized(loss, *(tf.constant(arguments[i]) for i in floats))
+
+
+def loss_of(weight: tf.Tensor) -> tf.Tensor:
+    return functional.softmax(functional.linear(cases.X[0], weight))[0, 0]
+
+
+WEIGHT = tf.constant(cases.normal(6, 6))
+
+
+def second_derivatives() -> dict[str, Callable[[], Any]]:
+    """Of one loss, in all the ways of TensorFlow."""
+    gradient = tf.function(partial(penalty, loss_of))
+
+    def clipped(weight: tf.Tensor) -> tf.Tensor:
+        return functional.clip_by_global_norm({"w": weight}, 0.1)[0]["w"]
+
+    def forward() -> None:
+        with tf.autodiff.ForwardAccumulator(WEIGHT, WEIGHT):
+            loss_of(WEIGHT)
+
+    return {
+        "graph": lambda: tf.function(penalized)(loss_of, WEIGHT),
+        "compiled": lambda: tf.function(penalized, jit_compile=True)(loss_of, WEIGHT),
+        "of a function": lambda: gradient_of(gradient, WEIGHT),
+        "forward mode": forward,
+        "copies": lambda: penalized(lambda weight: sum(functional.fan_out(weight, 2)) ** 2, WEIGHT),
+        "clipped": lambda: penalized(clipped, WEIGHT),
+    }
+
+
+def gradient_of(function: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = function(x)
+    return tape.gradient(value, x)
+
+
+def first_derivatives() -> dict[str, str]:
+    """What is refused where second derivatives are possible, but nobody computes them: nothing.
+
+    TensorFlow makes those of a tf.function beforehand, in some of these cases.
+    """
+    function = tf.function(loss_of)
+    both = tf.function(lambda weight: (loss_of(weight), penalty(loss_of, weight)))
+
+    def two_tapes() -> None:
+        with tf.GradientTape() as outer:
+            outer.watch(WEIGHT)
+            gradient_of(function, WEIGHT)
+            value = function(WEIGHT)
+        outer.gradient(value, WEIGHT)
+
+    def in_the_tape() -> None:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(WEIGHT)
+            tape.gradient(function(WEIGHT), WEIGHT)
+
+    return {
+        "two tapes": line(two_tapes),
+        "in the tape": line(in_the_tape),
+        "loss and gradient": line(lambda: gradient_of(lambda weight: both(weight)[0], WEIGHT)),
+        "gradient as a constant": line(
+            lambda: gradient_of(lambda x: loss_of(x - penalty(loss_of, tf.stop_gradient(x))), WEIGHT)
+        ),
+    }
 
 
 def one_name() -> optim.SGD:
@@ -198,12 +372,13 @@ def one_name() -> optim.SGD:
 
 
 def line(call: Callable[[], Any]) -> str:
-    """What is refused; Keras adds where in a model it was, in lines of its own."""
+    """What is refused; Keras and TensorFlow add where it was, in lines of their own."""
     try:
         call()
-    except UsageError as error:
+    except (UsageError, tf.errors.InvalidArgumentError) as error:
         (found,) = (line for line in str(error).splitlines() if "portable numerics" in line)
-        return found.strip().removeprefix("UsageError: ").replace("\033[1m", "").replace("\033[0m", "")
+        found = found.strip().removeprefix("UsageError: ").removeprefix("assertion failed: [").removesuffix("]")
+        return found.replace("\033[1m", "").replace("\033[0m", "")
     return ""
 
 
@@ -214,6 +389,7 @@ def main(path: str, *modes: str) -> None:
     if not modes:
         for mode in MODES:
             found[mode] = found.get(mode, {}) | networks(mode) | optimized(mode)
+        found["outside"] = outside()
         found["resumed"] = networks("eager", resumed=True)
     cases.save(path, found, {} if modes else refused())
 

@@ -126,4 +126,4 @@ def test_a_question_about_an_image(here: Path, capfd: pytest.CaptureFixture[str]
     assert call("verify", "--image", "no.sif", "--", "true") == 2
     assert "--image no.sif: " in capfd.readouterr().err
     code, answers = verify("--ask", "container", "--output", "{run}/x", "--", "sh", "-c", "echo 1 > {run}/x")
-    assert code == 0 and answers["container"]["why"] == "--image names no image"
+    assert code == 4 and answers["container"]["why"] == "--image names no image"

@@ -123,6 +123,18 @@ def test_an_output_that_was_there_before_is_none_of_the_run(here: Path, capfd: p
     assert "old.txt was there before, and the command did not write it" in capfd.readouterr().err
 
 
+def test_an_output_that_names_no_file_is_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """... beside others, and beside steps: nobody should think that it was compared."""
+    (here / "old.txt").write_text("old")
+    written = [*script("trainer", "--pause=0"), "--out=out"]
+    recorded("--to", "a", "--output", "out/*", "--output", "modle.*", "--output", "*.txt", "--", *written)
+    assert record.read(here / "a").content.notes == [
+        "--output modle.* names no file that the command wrote",
+        "old.txt was there before, and the command did not write it",
+    ]
+    assert "--output modle.* names no file" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -178,12 +178,13 @@ def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.Captur
     assert "Put {run} into the command" in told
 
 
-def test_a_run_that_finds_the_end_of_the_one_before(here: Path) -> None:
+def test_a_run_that_finds_the_end_of_the_one_before(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--ask", "restart", "--", *script("trainer", "--pause=0", "--steps=11", "--resume"))
     assert code == 3
     why = content["answers"]["restart"]["why"]
     said = "the second run starts from the weights of step 10 of the first run: it went on from what an earlier run had left"
     assert f"{said}; the first run left out/checkpoint.json, out/model.json, which the second may have read" in why
+    assert " ".join(capfd.readouterr().out.split()).count("Put {run} into the command") == 1
 
 
 def test_a_run_that_finds_nothing_left_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +226,19 @@ def test_a_command_that_takes_no_step_is_not_called_resumed(here: Path) -> None:
     answer = content["answers"]["kill"]
     assert (code, answer["answer"]) == (INCONCLUSIVE, "cannot tell")
     assert "the --resume command took no step" in answer["why"]
+
+
+def test_a_resume_that_fails_is_told_from_a_command_that_does(here: Path) -> None:
+    """As where it reads a checkpoint that was being written."""
+    code, content = verify(
+        "--ask", "kill", "--resume", "sh -c 'echo why >&2; exit 4'", "--", *script("trainer", *SMALL)
+    )
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"]) == (1, "cannot tell")
+    assert answer["why"] == (
+        "killed, resumed: the --resume command ended with code 4: why; "
+        "what was being written when the command was stopped may be incomplete"
+    )
 
 
 def test_a_command_that_is_seen_by_its_outputs_alone(here: Path) -> None:
@@ -272,7 +286,9 @@ def test_a_command_that_loses_the_observer(here: Path, capfd: pytest.CaptureFixt
     for name in ("observed", "file_order", "kill"):
         assert answers[name]["answer"] == "cannot tell"
         assert answers[name]["why"].startswith("the observer was not loaded: no Python process of the command")
-    assert "note: the observer was not loaded" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "note: the observer was not loaded" in told
+    assert "1 of 1 as they should be; inconclusive: observed, file_order, kill." in told
     code, content = verify(*asked[:-2], "--", "sh", "-c", wrapper.replace("PYTHONPATH=/tmp ", ""))
     answers = content["answers"]
     assert (code, answers["observed"]["answer"], answers["file_order"]["answer"]) == (3, "same", "differs")
@@ -302,7 +318,7 @@ def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),
         (("--", "true"), 1, "nothing of the command was observed: no step of an optimizer, and no output; name"),
-        (("--output", "x*", "--", "true"), 1, "--output x* names no file that it wrote"),
+        (("--output", "x*", "--", "true"), 1, "--output x* names no file that the command wrote"),
         (("--", "sh", "-c", "echo first; echo why >&2; exit 4"), 1, "fails as it stands: it ended with code 4: why"),
         (("--", "sh", "-c", "printf '\\033[2J' >&2; exit 4"), 1, "fails as it stands: it ended with code 4"),
         (("--", "sh", "-c", "kill -KILL $$"), 1, "fails as it stands: it was killed by SIGKILL"),
@@ -356,6 +372,20 @@ def test_a_file_that_holds_a_time_leaves_the_steps(here: Path, capfd: pytest.Cap
     assert f"equal but for `{{run}}/m`; without it, both have {content['fingerprint'][:23]}\n" in told.err
 
 
+def test_files_whose_names_hold_a_time_leave_the_steps(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As those that TensorBoard reads."""
+    trainer = shlex.join(script("trainer", *SMALL))
+    asked = ["--ask", "restart,hash_seed", "--output", "{run}/[0-9n]*"]
+    code, content = verify(*asked, "--", "sh", "-c", f"{trainer}; echo 1 > {{run}}/$(date +%N); echo 1 > {{run}}/n")
+    answers = content["answers"]
+    assert code == 3 and {name: answer["answer"] for name, answer in answers.items()} == {
+        "restart": "differs",
+        "hash_seed": "same",
+    }
+    assert "12 steps and outputs: 1" in answers["hash_seed"]["why"]
+    assert " differ from run to run; all other answers" in " ".join(capfd.readouterr().out.split())
+
+
 def test_a_command_that_removes_its_folder(here: Path) -> None:
     said = f"echo 1 > {here}/m; rm -r {{run}}"
     code, content = verify("--ask", "restart", "--output", "m", "--", "sh", "-c", said)
@@ -378,9 +408,11 @@ def test_a_command_that_removes_the_current_folder(
 
 def test_a_name_that_is_no_utf_8(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     name = os.fsdecode(b"{run}/a\xff\n")
-    code, content = verify("--ask", "restart", "--output", "{run}/*", "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
+    words = ("--to", "runs", "--ask", "restart", "--output", "{run}/*")
+    code, content = verify(*words, "--", "sh", "-c", 'echo $$ > "$1"', "sh", name)
     assert code == 3 and content["answers"]["restart"]["first"]["name"] == r"{run}/a\udcff\n"
     assert r"a\udcff\n" in capfd.readouterr().out
+    assert __main__.main(["compare", "runs/as-it-stands", "runs/again"]) == 3  # a run's folder is taken for its record
 
 
 def test_a_full_disk_is_not_the_commands_failure(
@@ -464,6 +496,7 @@ def test_whatever_ends_it_in_the_first_run_ends_the_command(number: signal.Signa
     assert (answer["answer"], answer["reason"]) == ("not asked", "interrupted")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_terminal_that_is_gone_costs_no_results(here: Path) -> None:
     terminal, theirs = os.openpty()
     with hanging(here, stdin=theirs, stdout=theirs, stderr=theirs) as process:

@@ -146,6 +146,7 @@ def test_what_a_rank_said_comes_before_the_launchers_table(tmp_path: Path) -> No
             "KeyError: 1\nException ignored in: x\nTraceback (most recent call last):\n  File\nOSError: 2\n",
             "KeyError: 1",
         ),
+        ("Traceback (most recent call last):\n  File\nx.Odd: \x1b[1;31mwhy\x1b[0m.\n", "x.Odd: why."),
         ("ValueError is what it says\nError 3\n", "Error 3"),
         ("", ""),
     ],
@@ -155,16 +156,28 @@ def test_the_line_of_an_exception_says_more_than_the_last_one(text: str, said: s
     assert error_line(tmp_path / "stderr") == said
 
 
-@pytest.mark.parametrize(("patterns", "said"), [((), "there is no --output"), (("m",), "the outputs differ from run")])
-def test_without_the_observer_there_is_nothing_to_compare(patterns: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    """Outputs that differ from run to run were left out; so does what the command prints."""
+@pytest.mark.parametrize(
+    ("patterns", "written", "printed", "said"),
+    [
+        ((), [], "at {}", "there is no --output, and what the command prints is another text in each run"),
+        ((), [], "", "there is no --output, and the command prints nothing"),
+        (("m",), ["m"], "", "the outputs differ from run to run, and the command prints nothing"),
+        (("m",), [], "", "--output names no file that the command wrote, and the command prints nothing"),
+    ],
+)
+def test_without_the_observer_there_is_nothing_to_compare(
+    patterns: tuple[str, ...], written: list[str], printed: str, said: str, tmp_path: Path
+) -> None:
+    """Outputs that differ from run to run were left out."""
     command = Command(["x"], patterns=patterns)
     baseline, repeat = (Trial(change, command, tmp_path / change.label) for change in (BASELINE, REPEAT))
     for trial in (baseline, repeat):
         trial.folder.mkdir()
-        (trial.folder / "stdout").write_text(trial.change.label)
+        (trial.folder / "stdout").write_text(printed.format(trial.change.label))
+        trial.hashes = dict.fromkeys(written, trial.change.label)
+        trial.leave_out(written)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
-    assert said in (Outputs(question, baseline, repeat).obstacle(baseline) or "")
+    assert Outputs(question, baseline, repeat).obstacle(baseline) == said
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from jax import Array
 
+from repro.portable.arguments import refuse_second_derivative
 from repro.portable.jax.backend import Backend
 from repro.portable.operations.grids import Operation
 
@@ -26,16 +27,38 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
 
     @jax.custom_vjp
     def call(*arrays: Array | None):
-        return forward(*arrays)[0]
+        return compute(*arrays)[0]
 
     def forward(*arrays: Array | None):
+        return compute(*once_differentiable(arrays))
+
+    def compute(*arrays: Array | None):
         found, saved = operation.forward(Backend, *Backend.materialized(arrays), **dict(options))
         return Backend.materialized(found), saved
 
     def backward(saved: Any, gradient: Any):
         first = gradient[0] if isinstance(gradient, tuple) else gradient
+        saved, first = once_differentiable((saved, first))
         found = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
         return Backend.materialized(found)
 
     call.defvjp(forward, backward)
     return call
+
+
+def once_differentiable(arrays: Any) -> Any:
+    """The same arrays, in nested tuples, that a gradient is computed of: UsageError where it is differentiated, too.
+
+    Each by itself, as JAX takes out of a loop what is the same in all its steps.
+    """
+    return jax.tree.map(lambda x: _once(x) if isinstance(x, jax.core.Tracer) else x, arrays)
+
+
+@jax.custom_jvp
+def _once(x: Array) -> Array:
+    return x
+
+
+@_once.defjvp
+def _refuse(*_: Any):
+    raise refuse_second_derivative()

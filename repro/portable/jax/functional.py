@@ -16,7 +16,8 @@ from jax import numpy as jnp
 
 from repro.errors import UsageError
 from repro.portable import functional, tables
-from repro.portable.jax.autograd import apply
+from repro.portable.arguments import check_count, check_number
+from repro.portable.jax.autograd import apply, once_differentiable
 from repro.portable.jax.backend import Backend
 from repro.portable.operations import optimizers, pointwise
 from repro.portable.xp import Backend as AnyBackend
@@ -80,6 +81,7 @@ def fan_out(x: Array, copies: int) -> tuple[Array, ...]:
 
     Of two the order does not matter; of more, frameworks add in orders of their own.
     """
+    check_count("fan_out", "copies", copies)
     return _fan_out(copies, *functional.floats(_JAX, "fan_out", x=x))
 
 
@@ -102,10 +104,11 @@ def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Array]:
 
     gradients: a pytree. Squares are added in the order of its names, as `dense1/kernel`.
     """
+    check_number("clip_by_global_norm", "limit", limit)
     paths, tree = jax.tree_util.tree_flatten_with_path(gradients)
     names = [jax.tree_util.keystr(path, simple=True, separator="/") for path, _ in paths]
     order = sorted(range(len(names)), key=names.__getitem__)
     arrays = functional.floats(_JAX, "clip_by_global_norm", **{names[i]: paths[i][1] for i in order})
-    clipped, norm = optimizers.clip(Backend, arrays, tables.float32(limit))
+    clipped, norm = optimizers.clip(Backend, once_differentiable(arrays), tables.float32(limit))
     found = dict(zip(order, clipped, strict=True))
     return jax.tree_util.tree_unflatten(tree, [found[i] for i in range(len(names))]), norm

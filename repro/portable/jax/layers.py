@@ -13,7 +13,7 @@ from flax import linen as nn
 from jax import Array
 from jax import numpy as jnp
 
-from repro.portable.arguments import check, dropout_key, refuse
+from repro.portable.arguments import check, check_count, dropout_key, refuse
 from repro.portable.jax import functional
 
 WITHOUT_EFFECT = {"parent", "name", "precision", "use_fast_variance", "force_float32_reductions"}
@@ -59,11 +59,11 @@ class Conv(nn.Conv):
         size, groups = self.kernel_size, self.feature_group_count
         check("Conv", not isinstance(size, int) and len(size) == 2, f"kernel_size={size} must be a pair")
         check("Conv", inputs.ndim == 4, f"images must be [B, H, W, C], not {list(inputs.shape)}")
+        check_count("Conv", "feature_group_count", groups)
         shape = (*size, inputs.shape[-1] // groups, self.features)
         kernel = self.param("kernel", self.kernel_init, shape, jnp.float32)
-        return functional.conv2d(
-            inputs, kernel, _bias(self), self.strides or 1, self.padding, self.kernel_dilation or 1, groups
-        )
+        strides, dilation = (1 if each is None else each for each in (self.strides, self.kernel_dilation))
+        return functional.conv2d(inputs, kernel, _bias(self), strides, self.padding, dilation, groups)
 
 
 def _bias(module: Any) -> Array | None:
@@ -71,7 +71,7 @@ def _bias(module: Any) -> Array | None:
 
 
 class Embed(nn.Embed):
-    """Integers [...] from 0 to num_embeddings - 1, which compiled code does not check -> [..., features]."""
+    """Integers [...] from 0 to num_embeddings - 1 -> [..., features], in compiled code NaN for others."""
 
     def __call__(self, inputs: Array) -> Array:
         _check_arguments(self, "num_embeddings", "features", "embedding_init")
@@ -111,9 +111,11 @@ class GroupNorm(nn.GroupNorm):
         )
         one = (self.num_groups is None) != (self.group_size is None)
         check("GroupNorm", one, "give num_groups, or group_size with num_groups=None")
-        groups = self.num_groups or x.shape[-1] // self.group_size
-        fits = groups > 0 and x.shape[-1] % groups == 0 and self.group_size in (None, x.shape[-1] // groups)
-        check("GroupNorm", fits, f"groups do not divide {x.shape[-1]} channels")
+        size = self.group_size
+        if size is not None:
+            check_count("GroupNorm", "group_size", size)
+            check("GroupNorm", x.shape[-1] % size == 0, f"group_size={size} does not divide {x.shape[-1]} channels")
+        groups = self.num_groups if size is None else x.shape[-1] // size
         return functional.group_norm(x, groups, *_scale_and_bias(self, x), epsilon=self.epsilon)
 
 

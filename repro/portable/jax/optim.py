@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import Array
 from jax import numpy as jnp
 
 from repro.portable import tables
-from repro.portable.arguments import check, check_floats
+from repro.portable.arguments import check_floats, check_shapes
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.functional import check_float64
 from repro.portable.operations import optimizers
@@ -37,20 +38,21 @@ def sgd(
     learning_rate: float | Array, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
 ) -> Optimizer:
     """Gradient descent; weight_decay times the weight is added to the gradient."""
+    optimizers.check_options("sgd", momentum=momentum)
     beta = tables.float32(momentum)
 
     def step(_: Array, rate: Array, decay: float, weight: Array, gradient: Array, *slots: Array):
         (slot,) = slots or (jnp.zeros_like(weight),)
         return optimizers.sgd(Backend, weight, gradient, slot, rate, decay, beta, nesterov)[: 1 + len(slots)]
 
-    return _made(step, learning_rate, weight_decay, ("momentum",) if beta else ())
+    return _made("sgd", step, learning_rate, weight_decay, ("momentum",) if beta else ())
 
 
 def adam(
     learning_rate: float | Array, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.0
 ) -> Optimizer:
     """Adam; weight_decay times the weight is added to the gradient."""
-    return _made(_adam(b1, b2, eps, decoupled=False), learning_rate, weight_decay, ("first", "second"))
+    return _made("adam", _adam("adam", b1, b2, eps), learning_rate, weight_decay, ("first", "second"))
 
 
 def adamw(
@@ -62,12 +64,12 @@ def adamw(
     mask: Any = None,
 ) -> Optimizer:
     """AdamW; mask: a tree of bools as the weights, or a function of them that returns it, says which weights decay."""
-    return _made(_adam(b1, b2, eps, decoupled=True), learning_rate, weight_decay, ("first", "second"), mask)
+    return _made("adamw", _adam("adamw", b1, b2, eps), learning_rate, weight_decay, ("first", "second"), mask)
 
 
-def _adam(b1: float, b2: float, eps: float, decoupled: bool) -> Callable[..., Any]:
-    betas = tables.float32(b1), tables.float32(b2)
-    check("adam", all(0 <= beta < 1 for beta in betas), f"b1={b1} and b2={b2} must be at least 0 and below 1")
+def _adam(name: str, b1: float, b2: float, eps: float) -> Callable[..., Any]:
+    optimizers.check_options(name, b1=b1, b2=b2, eps=eps)
+    betas, decoupled = (tables.float32(b1), tables.float32(b2)), name == "adamw"
 
     def step(done: Array, rate: Array, decay: float, weight: Array, gradient: Array, first: Array, second: Array):
         table = jnp.asarray(tables.adam(*betas))
@@ -83,15 +85,17 @@ def adadelta(
     learning_rate: float | Array = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0
 ) -> Optimizer:
     """Adadelta; weight_decay times the weight is added to the gradient."""
+    optimizers.check_options("adadelta", rho=rho, eps=eps)
     keep = tables.float32(rho)
 
     def step(_: Array, rate: Array, decay: float, weight: Array, gradient: Array, squares: Array, updates: Array):
         return optimizers.adadelta(Backend, weight, gradient, squares, updates, rate, decay, keep, eps)
 
-    return _made(step, learning_rate, weight_decay, ("squares", "updates"))
+    return _made("adadelta", step, learning_rate, weight_decay, ("squares", "updates"))
 
 
 def _made(
+    name: str,
     step: Callable[..., Any],
     learning_rate: float | Array,
     weight_decay: float,
@@ -99,19 +103,22 @@ def _made(
     mask: Any = None,
 ) -> Optimizer:
     """The optimizer that does this step, given how many are done, to each weight and its slots."""
+    optimizers.check_options(name, weight_decay=weight_decay)
+    _check_rate(name, learning_rate)
 
     def init(weights: Any) -> dict[str, Any]:
         check_float64()
         for weight in jax.tree.leaves(weights):
-            check_floats("optimizer", weight=weight)
+            check_floats(name, weight=weight)
         return {"count": jnp.zeros((), jnp.int32), **{slot: jax.tree.map(jnp.zeros_like, weights) for slot in slots}}
 
     def update(weights: Any, state: dict[str, Any], gradients: Any, learning_rate: float | Array = learning_rate):
         check_float64()
+        _check_rate(name, learning_rate)
         leaves, tree = jax.tree.flatten(weights)
         columns = [tree.flatten_up_to(each) for each in (gradients, *(state[slot] for slot in slots))]
         for weight, gradient in zip(leaves, columns[0], strict=True):
-            check_floats("optimizer", weight=weight, gradient=gradient)
+            check_floats(name, weight=weight, gradient=gradient)
         masks = mask(weights) if callable(mask) else mask
         decays = [True] * len(leaves) if masks is None else tree.flatten_up_to(masks)
         rate = Backend.f64(Backend.r32(jnp.asarray(learning_rate, jnp.float64)))
@@ -124,3 +131,11 @@ def _made(
         return new, {"count": state["count"] + 1, **dict(zip(slots, others, strict=True))}
 
     return Optimizer(init, update)
+
+
+def _check_rate(name: str, rate: float | Array) -> None:
+    """UsageError unless this is a number of at least 0; one that is traced has any value."""
+    if isinstance(rate, (Array, np.ndarray)):
+        check_shapes(name, (), learning_rate=rate)
+    if not isinstance(rate, jax.core.Tracer):
+        optimizers.check_options(name, learning_rate=rate.item() if isinstance(rate, (Array, np.ndarray)) else rate)

@@ -9,9 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 from repro.portable import tables
+from repro.portable.arguments import check, check_number, check_share
 from repro.portable.constants import ADADELTA_EPSILON, BETA1, BETA2, BITS, EPSILON, RHO
 from repro.portable.operations.grids import check_length, quantize, scaled
 from repro.portable.xp import Backend
+
+SHARES, BETAS = ("momentum", "rho"), ("b1", "b2", "beta_1", "beta_2", "betas")
+
+
+def check_options(optimizer: str, **options: Any) -> None:
+    """UsageError for a number that an optimizer has no portable form for; PyTorch's `betas` are two."""
+    numbers = [(name, each) for name, value in options.items() for each in (value if name == "betas" else (value,))]
+    for name, value in numbers:
+        if name in SHARES:
+            check_share(optimizer, name, value)
+        else:
+            check_number(optimizer, name, value, 0.0, tables.LARGEST_BETA if name in BETAS else math.inf)
 
 
 def sgd(xp: Backend, weight, gradient, momentum, rate, decay: float, beta: float, nesterov: bool):
@@ -57,13 +70,15 @@ def _decayed(xp: Backend, weight, gradient, decay: float):
 
 
 def of_trainer(name: str, rate: float, momentum: float) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The step of the reference trainers' optimizer of this name, and its constants, by keyword."""
+    """The step of the reference trainers' optimizer of this name, and its constants, by keyword. UsageError if it has none."""
     betas = {"beta1": BETA1, "beta2": BETA2}
     known: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "sgd": (sgd, {"beta": momentum, "nesterov": False}),
         "adam": (adam, {**betas, "eps": EPSILON, "decoupled": False}),
         "adadelta": (adadelta, {"rho": RHO, "eps": ADADELTA_EPSILON}),
     }
+    remedy = f"choose one of {', '.join(known)}, or params.numerics=deterministic"
+    check("params.optimizer", name in known, f"{name} has no portable form; {remedy}")
     step, constants = known[name]
     return step, {"rate": rate, "decay": 0.0, **constants}
 

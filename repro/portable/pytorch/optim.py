@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from repro.portable import tables
-from repro.portable.arguments import check, check_number, check_share, kind, refuse
+from repro.portable.arguments import check, kind, refuse
 from repro.portable.operations import optimizers
 from repro.portable.pytorch.autograd import run
 from repro.portable.pytorch.compiler.memory import overlap
@@ -22,14 +22,15 @@ PIECE = 2**16
 """Of those, numbers that a CPU updates at once, so that they stay in its cache."""
 
 
+NUMBERS = ("weight_decay", "eps", "momentum", "rho", "betas")
+
+
 class _Optimizer(torch.optim.Optimizer):
     """What the optimizers share. Its state_dict holds for each weight the slots and the number of its steps."""
 
     operation: Callable[..., tuple[Tensor, ...]]
     """Backend, weights, gradients and slots, each [N], and what constants() gives -> the new weights and slots."""
     slots: ClassVar[tuple[str, ...]]
-    below_one: ClassVar[tuple[str, ...]] = ()
-    """Options that are from 0 to less than 1."""
     _addresses: Sequence[int] = ()
     """Of weights that were seen to lie apart."""
 
@@ -49,13 +50,8 @@ class _Optimizer(torch.optim.Optimizer):
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """UsageError for a number of a group that has no portable form."""
-        name = type(self).__name__
-        for option in ("lr", "weight_decay", "eps"):
-            check_number(name, option, float(group.get(option, 0)))
-        for option in self.below_one:
-            check_share(name, option, group[option])
-        for beta in group.get("betas", ()):
-            check_number(name, "betas", beta, 0.0, tables.LARGEST_BETA)
+        known = {option: group[option] for option in NUMBERS if option in group}
+        optimizers.check_options(type(self).__name__, **known, lr=float(group["lr"]))
 
     def _check_memory(self) -> None:
         """UsageError where weights share memory: one's update would be lost in the other's."""
@@ -125,7 +121,6 @@ class _Optimizer(torch.optim.Optimizer):
 class SGD(_Optimizer):
     operation = staticmethod(optimizers.sgd)
     slots = ("momentum_buffer",)
-    below_one = ("momentum",)
 
     def __init__(
         self,
@@ -185,7 +180,6 @@ class AdamW(Adam):
 class Adadelta(_Optimizer):
     operation = staticmethod(optimizers.adadelta)
     slots = ("square_avg", "acc_delta")
-    below_one = ("rho",)
 
     def __init__(
         self,

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from repro.portable import functional, tables
+from repro.portable.arguments import check_count, check_number
 from repro.portable.operations import optimizers, pointwise
-from repro.portable.tensorflow.autograd import apply
+from repro.portable.tensorflow.autograd import apply, once_differentiable
 from repro.portable.tensorflow.backend import Backend
 from repro.portable.xp import Backend as AnyBackend
 
@@ -64,10 +65,14 @@ def fan_out(x: tf.Tensor, copies: int) -> tuple[tf.Tensor, ...]:
 
     Of two the order does not matter; of more, frameworks add in orders of their own.
     """
+    check_count("fan_out", "copies", copies)
 
     @tf.custom_gradient
     def call(x: tf.Tensor):
-        return tuple(tf.identity(x) for _ in range(copies)), lambda *gradients: pointwise.add_up(Backend, gradients)
+        def add(*gradients: tf.Tensor) -> tf.Tensor:
+            return once_differentiable([pointwise.add_up(Backend, gradients)], *gradients)[0]
+
+        return tuple(tf.identity(x) for _ in range(copies)), add
 
     return tuple(call(*functional.floats(_TensorFlow, "fan_out", x=x)))
 
@@ -80,8 +85,9 @@ def clip_by_global_norm(gradients: Mapping[str, tf.Tensor], limit: float) -> tup
 
     gradients: by name. Squares are added in the order of names.
     """
+    check_number("clip_by_global_norm", "limit", limit)
     names = sorted(gradients)
     arrays = functional.floats(_TensorFlow, "clip_by_global_norm", **{name: gradients[name] for name in names})
     clipped, norm = optimizers.clip(Backend, arrays, tables.float32(limit))
-    found = dict(zip(names, clipped, strict=True))
+    found = dict(zip(names, once_differentiable(clipped, *arrays), strict=True))
     return {name: found[name] for name in gradients}, norm

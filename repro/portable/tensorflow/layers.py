@@ -2,9 +2,9 @@
 
 Keras must be on TensorFlow's backend.
 Put `layers.` for `keras.layers.`: names, arguments and weights are the same. The sizes of batches must be known: give
-data sets drop_remainder=True. What portable numerics does not have is refused with one line when the layer is made;
-layers without arithmetic, as Flatten and Reshape, are Keras's own. Keras's initializers are not portable, but for zeros
-and ones: start from weights that were drawn once, with NumPy or from a file.
+data sets drop_remainder=True. What portable numerics does not have is refused with one line, when the layer is made or
+called; layers without arithmetic, as Flatten and Reshape, are Keras's own. Keras's initializers are not portable, but
+for zeros and ones: start from weights that were drawn once, with NumPy or from a file.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from repro.portable.arguments import check, dropout_key, refuse
+from repro.portable.arguments import check, check_share, dropout_key, refuse
 from repro.portable.tensorflow import functional
 
 ACTIVATIONS: dict[Any, Callable[..., tf.Tensor]] = {
@@ -41,14 +41,26 @@ class Portable(keras.layers.Layer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._check_options()
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        self._check_options()
+        return super().__call__(*arguments, **options)
+
+    def _check_options(self) -> None:
+        """UsageError for an option without a portable form, given first or set since."""
         name = type(self).__name__
         for option, value in vars(self).items():
             never = option.endswith(("_regularizer", "_constraint")) or option in ("lora_rank", "quantization_config")
             values = (None,) if never else self.only.get(option, (value,))
             check(name, value in values, f"{option}={value!r} is not there; leave it out, or give {values[0]!r}")
+        for weight in self._trainable_variables:
+            plain = weight.regularizer is None and weight.constraint is None
+            check(name, plain, f"a regularizer or constraint of {weight.name} is not there; leave it out")
         if getattr(self, "activation", None) is not None:
             _portable(name, self.activation)
         check(name, self.compute_dtype == "float32", f"dtype={self.compute_dtype} is not there; leave it out")
+        check(name, self.quantization_mode is None, f"quantization={self.quantization_mode} is not there; leave it out")
 
     def activated(self, x: tf.Tensor) -> tf.Tensor:
         """By the layer's activation."""
@@ -186,9 +198,9 @@ class Dropout(Portable):
 
     def __init__(self, rate: float, *, stream: int, seed: int = 0, **options: Any) -> None:
         super().__init__(**options)
-        check("Dropout", 0 <= rate < 1, f"rate={rate} must be at least 0 and below 1")
+        check_share("Dropout", "rate", rate)
+        dropout_key("Dropout", seed, stream)  # refuses what is out of range
         self.rate, self.stream, self.seed = rate, stream, seed
-        self.key = dropout_key("Dropout", seed, stream)
 
     def build(self, _: Any) -> None:
         self.step = self.add_weight(name="step", dtype="int64", initializer="zeros", trainable=False)
@@ -196,7 +208,7 @@ class Dropout(Portable):
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         if not training:
             return inputs
-        dropped = functional.dropout(inputs, self.rate, self.key, self.step)
+        dropped = functional.dropout(inputs, self.rate, dropout_key("Dropout", self.seed, self.stream), self.step)
         self.step.assign_add(1)
         return dropped
 
@@ -227,8 +239,8 @@ class SparseCategoricalCrossentropy(_Loss):
         check(type(self).__name__, from_logits, "from_logits=False is not there; give logits and from_logits=True")
 
     def call(self, y_true: Any, y_pred: tf.Tensor) -> tf.Tensor:
-        labels = tf.cast(y_true, tf.int32)
-        if labels.shape.rank == y_pred.shape.rank:
+        labels = tf.convert_to_tensor(y_true)
+        if labels.shape.rank == len(y_pred.shape):
             labels = tf.squeeze(labels, -1)
         return functional.cross_entropy(y_pred, labels)
 

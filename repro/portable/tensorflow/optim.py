@@ -3,8 +3,8 @@
 Put `optim.` for `keras.optimizers.`: they work with model.fit, compiled or not, and in loops of one's own. Rates,
 momenta and betas are rounded to float32; see repro/portable/operations/optimizers.py for the formulas, which are
 PyTorch's. So, other than in Keras, the rate is no part of the momentum; epsilon is added to the root of the corrected
-second moment; and weight_decay times the weight is added to the gradient, but in AdamW. Of Keras's schedules those with
-a cosine or a power are not portable.
+second moment; and weight_decay times the weight is added to the gradient, but in AdamW. Of Keras's schedules only
+PiecewiseConstantDecay is portable; the others are refused, as are options that are set later.
 """
 
 from typing import Any, ClassVar
@@ -17,6 +17,9 @@ from repro.portable.arguments import check, check_floats
 from repro.portable.operations import optimizers
 from repro.portable.tensorflow import functional
 from repro.portable.tensorflow.backend import Backend
+
+NUMBERS = ("momentum", "beta_1", "beta_2", "rho", "epsilon", "weight_decay", "global_clipnorm")
+"""Options that are numbers, of any of the optimizers."""
 
 
 class Portable(keras.optimizers.Optimizer):
@@ -38,9 +41,42 @@ class Portable(keras.optimizers.Optimizer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._check_options()
+        if isinstance(self._learning_rate, keras.Variable):
+            self._check_rate(float(self._learning_rate.numpy()))
+
+    def _check_options(self) -> None:
+        """UsageError for an option without a portable form, given first or set since."""
+        name, options = type(self).__name__, vars(self)
         for option, expected in self.only.items():
-            value = getattr(self, option, expected)
-            check(type(self).__name__, value == expected, f"{option}={value!r} is not there; leave it out")
+            value = options.get(option, expected)
+            check(name, value == expected, f"{option}={value!r} is not there; leave it out")
+        optimizers.check_options(name, **{each: options[each] for each in NUMBERS if options.get(each) is not None})
+        schedule = type(self._learning_rate)
+        if issubclass(schedule, keras.optimizers.schedules.LearningRateSchedule):
+            own = schedule.__call__.__module__.partition(".")[0] != "keras"
+            constant = issubclass(schedule, keras.optimizers.schedules.PiecewiseConstantDecay)
+            remedy = "set the rate before each update, by repro.portable.schedules"
+            check(name, own or constant, f"learning_rate={schedule.__name__} has no portable form; {remedy}")
+
+    def _check_rate(self, rate: Any) -> None:
+        optimizers.check_options(type(self).__name__, learning_rate=rate)
+
+    @keras.optimizers.Optimizer.learning_rate.setter
+    def learning_rate(self, rate: Any) -> None:
+        """UsageError for what is no rate; a number that is computed in a graph has any value."""
+        if not callable(rate) and not tf.is_symbolic_tensor(rate):
+            self._check_rate(float(rate))
+        keras.optimizers.Optimizer.learning_rate.fset(self, rate)
+
+    def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
+        """One step of all weights."""
+        self._check_options()
+        weights = None if trainable_variables is None else list(trainable_variables)
+        for weight in weights or self._trainable_variables:
+            free = weight.constraint is None
+            check(type(self).__name__, free, f"a constraint of {weight.name} is not there; leave it out")
+        super().apply(grads, weights)
 
     def _clip_gradients(self, grads: list[tf.Tensor]) -> list[tf.Tensor]:
         """By global_clipnorm: squares are added in the order of the names of the weights' paths."""
