@@ -20,7 +20,7 @@ from repro.verify.results import Results
 from support.commands import SCRIPTS, script
 from support.runs import ROOT
 
-SMALL = ("--out={run}", "--pause=0.004")
+SMALL = ("--out={run}", "--pause=0.02")
 
 
 def repro(*words: str) -> int:

@@ -151,7 +151,7 @@ def test_broken_promise(run: Run, workspace: Path) -> None:
     assert (answer.answer, answer.promise, answer.kept) == ("differs", "same", False)
     found = answer.difference
     assert found and (found.step, found.last_equal_step, found.tensor) == (1, 0, "dense2.bias")
-    assert "1 of 1 promises broken." in done.stdout
+    assert "1 of 1 promise broken." in done.stdout
 
 
 def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
