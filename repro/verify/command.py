@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 
 FIXED = Change("PYTHONHASHSEED=0", (("PYTHONHASHSEED", "0"),))
 FIXED_REPEAT = Change("PYTHONHASHSEED=0 again", FIXED.environment)
-ORDER_OF_A_SET = "with PYTHONHASHSEED=0 two runs are the same, so the order of a set, or hash(), decides; sort the set, or set PYTHONHASHSEED"
+FIXED_THIRD = Change("PYTHONHASHSEED=0 a third time", FIXED.environment)  # two runs of a race may end alike
+ORDER_OF_A_SET = "with PYTHONHASHSEED=0 three runs are the same, so the order of a set, or hash(), decides; sort the set, or set PYTHONHASHSEED"
 NEEDS = {
     "resume": "--resume names no command that goes on from a checkpoint",
     "image": "--image names no image",
@@ -76,6 +77,8 @@ class OwnCommand:
     """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
     why: str | None = None
     """Why two baseline runs differ."""
+    fixed_alike: bool = False
+    """Whether two runs with one value of PYTHONHASHSEED are the same, though two baseline runs differ."""
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.command, self.folder)
@@ -98,7 +101,7 @@ class OwnCommand:
         if self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
         elif self._may_be_a_set:
-            changes += [FIXED, FIXED_REPEAT]
+            changes += [FIXED, FIXED_REPEAT, *([FIXED_THIRD] if self.fixed_alike else [])]
         return {run_name(change): partial(self._carry_out, change) for change in changes}
 
     def _compared_with(self, question: Question) -> Change:
@@ -246,14 +249,17 @@ class OwnCommand:
 
     @property
     def _may_be_a_set(self) -> bool:
-        drawn = self.divergence is None or self.divergence.channel == "generator"
-        return not drawn and not self._went_on and "PYTHONHASHSEED" not in os.environ
+        if self.divergence is None or self.divergence.channel == "generator" or self._went_on:
+            return False
+        raced = self.divergence.among is not None and self.divergence.among.overtaken is not None
+        return not raced and "PYTHONHASHSEED" not in os.environ
 
     def _why(self, divergence: Difference, run: Run) -> str:
         why = str(reasons.reason(divergence))
         if self._may_be_a_set:
-            first, second = (run(run_name(change)).record for change in (FIXED, FIXED_REPEAT))
-            if first and second and not first_difference(first, second, False):
+            first = run(run_name(FIXED))
+            self.fixed_alike = _alike(first, run(run_name(FIXED_REPEAT)))
+            if self.fixed_alike and _alike(first, run(run_name(FIXED_THIRD))):
                 why = ORDER_OF_A_SET
         return "; ".join([why, *self.shared])
 
@@ -272,6 +278,10 @@ class OwnCommand:
             numerics=[shlex.join(self.command.words)],
             overrides=[],
         )
+
+
+def _alike(a: Trial, b: Trial) -> bool:
+    return bool(a.record and b.record and not first_difference(a.record, b.record, False))
 
 
 def _places(files: Set[str]) -> str:

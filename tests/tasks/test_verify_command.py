@@ -150,7 +150,7 @@ def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> N
 @pytest.mark.parametrize(
     ("name", "question", "channel", "said"),
     [
-        ("set_order", "restart", "batch", "with PYTHONHASHSEED=0 two runs are the same, so the order of a set"),
+        ("set_order", "restart", "batch", "with PYTHONHASHSEED=0 three runs are the same, so the order of a set"),
         ("time_as_seed", "restart", "generator", "no seed is set, or one that changes from run to run, as the time"),
         ("listing_order", "file_order", "batch", "sort what os.listdir or glob gives"),
     ],
@@ -169,6 +169,14 @@ def test_a_set_under_a_fixed_hash_seed_shows_by_another_one(here: Path, monkeypa
     code, content = verify("--ask", "restart,hash_seed", "--", *script("set_order", *SMALL))
     assert code == 3 and content["answers"]["restart"]["answer"] == "same"
     assert "the order of a set" in content["answers"]["hash_seed"]["why"]
+
+
+def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
+    """The third and the fourth of all runs end alike, the only ones."""
+    race = "echo >> count; n=$(wc -l < count); test $n = 4 && n=3; echo $n > {run}/m"
+    code, content = verify("--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", race)
+    why = content["answers"]["restart"]["why"]
+    assert code == 3 and why.startswith("the files differ, and no step was seen")
 
 
 def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
