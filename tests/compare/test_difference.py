@@ -70,10 +70,11 @@ def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> N
 @pytest.mark.parametrize("forked", [True, False])
 def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: Path) -> None:
     other = straight(generator={0: 1, 1: 1}, weights={1: 1})
-    both = [record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", other))]
-    for one in both:
-        one.processes[0].about.forked = forked
-    said = str(reason(compared(*both)))
+    a, b = (record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", other)))
+    b.processes[0].about.forked = forked
+    found = compared(a, b)
+    assert found
+    said = str(reason(found))
     assert "no seed is set" in said and ("Python seeds `random` anew in a forked process" in said) == forked
 
 
