@@ -89,21 +89,28 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
             first.went_on = _went_on(both)
         elif len(a.processes) > 1:
             number = next(n for n, pair in enumerate(both, 1) if first.pair and pair.a is first.pair.a)
-            seen = [*_overtaken(a, both[0].called[0]), *_overtaken(b, both[0].called[1])]
+            ours, theirs = {*_overtaken(a)}, {*_overtaken(b)}
+            raced = [(one, both[0].called[one not in ours]) for one in sorted(ours ^ theirs)]
+            seen = [(process, called, step, other) for (process, step, other), called in raced]
             first.among = Among(number, len(a.processes), min(seen, key=lambda one: one[0] != number, default=None))
         return first
     names = [name for name in sorted(a.outputs | b.outputs) if a.outputs.get(name) != b.outputs.get(name)]
     return Difference(None, OUTPUTS, names, equal_before=min(a.steps, b.steps) or None) if names else None
 
 
-def _overtaken(record: Record, called: str) -> Iterator[tuple[int, str, int, int]]:
-    """The processes that start from weights that another one of the run has trained."""
+def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:
+    """The processes that start from weights that another one of the run has trained, and trains further.
+
+    What does so after one step in both runs is no race: it reads a checkpoint of the other one.
+    """
     starts = [process.steps.get(0, {}).get(STARTS) for process in record.processes]
     for number, own in enumerate(starts, 1):
         for other, process in enumerate(record.processes, 1):
             after = next((step for step, weights in sorted(process.of("weights").items()) if weights == own), None)
-            if other != number and after is not None and own != starts[other - 1]:
-                yield number, called, after, other
+            if after is None or after == process.last:
+                continue
+            if other != number and own != starts[other - 1]:
+                yield number, after, other
 
 
 def _went_on(found: list[Pair]) -> dict[int, list[int]]:

@@ -42,6 +42,23 @@ def test_it_is_told_of_the_process_that_differs(tmp_path: Path) -> None:
     assert "process 1 of the first run starts from the weights after step 2 of process 2" in str(reason(found))
 
 
+@pytest.mark.parametrize("after", [2, 4])
+def test_one_that_goes_on_where_another_has_ended_is_no_race(after: int, tmp_path: Path) -> None:
+    """As in `pretrain.py && finetune.py`, from the last or from the best checkpoint: in both runs the same step."""
+    a = read(tmp_path / "a", straight(), second(after))
+    b = read(tmp_path / "b", straight(gradients={3: 7}, weights={3: 7}), second(after))
+    found = first_difference(a, b, False)
+    assert found and (found.step, str(found.among)) == (3, "process 1 of 2")
+    assert str(reason(found)).startswith("equal weights and an equal batch, other gradients")
+
+
+def test_one_that_finds_other_last_weights_is_no_race(tmp_path: Path) -> None:
+    """The second process of the second run reads what is not of its own first one."""
+    a, b = read(tmp_path / "a", straight(), second(4)), read(tmp_path / "b", straight(), second(9))
+    found = first_difference(a, b, False)
+    assert found and "which of them comes first" not in str(reason(found))
+
+
 def test_processes_with_the_same_initial_weights_may_be_trained_apart(tmp_path: Path) -> None:
     a = read(tmp_path / "a", straight(), straight())
     b = read(tmp_path / "b", straight(), straight(gradients={2: 7}, weights={2: 7}))
