@@ -107,10 +107,26 @@ def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:
     for number, own in enumerate(starts, 1):
         for other, process in enumerate(record.processes, 1):
             after = next((step for step, weights in sorted(process.of("weights").items()) if weights == own), None)
-            if after is None or after == process.last:
+            if after is None or other == number or own == starts[other - 1]:
                 continue
-            if other != number and own != starts[other - 1]:
+            if after < process.last or _earlier(record.processes[number - 1], process):
                 yield number, after, other
+
+
+def _earlier(a: Process, b: Process) -> bool:
+    """Whether a process was started before another one, by their numbers."""
+    return a.about.pid is not None and b.about.pid is not None and a.about.pid < b.about.pid
+
+
+def race(record: Record) -> str | None:
+    """What shows that processes of one run train the same weights, though another run may do it alike."""
+    for number, after, other in _overtaken(record):
+        if _earlier(record.processes[number - 1], record.processes[other - 1]):
+            return (
+                f"process {number} starts from the weights after step {after} of process {other}, which was started later: "
+                "they train the same weights, and which of them comes first may change from run to run"
+            )
+    return None
 
 
 def _went_on(found: list[Pair]) -> dict[int, list[int]]:

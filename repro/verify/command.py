@@ -14,7 +14,7 @@ from pathlib import Path
 from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
-from repro.compare.difference import Difference, first_difference
+from repro.compare.difference import Difference, first_difference, race
 from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
 from repro.text import MOST_NAMES, RUN, escaped, listed, slug
@@ -125,7 +125,8 @@ class OwnCommand:
             self._compare_baselines(self.baseline, trial)
             self._note_shared_files(self.baseline, trial)
             lost = incomplete.not_loaded(record_of(self.baseline))
-            seen = [*record_of(self.baseline).content.notes, *([lost] if lost else [])]
+            raced = race(record_of(self.baseline)) if self.divergence is None else None
+            seen = [*record_of(self.baseline).content.notes, *(note for note in (lost, raced) if note)]
             shared = [] if self.divergence else self.shared  # what is in the reason is no note
             self.notes = [*shared, *seen, *self.notes]
         elif self.volatile and self.baseline:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from repro.compare.comparison import known
-from repro.compare.difference import first_difference
+from repro.compare.difference import first_difference, race
 from repro.compare.reasons import reason
 from repro.record import record
 from repro.report.comparison import told
@@ -50,6 +50,18 @@ def test_one_that_goes_on_where_another_has_ended_is_no_race(after: int, tmp_pat
     found = first_difference(a, b, False)
     assert found and (found.step, str(found.among)) == (3, "process 1 of 2")
     assert str(reason(found)).startswith("equal weights and an equal batch, other gradients")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "said"), [(True, "after step 4 of process 2, which was started later"), (False, "")]
+)
+def test_a_race_shows_in_one_run_where_the_earlier_process_comes_later(
+    earlier: bool, said: str, tmp_path: Path
+) -> None:
+    run = read(tmp_path / "a", second(4), straight())
+    for number, process in enumerate(run.processes if earlier else reversed(run.processes)):
+        process.about.pid = 10 + number
+    assert said in (race(run) or "") and bool(said) == bool(race(run))
 
 
 def test_one_that_finds_other_last_weights_is_no_race(tmp_path: Path) -> None:

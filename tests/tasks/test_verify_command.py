@@ -179,6 +179,14 @@ def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
     assert code == 3 and why.startswith("the files differ, and no step was seen")
 
 
+def test_a_race_is_told_though_two_runs_are_the_same(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("repro.verify.command.race", lambda record: f"{len(record.processes)} process")
+    code, _ = verify("--ask", "restart", "--", *script("trainer", *SMALL))
+    assert code == 0 and "note: 1 process\n" in capfd.readouterr().out
+
+
 def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, _ = verify("--ask", "restart", "--", *script("trainer", "--pause=0"))
     told = " ".join(capfd.readouterr().out.split())
