@@ -25,7 +25,7 @@ from support.commands import straight
 from support.failing_disk import FAULTS, KILL, Disk, Killed
 from support.fake_trainer import Workspace, fake_workspace, lines
 
-FEW = 23  # of so many operations one fails where not all of them do: another one for each kind of fault
+FEW = 41  # of so many operations one fails where not all of them do: another one for each kind of fault
 
 each_fault = pytest.mark.parametrize("fault", FAULTS)
 each_number = pytest.mark.parametrize("every", [FEW, pytest.param(1, marks=pytest.mark.slow)])

@@ -17,7 +17,7 @@ import sys
 import pytest
 
 def script(name, *options):
-    return [sys.executable, f"{SCRIPTS}/{{name}}.py", "--out={{run}}", "--pause=0.02", *options]
+    return [sys.executable, f"{SCRIPTS}/{{name}}.py", "--out={{run}}", "--pause=0.004", *options]
 
 def test_sound(assert_reproducible, tmp_path):
     content = assert_reproducible(script("trainer"), outputs="{{run}}/*")

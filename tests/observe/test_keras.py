@@ -101,9 +101,8 @@ def test_replicas_on_several_devices(tmp_path: Path) -> None:
     assert any("that is distributed, is seen after each batch" in note for note in notes(written))
 
 
-@pytest.mark.parametrize(
-    ("framework", "backend"), [pytest.param("jax", "jax", marks=pytest.mark.slow), ("pytorch", "torch")]
-)
+@pytest.mark.slow  # the tests above have TensorFlow's backend
+@pytest.mark.parametrize(("framework", "backend"), [("jax", "jax"), ("pytorch", "torch")])
 def test_other_backends(tmp_path: Path, framework: str, backend: str) -> None:
     """Keras and what it needs, from TensorFlow's environment, beside that of another framework."""
     python = interpreter(framework)

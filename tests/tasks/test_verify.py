@@ -109,6 +109,7 @@ def test_answers(same: tuple[str, ...], run: Run, workspace: Path) -> None:
     assert str(workspace) not in json.dumps(content["settings"])
 
 
+@pytest.mark.slow  # a command without a seed is in test_verify_command.py
 def test_two_runs_without_a_seed_differ(run: Run, workspace: Path) -> None:
     done = run("verify", "questions=unseeded", "frameworks=jax", "verify.steps=10", env=NOTHING)
     assert done.returncode == 0, done.stderr

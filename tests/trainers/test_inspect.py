@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spread
 
 
 @pytest.mark.parametrize("keys", some([(), (CUT,)], ()))
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
 def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ...], run: Run, workspace: Path) -> None:
     keys += ("params.trace_steps=1", "params.trace_operations=true", "params.threads=3", "params.max_steps=1")
     seen = {}
@@ -27,7 +27,7 @@ def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ..
 
 
 @pytest.mark.parametrize("batch_size", some([32, 128], 32))
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
 def test_what_is_found_on_the_way_is_what_threads_found(
     framework: str, run: Run, workspace: Path, batch_size: int
 ) -> None:

@@ -149,7 +149,10 @@ def variables(process: int) -> list[str]:
     ("framework", "key", "said"),
     [
         ("pytorch", "params.learning_rate=0.1", "rank 1 differs from rank 0 in params.learning_rate: 0.1 and 0.01"),
-        ("tensorflow", "params.resume=auto", "rank 1 differs from rank 0 in params.resume: auto and never"),
+        pytest.param(
+            *("tensorflow", "params.resume=auto", "rank 1 differs from rank 0 in params.resume: auto and never"),
+            marks=pytest.mark.slow,
+        ),
         ("jax", "params.seed=1", "rank 1 differs from rank 0 in SHA-256 of batch_order"),
     ],
 )
