@@ -81,6 +81,7 @@ def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:
     assert any("no step of an optimizer was seen" in note for note in said)
 
 
+@pytest.mark.slow  # pytorch_loops.py has such steps
 def test_steps_that_mixed_precision_skips(tmp_path: Path) -> None:
     printed, written = observed(interpreter("tensorflow"), tmp_path, LOOPS, "scaled", "scaled, XLA")
     seen, before = steps(written), 0

@@ -162,7 +162,8 @@ def test_adam_follows_the_same_curve(framework: str, references) -> None:
     assert largest_difference(ours, theirs) < SAME_CURVE
 
 
-@pytest.mark.parametrize(("keys", "steps"), [((SHORT,), 5), pytest.param(ADAM, 10, marks=slow)], ids=["sgd", "adam"])
+@slow  # test_portable.py resumes from a checkpoint of another framework, too
+@pytest.mark.parametrize(("keys", "steps"), [((SHORT,), 5), (ADAM, 10)], ids=["sgd", "adam"])
 def test_a_checkpoint_of_one_framework_resumes_in_another(
     keys: tuple[str, ...], steps: int, references, run: Run, workspace: Path
 ) -> None:
@@ -232,7 +233,7 @@ def test_the_record_tells_what_ran(framework: str, references) -> None:
     assert record["sha256"]["final_weights"] == reference.metrics[-1]["fingerprint"]
 
 
-@pytest.mark.parametrize("framework", ["pytorch", *(pytest.param(one, marks=slow) for one in ("tensorflow", "jax"))])
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))
 def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> None:
     references(framework)
     if not Path("/usr/share/datasets/fashion-mnist").is_dir():
