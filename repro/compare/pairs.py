@@ -103,7 +103,7 @@ class Pair:
 
 
 def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]:
-    """As many of a step's last batches as the other one had; they are called `0.image`, `1.image`, ...
+    """The last n batches of a step, n the number that the other one had; they are called `0.image`, `1.image`, ...
 
     A resumed run may go through the data from the beginning, and pass over what it has trained on.
     """

@@ -16,7 +16,7 @@ TURNS = "dgdgdgdg"  # which optimizer takes each step of the whole run
 
 
 def weights(optimizer: str, step: int, turns: str) -> dict[str, str]:
-    """Of one optimizer, after so many steps of all."""
+    """The weights of one optimizer, after n steps of all."""
     done = turns[:step].count(optimizer)
     return {name: sha((optimizer, name, done)) for name in ("weight", "bias")}
 

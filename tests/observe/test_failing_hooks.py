@@ -1,4 +1,4 @@
-"""An observer that fails: the step is told, later ones are seen, and nothing is called the same."""
+"""An observer that fails: the step is reported, later ones are seen, and nothing is called the same."""
 
 from itertools import pairwise
 from pathlib import Path
