@@ -162,3 +162,54 @@ def placed(xp: Backend, part, image, stride: Pair, padding: Pair, offset: Pair):
         part = part[(*(slice(None),) * (len(outer) + axis), slice(0, keep))]
         edges.append((begin, image[1 + axis] - begin - keep))
     return xp.pad(part, (*lead, *edges, (0, 0)))
+
+
+def planar_forward(xp: Backend, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """x [B, I, H, W], weight [O, I / groups, h, w] -> [B, O, H', W'], as `convolution`."""
+    weight = xp.permute(weight, (0, 2, 3, 1))
+    return _forward(xp, x, weight, bias, stride, padding, dilation, groups, "BCHW")[0]
+
+
+def planar_backward(
+    xp: Backend, x, weight, gradient, stride: Pair, padding: Pair, dilation: Pair, groups: int, needs: tuple[bool, bool]
+):
+    """The gradients of planar_forward with respect to x and to the weight, each if needed."""
+    taps = xp.permute(weight, (0, 2, 3, 1))
+    q, p = quantize(xp, x, all_but("B", "BCHW"))
+    w, s = quantize(xp, taps, (0, 1, 2, 3))
+    work = math.prod(weight.shape) * math.prod(x.shape) // x.shape[1]
+    q, w = xp.operands(q, w, work=work, groups=groups, layout="BCHW")
+    shapes = (tuple(x.shape), tuple(taps.shape), None)
+    saved = q, p, w, s
+    grad_x, grad_w, _ = _backward(
+        xp, saved, gradient, (*needs, False), shapes, stride, padding, dilation, groups, layout="BCHW"
+    )
+    return grad_x, None if grad_w is None else xp.permute(grad_w, (0, 3, 1, 2))
+
+
+def transposed_forward(xp: Backend, x, weight, stride: Pair, padding: Pair, dilation: Pair, groups: int, image):
+    """x [B, I, H, W], weight [I, O / groups, h, w] -> images of this shape: a convolution's gradient, the other way."""
+    q, p = quantize(xp, x, all_but("B", "BCHW"))
+    w, s = quantize(xp, xp.permute(weight, (0, 2, 3, 1)), (0, 1, 2, 3))
+    q, w = xp.operands(q, w, work=0, groups=groups, layout="BCHW")
+    y = xp.convolve_back(q, w, image, stride, padding, dilation, groups, "BCHW")
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s))
+
+
+def transposed_backward(
+    xp: Backend, x, weight, gradient, stride: Pair, padding: Pair, dilation: Pair, groups: int, needs: tuple[bool, bool]
+):
+    """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
+    taps = xp.permute(weight, (0, 2, 3, 1))
+    grad_x = grad_w = None
+    g, r = quantize(xp, gradient, all_but("B", "BCHW"))
+    w, s = quantize(xp, taps, (0, 1, 2, 3))
+    g, w = xp.operands(g, w, work=0, groups=groups, layout="BCHW")
+    if needs[0]:
+        total = xp.convolve(g, w, stride, padding, dilation, groups, "BCHW")
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+    if needs[1]:
+        h, u = quantize(xp, x * r, all_but("C", "BCHW"))
+        total = xp.convolve_with(g, xp.operand_like(h, w), tuple(taps.shape), stride, padding, dilation, groups, "BCHW")
+        grad_w = xp.permute(xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1)))), (0, 3, 1, 2))
+    return grad_x, grad_w

@@ -25,7 +25,7 @@ def _cross_entropy_forward(xp: Backend, logits, labels, smoothing: float = 0.0, 
     distance = xp.sum(own * away, (-1,))
     if smoothing:
         distance = xp.rint(distance * (1.0 - smoothing)) + xp.rint(xp.sum(away, (-1,)) * (smoothing / logits.shape[1]))
-    each = _log(xp, total * 2.0**-bits) + distance * 2.0**-LOSS_BITS
+    each = logarithm(xp, total * 2.0**-bits) + distance * 2.0**-LOSS_BITS
     total = xp.reshape(xp.sum(each, (0, 1)), ())
     if mean:
         total = xp.r32(xp.total(total) * (1.0 / (logits.shape[0] * xp.ranks.size)))
@@ -41,7 +41,7 @@ def _cross_entropy_backward(xp: Backend, saved, gradient, needs, shapes, smoothi
 cross_entropy = Operation(_cross_entropy_forward, _cross_entropy_backward)
 
 
-def _log(xp: Backend, s):
+def logarithm(xp: Backend, s):
     """log s of 1 <= s < 2^63, a multiple of 2^-LOSS_BITS; NaN of NaN."""
     powers_of_two, coarse, fine = xp.tables(s, tables.log)
     sound = xp.where(s != s, 1.0, s)

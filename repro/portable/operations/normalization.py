@@ -5,7 +5,16 @@ Layer and group norm, batch norm, RMS norm.
 
 from repro.portable import tables
 from repro.portable.constants import BITS, MEAN_BITS
-from repro.portable.operations.grids import Operation, check_length, count, exact_dot, exact_mean, quantize, scaled
+from repro.portable.operations.grids import (
+    Operation,
+    check_length,
+    count,
+    exact_dot,
+    exact_mean,
+    exact_sum,
+    quantize,
+    scaled,
+)
 from repro.portable.xp import Backend
 
 
@@ -69,3 +78,57 @@ def moving(xp: Backend, old, new, momentum: float, factor: float = 1.0):
     """
     new = xp.r32(xp.f64(new) * factor)
     return xp.r32(xp.f64(old) * tables.float32(1.0 - momentum) + xp.f64(new) * tables.float32(momentum))
+
+
+def scaled_forward(xp: Backend, x, scale, shift, axes, eps: float):
+    """normalize with center, then times scale, plus shift; both fit the shape of x, or are None.
+
+    Returns that, the mean, the variance and 1 / sqrt(variance + eps), the last three with axes of size 1.
+    """
+    (y, mean, variance), (_, inverse) = _forward(xp, x, axes, eps, center=True, batch=False)
+    return _scaled(xp, y, scale, shift), mean, variance, inverse
+
+
+def scaled_backward(xp: Backend, x, mean, inverse, scale, like, gradient, axes, needs: tuple[bool, bool, bool]):
+    """The gradients with respect to x, scale and shift, each if needed, from what scaled_forward returned.
+
+    The last two are of the shape of `like`.
+    """
+    q, p = quantize(xp, x, axes, MEAN_BITS)
+    unit = xp.f64(p) * 2.0**-MEAN_BITS
+    away = xp.f64(q) - xp.rint(xp.f64(mean) * (1.0 / unit))
+    y = xp.r32(away * (unit * xp.f64(inverse)))
+    grad_x = None
+    if needs[0]:
+        through = gradient if scale is None else xp.r32(xp.f64(gradient) * xp.f64(scale))
+        (grad_x,) = _backward(xp, (y, inverse), through, None, None, axes, 0.0, center=True, batch=False)
+    return grad_x, *_of_affine(xp, y, like, gradient, needs)
+
+
+def fixed_forward(xp: Backend, x, mean, variance, scale, shift, eps: float):
+    """The same with a mean and a variance that are given, of a shape that fits that of x."""
+    y, _ = _fixed_forward(xp, x, mean, variance, eps)
+    return _scaled(xp, y, scale, shift)
+
+
+def fixed_backward(xp: Backend, x, mean, variance, scale, like, gradient, eps: float, needs: tuple[bool, bool, bool]):
+    """The gradients of fixed_forward with respect to x, scale and shift."""
+    y, (inverse,) = _fixed_forward(xp, x, mean, variance, eps)
+    through = gradient if scale is None else xp.r32(xp.f64(gradient) * xp.f64(scale))
+    grad_x = xp.r32(xp.f64(through) * xp.f64(inverse)) if needs[0] else None
+    return grad_x, *_of_affine(xp, y, like, gradient, needs)
+
+
+def _scaled(xp: Backend, y, scale, shift):
+    if scale is not None:
+        y = xp.f64(y) * xp.f64(scale)
+    return xp.r32(y if shift is None else xp.f64(y) + xp.f64(shift)) if scale is not None or shift is not None else y
+
+
+def _of_affine(xp: Backend, y, like, gradient, needs):
+    """The gradients of scale and shift, of the shape of `like`."""
+    if like is None:
+        return None, None
+    others = tuple(axis for axis, size in enumerate(like.shape) if size == 1)
+    grad_scale = xp.r32(exact_dot(xp, gradient, y, others)) if needs[1] else None
+    return grad_scale, xp.r32(exact_sum(xp, gradient, others)) if needs[2] else None

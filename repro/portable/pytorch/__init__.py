@@ -40,13 +40,16 @@ MODULES = (
     "Tanh",
     "number_dropouts",
 )
-__all__ = ["convert", "functional", "optim", *MODULES]
+MODE = ("RefusedError", "disable", "enable", "summary")
+__all__ = ["convert", "functional", "optim", *MODE, *MODULES]
 
 
 def __getattr__(name: str) -> Any:
     """Imports what is asked for: torch.optim's classes import PyTorch's compiler, which takes long."""
     if name in ("functional", "optim"):
         return import_module(f"{__name__}.{name}")
+    if name in MODE:
+        return getattr(import_module(f"{__name__}.mode"), name)
     if name in __all__:
         return getattr(import_module(f"{__name__}.{'conversion' if name == 'convert' else 'modules'}"), name)
     raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -1,0 +1,66 @@
+"""Portable numerics for any program, without an edit.
+
+    import repro.portable.pytorch as portable
+
+    portable.enable()
+
+From then on each of PyTorch's operations in this process gives the same bits on any CPU or GPU, or is refused by name.
+"""
+
+from collections.abc import Collection
+from types import TracebackType
+
+import torch
+
+from repro.portable.pytorch.mode import dispatch
+from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
+from repro.portable.pytorch.mode.registry import Registration
+
+
+class Mode:
+    """The mode, on until close(); as a context, until its end."""
+
+    def __init__(self, allow: Collection[str] = (), precision: str = "high") -> None:
+        self.flags = torch._C._get_mkldnn_enabled(), torch._C._get_cudnn_enabled()
+        self.registration = Registration(frozenset(allow))
+        torch._C._set_mkldnn_enabled(False)
+        torch._C._set_cudnn_enabled(False)
+
+    def close(self) -> None:
+        global _mode
+        self.registration.close()
+        torch._C._set_mkldnn_enabled(self.flags[0])
+        torch._C._set_cudnn_enabled(self.flags[1])
+        _mode = None
+
+    def __enter__(self) -> "Mode":
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+_mode: Mode | None = None
+
+
+def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
+    """Switches portable numerics on for this process: all threads, all devices."""
+    global _mode
+    if _mode is None:
+        _mode = Mode(allow, precision)
+    return _mode
+
+
+def disable() -> None:
+    """Switches them off."""
+    if _mode is not None:
+        _mode.close()
+
+
+def summary() -> str:
+    """How many operations of how many kinds were computed portably, and what was let through."""
+    kinds = {name.partition(".")[0].removesuffix("_") for name in dispatch.counts}
+    text = f"{sum(dispatch.counts.values()):,} operations of {len(kinds)} kinds"
+    if dispatch.let_through:
+        text += f"; let through: {', '.join(sorted(dispatch.let_through))}"
+    return text

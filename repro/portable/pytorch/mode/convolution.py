@@ -1,0 +1,94 @@
+"""Convolutions of one to three dimensions, and transposed ones."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.operations import convolution as images
+from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import sums
+from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.refusal import refuse
+from repro.portable.pytorch.mode.types import HALVES, narrowed, single
+
+
+@define("convolution")
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    dtype = input.dtype
+    x, w = _planar(single(input)), _planar(single(weight))
+    how = _how(stride, padding, dilation, groups, x)
+    if transposed:
+        y = run(images.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding))
+    else:
+        y = run(images.planar_forward, x, w, None if bias is None else single(bias), **how)
+    if transposed and bias is not None:
+        y = y + single(bias).view(-1, 1, 1)
+    return narrowed(y if input.dim() == 4 else y.squeeze(2), dtype)
+
+
+@define("convolution_backward")
+def convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    dtype = input.dtype
+    g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
+    how = _how(stride, padding, dilation, groups, x)
+    backward = images.transposed_backward if transposed else images.planar_backward
+    grad_x, grad_w = run(backward, x, w, g, **how, needs=tuple(output_mask[:2]))
+    if input.dim() == 3:
+        grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
+    grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
+    return tuple(None if each is None else narrowed(each, dtype) for each in (grad_x, grad_w, grad_bias))
+
+
+def _planar(x: Tensor) -> Tensor:
+    """Images of one dimension as rows of images of two."""
+    if x.dtype == torch.float64:
+        raise refuse("convolution", "float64 has no portable form there yet", "use float32")
+    if x.dim() > 4:
+        raise refuse("convolution", "three dimensions have no portable form yet")
+    return x.unsqueeze(2) if x.dim() == 3 else x
+
+
+def _how(
+    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int, x: Tensor
+) -> dict[str, Any]:
+    def pair(given: Sequence[int], other: int) -> tuple[int, int]:
+        return (other, given[0]) if len(given) == 1 else tuple(given)  # type: ignore[return-value]
+
+    return {"stride": pair(stride, 1), "padding": pair(padding, 0), "dilation": pair(dilation, 1), "groups": groups}
+
+
+def _enlarged(x: Tensor, w: Tensor, how: dict[str, Any], more: Sequence[int]) -> tuple[int, int, int, int]:
+    """The shape of what a transposed convolution gives."""
+    more = (0, *more) if len(more) == 1 else more
+    sizes = [
+        (size - 1) * step - 2 * pad + hole * (length - 1) + extra + 1
+        for size, step, pad, hole, length, extra in zip(
+            x.shape[2:], how["stride"], how["padding"], how["dilation"], w.shape[2:], more, strict=True
+        )
+    ]
+    return (x.shape[0], w.shape[1] * how["groups"], *sizes)  # type: ignore[return-value]

@@ -1,0 +1,184 @@
+"""Kernels of the mode, below PyTorch's autograd.
+
+They are registered at the dispatch key BackendSelect, which lies below Autograd, Autocast and what Python may watch, and
+right above the kernels of each device. An operation that is exact as PyTorch has it is not registered: it costs nothing.
+Threads, subclasses of tensors and callers in C++ come by here, too.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import DispatchKey
+from torch._ops import OpOverload
+
+from repro.portable.pytorch.mode.refusal import refuse
+
+KEY = DispatchKey.BackendSelect
+BELOW = torch._C._dispatch_keyset_full_after(KEY)
+DEVICES = {"cpu", "cuda"}
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What is computed in the place of an operation."""
+
+    function: Function
+    composed: bool
+    """Whether it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
+    integers: bool
+    """Whether it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
+
+
+class _Thread(threading.local):
+    inside = False
+    """Whether a definition runs: what it calls is PyTorch's own."""
+
+
+thread = _Thread()
+counts: Counter[str] = Counter()
+"""How often each operation was computed portably."""
+let_through: Counter[str] = Counter()
+"""The same of operations that were let through."""
+definitions: dict[str, Definition] = {}
+"""By name and overload, as `mm` or `sum.dim_IntList`."""
+
+specials: dict[str, Function] = {}
+"""Makers of kernels, by the name of all overloads."""
+
+
+def define(*names: str, integers: bool = False) -> Callable[[Function], Function]:
+    """Registers a function of operations that are exact as PyTorch has them."""
+    return _registration(names, composed=False, integers=integers)
+
+
+def compose(*names: str, integers: bool = False) -> Callable[[Function], Function]:
+    """Registers a function that is made of other operations, which have definitions of their own."""
+    return _registration(names, composed=True, integers=integers)
+
+
+def special(*bases: str) -> Callable[[Function], Function]:
+    """Registers a function that makes the kernel of an operation and its name, for all overloads of these names."""
+
+    def register(function: Function) -> Function:
+        specials.update(dict.fromkeys(bases, function))
+        return function
+
+    return register
+
+
+def _registration(names: tuple[str, ...], composed: bool, integers: bool) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        for name in names:
+            assert name not in definitions, name
+            definitions[name] = Definition(function, composed, integers)
+        return function
+
+    return register
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def tensors_in(arguments: Any) -> Iterator[Tensor]:
+    """Tensors among arguments, and in lists of them."""
+    for each in arguments:
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            yield from tensors_in(each)
+
+
+def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
+    """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
+    found = False
+    for tensor in tensors_in((*arguments, *options.values())):
+        if tensor.device.type not in DEVICES:
+            return False
+        if tensor.is_complex():
+            raise refuse(name, "complex numbers have no portable form", "compute with the real and imaginary parts")
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
+            raise refuse(name, f"{kind} has no portable form", "use a dense one")
+        found = found or integers or tensor.is_floating_point()
+    return found
+
+
+def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
+    """What the dispatcher calls for an operation with a definition."""
+    function, composed, integers = definition.function, definition.composed, definition.integers
+    redispatch = operation.redispatch
+
+    def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if thread.inside or not concerned(name, arguments, options, integers):
+            return redispatch(keys & BELOW, *arguments, **options)
+        counts[name] += 1
+        if composed:
+            return function(*arguments, **options)
+        thread.inside = True
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = False
+
+    return portable
+
+
+def guard(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation that is exact for real numbers alone."""
+    redispatch = operation.redispatch
+
+    def exact(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside:
+            concerned(name, arguments, options, integers=False)
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return exact
+
+
+def refusal(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation without a portable form; integers pass."""
+    redispatch = operation.redispatch
+
+    def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside and concerned(name, arguments, options, integers=False):
+            raise refuse(name, "it has no portable form")
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return refused
+
+
+def passage(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
+    redispatch = operation.redispatch
+
+    def passed(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside and concerned(name, arguments, options, integers=False):
+            let_through[allowed_name(name)] += 1
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return passed
+
+
+def allowed_name(full: str) -> str:
+    """The name by which a user lets an operation through: `linalg_svd` of `aten::linalg_svd.U`."""
+    return full.removeprefix("aten::").partition(".")[0].strip("_")
+
+
+def plainly(function: Function) -> Function:
+    """A function whose operations are PyTorch's own, as those of a definition."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        before, thread.inside = thread.inside, True
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = before
+
+    return run

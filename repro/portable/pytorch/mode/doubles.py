@@ -1,0 +1,68 @@
+"""Sums and products of float64 numbers, by slices.
+
+A number is cut into slices on a grid: integers so small that their sums, and those of their products, are exact in
+float64. The sums of the slices are added from the largest on.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+SIGNIFICAND = 53
+SMALLEST = -900
+"""Grids are no finer than for numbers of this exponent: all scales are float64 numbers."""
+
+
+def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The least e with |x| < 2^e for all numbers along the axes, int64, with axes of size 1."""
+    most = (x.view(torch.int64) & 0x7FFFFFFFFFFFFFFF).amax(axes, keepdim=True)
+    return ((most >> 52) - 1022).clamp(SMALLEST, 1024)
+
+
+def power_of_two(e: Tensor) -> Tensor:
+    """2^e for -1022 <= e <= 1023, float64."""
+    return ((e + 1023) << 52).view(torch.float64)
+
+
+def slices(x: Tensor, axes: tuple[int, ...], bits: int, number: int) -> tuple[list[Tensor], Tensor]:
+    """Integers of at most 2^bits, a slice after the other, and 2^(e - bits), the unit of the first.
+
+    The unit is NaN where a number of the group is infinite or NaN.
+    """
+    e = exponent_above(x, axes)
+    unit = power_of_two(torch.where(e > 1023, 0, e) - bits)
+    rest, found = x / unit, []
+    for _ in range(number):
+        found.append(torch.round(rest))
+        rest = (rest - found[-1]) * 2.0**bits
+    return found, torch.where(e > 1023, math.nan, unit)
+
+
+def total(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The sum along the axes, with axes of size 1."""
+    terms = math.prod(x.shape[axis] for axis in axes)
+    if not terms:
+        return x.sum(axes, keepdim=True)
+    bits = SIGNIFICAND - 1 - max(1, terms - 1).bit_length()
+    parts, unit = slices(x, axes, bits, -(-2 * SIGNIFICAND // bits))
+    found = torch.zeros((), dtype=torch.float64, device=x.device)
+    for part in reversed(parts):
+        found = found * 2.0**-bits + part.sum(axes, keepdim=True)
+    return found * unit
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices, [..., M, K] and [..., K, N]: rows and columns on grids of their own."""
+    terms = a.shape[-1]
+    bits = (SIGNIFICAND - 1 - max(1, terms - 1).bit_length()) // 2
+    number = -(-SIGNIFICAND // bits) + 1
+    first, p = slices(a, (-1,), bits, number)
+    second, s = slices(b, (-2,), bits, number)
+    found = torch.zeros((), dtype=torch.float64, device=a.device)
+    for order in reversed(range(number)):
+        part = first[0] @ second[order]
+        for place in range(1, order + 1):
+            part = part + first[place] @ second[order - place]
+        found = found * 2.0**-bits + part
+    return found * p * s

@@ -1,0 +1,113 @@
+"""Operations that PyTorch computes exactly, by name.
+
+Views, copies, comparisons, choices, integers and what is one IEEE 754 operation for each element: these have one result on
+every device, and PyTorch's own kernels run. A name stands for all its overloads, in place and with out=, too.
+"""
+
+MEMORY = """
+    _chunk_cat _copy_from _copy_from_and_resize _efficientzerotensor _fw_primal _fw_primal_copy _lazy_clone _make_dual
+    _make_dual_copy _neg_view _neg_view_copy _new_zeros_with_same_feature_meta _pin_memory _reshape_alias
+    _reshape_alias_copy _reshape_copy _resize_output _stack _to_copy _unsafe_view alias alias_copy as_strided
+    as_strided_copy as_strided_scatter block_diag cat channel_shuffle clone constant_pad_nd copy detach detach_copy
+    diag_embed diagonal diagonal_backward diagonal_copy diagonal_scatter empty empty_like empty_permuted empty_strided
+    expand expand_copy eye fill flip full full_like lift lift_fresh lift_fresh_copy narrow_copy native_channel_shuffle
+    new_empty new_empty_strided new_full new_ones new_zeros ones ones_like permute permute_copy pixel_shuffle
+    pixel_unshuffle repeat repeat_interleave resize resize_as roll rot90 scalar_tensor select select_backward select_copy
+    select_scatter set shallow_copy_data slice slice_backward slice_copy slice_inverse slice_scatter split split_copy
+    split_with_sizes split_with_sizes_copy squeeze squeeze_copy stack t t_copy transpose transpose_copy unbind unbind_copy
+    unfold unfold_copy unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_copy values values_copy view view_copy
+    view_as_real view_as_real_copy zero zeros zeros_like _foreach_clone _foreach_copy _foreach_zero _pack_padded_sequence
+    tril triu tril_indices triu_indices im2col reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
+    replication_pad2d replication_pad3d upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+"""
+"""What moves numbers, or makes room for them."""
+
+INDICES = """
+    _index_put_impl _unsafe_index _unsafe_masked_index gather index index_copy index_fill index_select masked_fill
+    masked_scatter masked_select nonzero nonzero_static put take embedding take_along_dim _unique2_ints
+"""
+"""What reads and writes by index, without adding."""
+
+CHOICES = """
+    _aminmax _foreach_clamp_max _foreach_clamp_min _foreach_max _foreach_maximum _foreach_minimum all amax amin aminmax any
+    argmax argmin bucketize clamp clamp_max clamp_min count_nonzero cummax cummin _cummax_helper _cummin_helper eq equal
+    fmax fmin ge gt heaviside isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor lt max
+    maximum min minimum ne searchsorted signbit threshold threshold_backward unique_consecutive unique_dim
+    unique_dim_consecutive where relu hardtanh hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices
+    adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d
+    _is_all_true _is_any_true nan_to_num histc
+"""
+"""Comparisons, and the numbers that they choose; the first of equals."""
+
+SINGLE = """
+    _foreach_abs _foreach_ceil _foreach_floor _foreach_frac _foreach_mul _foreach_neg _foreach_reciprocal _foreach_round
+    _foreach_sign _foreach_trunc ceil copysign floor floor_divide fmod frac frexp neg nextafter positive remainder round
+    sign trunc leaky_relu leaky_relu_backward softshrink softshrink_backward hardshrink hardshrink_backward
+    _prelu_kernel _prelu_kernel_backward native_dropout_backward_none _amp_update_scale
+    _amp_foreach_non_finite_check_and_unscale deg2rad rad2deg
+"""
+"""One IEEE 754 operation for each element."""
+
+INTEGERS = """
+    __ilshift__ __irshift__ __lshift__ __rshift__ bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor gcd lcm hash_tensor random randint randint_like randperm _philox_key_fold_in
+    _philox_key_split _philox_randint range arange linspace logspace
+"""
+"""Integers; and factories, which fill what others make: see random.py and factories.py for that."""
+
+STATE = """
+    _assert_async _assert_scalar _assert_tensor_metadata _functional_assert_async _functional_assert_scalar
+    _functional_sym_constrain_range _functional_sym_constrain_range_for_size _has_same_storage_numel
+    _linalg_check_errors _local_scalar_dense _make_dep_token _print is_pinned is_same_size is_set_to
+    sym_constrain_range sym_constrain_range_for_size from_file sym_size sym_stride sym_numel sym_storage_offset
+    _cudnn_init_dropout_state _nested_tensor_size _nested_tensor_strides _nested_tensor_storage_offsets
+    dense_dim sparse_dim is_coalesced record_stream _version allclose _is_zerotensor _test_optional_intlist
+    _coalesced indices crow_indices col_indices ccol_indices row_indices _values _indices _dimI _dimV _nnz is_leaf
+    _sparse_coo_tensor_with_dims _sparse_coo_tensor_with_dims_and_tensors _sparse_compressed_tensor_with_dims
+    sparse_coo_tensor sparse_compressed_tensor _validate_compressed_sparse_indices set_data output_nr
+"""
+"""What is known about tensors, and checks."""
+
+GUARDED = "abs reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
+"""One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
+
+EXACT = frozenset(" ".join((MEMORY, INDICES, CHOICES, SINGLE, INTEGERS, STATE)).split())
+REAL = frozenset(GUARDED.split())
+NAMESPACES = frozenset(
+    (
+        "prims",
+        "profiler",
+        "_test",
+        "rngprims",
+        "debugprims",
+        "inductor",
+        "_inductor_test",
+        "export",
+        "debug_mode_ops",
+        "c10d",
+        "_c10d_functional",
+        "_c10d_functional_autograd",
+        "_dtensor",
+        "symm_mem",
+        "fsdp",
+        "coor",
+        "quantization",
+    )
+)
+"""Namespaces whose operations are made of others, or move numbers."""
+
+
+def base(name: str) -> str:
+    """The name without its overload and the underscore of an operation in place."""
+    return name.partition(".")[0].removesuffix("_")
+
+
+def is_exact(name: str) -> bool:
+    """Whether PyTorch computes an operation of ATen exactly."""
+    return base(name) in EXACT
+
+
+def is_guarded(name: str) -> bool:
+    """The same for real numbers alone."""
+    return base(name) in REAL

@@ -1,0 +1,184 @@
+"""Batch, layer and group norm."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.operations import normalization
+from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.types import single
+
+Mask = Sequence[bool]
+Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
+
+
+@define("native_layer_norm")
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    x = _rows(input, normalized_shape)
+    y, mean, _, inverse = run(normalization.scaled_forward, x, _row(weight), _row(bias), axes=(1,), eps=eps)
+    outer = (*input.shape[: input.dim() - len(normalized_shape)], *(1,) * len(normalized_shape))
+    return y.view(input.shape).to(input.dtype), mean.view(outer), inverse.view(outer)
+
+
+@define("native_layer_norm_backward")
+def layer_norm_backward(
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Any,
+    bias: Any,
+    output_mask: Mask,
+) -> Gradients:
+    x, g = _rows(input, normalized_shape), _rows(grad_out, normalized_shape)
+    return _backward(input, x, g, mean.view(-1, 1), rstd.view(-1, 1), _row(weight), _row(bias), (1,), output_mask)
+
+
+@define("native_group_norm")
+def group_norm(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:  # noqa: N803
+    x = _groups(input, N, group)
+    scale, shift = (_groups(each, 1, group) for each in (weight, bias))
+    y, mean, _, inverse = run(normalization.scaled_forward, x, scale, shift, axes=(2, 3), eps=eps)
+    return y.view(input.shape).to(input.dtype), mean.view(N, group), inverse.view(N, group)
+
+
+@define("native_group_norm_backward")
+def group_norm_backward(
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Mask,  # noqa: N803
+) -> Gradients:
+    x, g, scale = _groups(input, N, group), _groups(grad_out, N, group), _groups(weight, 1, group)
+    like = torch.empty(1, group, C // group, 1, device=x.device)
+    shape = (N, group, 1, 1)
+    return _backward(input, x, g, mean.view(shape), rstd.view(shape), scale, like, (2, 3), output_mask)
+
+
+@define("native_batch_norm")
+def batch_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    x, scale, shift = _channels(input), _channel(weight), _channel(bias)
+    if not training:
+        y = run(normalization.fixed_forward, x, _channel(running_mean), _channel(running_var), scale, shift, eps=eps)
+        return y.view(input.shape).to(input.dtype), x.new_empty(0), x.new_empty(0)
+    y, mean, variance, inverse = run(normalization.scaled_forward, x, scale, shift, axes=(0, 2), eps=eps)
+    terms = x.shape[0] * x.shape[2]
+    for running, new, factor in ((running_mean, mean, 1.0), (running_var, variance, terms / max(1, terms - 1))):
+        if running is not None:
+            running.copy_(run(normalization.moving, single(running), new.view(-1), float(momentum), factor))
+    return y.view(input.shape).to(input.dtype), mean.view(-1), inverse.view(-1)
+
+
+@define("_native_batch_norm_legit")
+def batch_norm_legit(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@define("_native_batch_norm_legit.no_stats")
+def batch_norm_without_statistics(
+    input: Tensor, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    return batch_norm(input, weight, bias, None, None, training, momentum, eps)
+
+
+@define("_native_batch_norm_legit_no_training")
+def batch_norm_in_evaluation(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
+    return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@define("native_batch_norm_backward")
+def batch_norm_backward(
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    output_mask: Mask,
+) -> Gradients:
+    x, g, scale = _channels(input), _channels(grad_out), _channel(weight)
+    like = torch.empty(1, x.shape[1], 1, device=x.device)
+    if train:
+        return _backward(input, x, g, _channel(save_mean), _channel(save_invstd), scale, like, (0, 2), output_mask)
+    given = x, _channel(running_mean), _channel(running_var), scale, like, g
+    return _shaped(input, run(normalization.fixed_backward, *given, eps=eps, needs=tuple(output_mask)), output_mask)
+
+
+def _backward(
+    input: Tensor,
+    x: Tensor,
+    g: Tensor,
+    mean: Tensor,
+    inverse: Tensor,
+    scale: Any,
+    like: Any,
+    axes: tuple[int, ...],
+    mask: Mask,
+) -> Gradients:
+    given = x, single(mean), single(inverse), scale, scale if like is None else like, g
+    return _shaped(input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask)), mask)
+
+
+def _shaped(input: Tensor, found: Gradients, mask: Mask) -> Gradients:
+    grad_x, *rest = found
+    grad_x = None if grad_x is None else grad_x.view(input.shape).to(input.dtype)
+    return grad_x, *(
+        each.flatten() if each is not None and needed else None for each, needed in zip(rest, mask[1:], strict=True)
+    )  # type: ignore[return-value]
+
+
+def _rows(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
+    return single(x).reshape(-1, torch.Size(normalized_shape).numel())
+
+
+def _row(x: Tensor | None) -> Tensor | None:
+    return None if x is None else single(x).reshape(1, -1)
+
+
+def _channels(x: Tensor) -> Tensor:
+    return single(x).reshape(x.shape[0], x.shape[1], -1)
+
+
+def _channel(x: Tensor | None) -> Tensor | None:
+    return None if x is None else single(x).view(1, -1, 1)
+
+
+def _groups(x: Tensor | None, outer: int, group: int) -> Tensor | None:
+    """[N, C, ...] as [N, groups, C / groups, ...]."""
+    if x is None:
+        return None
+    x = single(x)
+    return x.reshape(outer, group, -1, 1) if x.dim() == 1 else x.reshape(outer, group, x.shape[1] // group, -1)

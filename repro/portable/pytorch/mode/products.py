@@ -1,0 +1,84 @@
+"""Products of matrices and vectors."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.operations import products
+from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import doubles
+from repro.portable.pytorch.mode.dispatch import compose, define
+from repro.portable.pytorch.mode.types import as_given
+
+
+@define("mm")
+@as_given
+def mm(self: Tensor, mat2: Tensor) -> Tensor:
+    return product(self, mat2)
+
+
+@define("bmm")
+@as_given
+def bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    return product(self, mat2)
+
+
+@define("addmm")
+@as_given
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    if alpha == beta == 1 and self.dim() == 1 and self.dtype == torch.float32 and mat1.numel() and mat2.numel():
+        return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]))
+    return plus(product(mat1, mat2), self, beta, alpha)
+
+
+@define("baddbmm", "addbmm_never")
+@as_given
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return plus(product(batch1, batch2), self, beta, alpha)
+
+
+@define("addmv")
+@as_given
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return plus(product(mat, vec[:, None])[:, 0], self, beta, alpha)
+
+
+@compose("addr")
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return plus(vec1[:, None] * vec2, self, beta, alpha)
+
+
+@compose("addbmm")
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    rows = batch1.transpose(0, 1).reshape(batch1.shape[1], -1)
+    return torch.addmm(self, rows, batch2.reshape(-1, batch2.shape[2]), beta=beta, alpha=alpha)
+
+
+@define("dot", "vdot")
+@as_given
+def dot(self: Tensor, tensor: Tensor) -> Tensor:
+    return product(self[None], tensor[:, None])[0, 0]
+
+
+@define("mv")
+@as_given
+def mv(self: Tensor, vec: Tensor) -> Tensor:
+    return product(self, vec[:, None])[:, 0]
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
+    if not a.numel() or not b.numel():
+        return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
+    if a.dtype == torch.float64:
+        return doubles.product(a, b)
+    return run(products.matmul if a.dim() == 2 else products.batched, a, b)
+
+
+def plus(y: Tensor, added: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """alpha y + beta added, each operation rounded; with beta 0 what is added counts for nothing, NaN neither."""
+    y = y * alpha if alpha != 1 else y
+    if beta == 0:
+        return y
+    return y + (added * beta if beta != 1 else added)
