@@ -28,11 +28,26 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     if b.stride(1) == 1:
         right = _panels(b, width)
     else:
-        right = b.t().view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
+        right = packed(b.t())
     finish = [each.contiguous() for each in (units, plus) if each is not None]
     given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
     y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64)
     _run(products.product(given), left, right, *finish, y)
+    return y
+
+
+def packed(matrix: Tensor) -> Tensor:
+    """A matrix of int16, [N, K], as the right one of products with [M, K]: in panels."""
+    columns, terms, width = *matrix.shape, products.width()
+    return matrix.view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
+
+
+def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor | None) -> Tensor:
+    """The product of [M, K], int16, by rows, and of what is packed, float32 [M, N]: see products.Product."""
+    finish = [units, plus] if plus is not None else [units]
+    given = products.Product(a.shape[0], a.shape[1] // 2, columns, True, len(finish))
+    y = torch.empty(a.shape[0], columns)
+    _run(products.product(given), a, panels, *finish, y)
     return y
 
 

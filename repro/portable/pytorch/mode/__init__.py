@@ -12,6 +12,8 @@ from types import TracebackType
 
 import torch
 
+from repro.portable import kernels
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode import dispatch
 from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
 from repro.portable.pytorch.mode.registry import Registration
@@ -22,6 +24,7 @@ class Mode:
 
     def __init__(self, allow: Collection[str] = (), precision: str = "high") -> None:
         self.flags = torch._C._get_mkldnn_enabled(), torch._C._get_cudnn_enabled()
+        self.engine, Backend.engine = Backend.engine, "int16" if kernels.paired() else "float64"
         self.registration = Registration(frozenset(allow))
         torch._C._set_mkldnn_enabled(False)
         torch._C._set_cudnn_enabled(False)
@@ -29,6 +32,7 @@ class Mode:
     def close(self) -> None:
         global _mode
         self.registration.close()
+        Backend.engine = self.engine
         torch._C._set_mkldnn_enabled(self.flags[0])
         torch._C._set_cudnn_enabled(self.flags[1])
         _mode = None

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.operations import convolution as images
+from repro.portable.operations import convolution as definitions
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import sums
+from repro.portable.pytorch.mode import images, sums
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.refusal import refuse
 from repro.portable.pytorch.mode.types import HALVES, narrowed, single
@@ -30,10 +30,13 @@ def convolution(
     dtype = input.dtype
     x, w = _planar(single(input)), _planar(single(weight))
     how = _how(stride, padding, dilation, groups, x)
-    if transposed:
-        y = run(images.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding))
+    if not transposed and images.possible(x, w, groups):
+        del how["groups"]
+        y = images.forward(x, w, None if bias is None else single(bias), **how)
+    elif transposed:
+        y = run(definitions.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding))
     else:
-        y = run(images.planar_forward, x, w, None if bias is None else single(bias), **how)
+        y = run(definitions.planar_forward, x, w, None if bias is None else single(bias), **how)
     if transposed and bias is not None:
         y = y + single(bias).view(-1, 1, 1)
     return narrowed(y if input.dim() == 4 else y.squeeze(2), dtype)
@@ -56,8 +59,13 @@ def convolution_backward(
     dtype = input.dtype
     g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
     how = _how(stride, padding, dilation, groups, x)
-    backward = images.transposed_backward if transposed else images.planar_backward
-    grad_x, grad_w = run(backward, x, w, g, **how, needs=tuple(output_mask[:2]))
+    needs = tuple(output_mask[:2])
+    if not transposed and images.possible(x, w, groups):
+        del how["groups"]
+        grad_x, grad_w = images.backward(x, w, g, **how, needs=needs)
+    else:
+        backward = definitions.transposed_backward if transposed else definitions.planar_backward
+        grad_x, grad_w = run(backward, x, w, g, **how, needs=needs)
     if input.dim() == 3:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
     grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None

@@ -58,6 +58,9 @@ class Registration:
         if space in NAMESPACES:
             return
         found = None
+        if space == "aten" and name in dispatch.overrides:
+            self._library(space).impl(name, "CompositeImplicitAutograd", dispatch.overrides[name])
+            return
         if space == "aten":
             operation = overload(full)
             definition = None if operation is None else variants.definition(operation, name)
@@ -78,9 +81,12 @@ class Registration:
                 found = dispatch.refusal(overload(full), name if space == "aten" else full)
         if _has_kernel(full, "BackendSelect"):
             return
+        self._library(space).impl(name, "BackendSelect", found, True)
+
+    def _library(self, space: str) -> "torch._C._DispatchModule":
         if space not in self.libraries:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
-        self.libraries[space].impl(name, "BackendSelect", found, True)
+        return self.libraries[space]
 
 
 @cache
