@@ -34,11 +34,11 @@ def _rest(bits: int) -> tuple[float, ...]:
     return coefficients.interpolated(function, -0.347, 0.347, TERMS[bits])
 
 
-def _reduced(xp: Backend, x: Array, bits: int) -> tuple[Array, Array]:
-    """k, an integer, and exp r - 1, of magnitudes up to 2^10."""
+def _reduced(xp: Backend, x: Array, bits: int, rest: Array | float = 0.0) -> tuple[Array, Array]:
+    """k, an integer, and exp r - 1, of magnitudes up to 2^10, for x + rest."""
     inverse, high, low = constants()
     k = xp.rint(x * inverse)
-    return k, _expm1_of_small(xp, plus(xp, k, -low, x - k * high), bits)
+    return k, _expm1_of_small(xp, plus(xp, k, -low, x - k * high) + rest, bits)
 
 
 def _expm1_of_small(xp: Backend, r: Array, bits: int) -> Array:
@@ -53,10 +53,17 @@ def _scaled(xp: Backend, y: Array, k: Array, bits: int) -> Array:
     return y * power_of_two(xp, half) * power_of_two(xp, k - half)
 
 
-def exp(xp: Backend, x: Array, bits: int = 53) -> Array:
-    """e^x."""
-    k, y = _reduced(xp, xp.clip(x, *ENDS[bits]), bits)
+def exp(xp: Backend, x: Array, bits: int = 53, rest: Array | float = 0.0) -> Array:
+    """e^(x + rest), of a rest that is not more than what the rounding of x took away."""
+    k, y = _reduced(xp, xp.clip(x, *ENDS[bits]), bits, rest)
     return _scaled(xp, y + 1.0, k, bits)
+
+
+def half_exp(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """e^x / 2, which is finite where e^x may not be."""
+    lowest, highest = ENDS[bits]
+    k, y = _reduced(xp, xp.clip(x, lowest - 1.0, highest + 1.0), bits)
+    return _scaled(xp, y + 1.0, k - 1.0, bits)
 
 
 def exp2(xp: Backend, x: Array, bits: int = 53) -> Array:

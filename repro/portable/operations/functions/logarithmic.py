@@ -8,8 +8,16 @@ from decimal import Decimal, localcontext
 from functools import cache
 
 from repro.portable import coefficients
-from repro.portable.operations.functions.arithmetic import from_integer, plus, polynomial, power_of_two
-from repro.portable.operations.functions.exponential import LN2, constants
+from repro.portable.operations.functions.arithmetic import (
+    absolute,
+    from_integer,
+    plus,
+    polynomial,
+    power_of_two,
+    two_product,
+    two_sum,
+)
+from repro.portable.operations.functions.exponential import LN2, constants, exp
 from repro.portable.xp import Array, Backend
 
 TERMS = {24: 5, 53: 8}
@@ -94,3 +102,61 @@ def log1p(xp: Backend, x: Array, bits: int = 53) -> Array:
     f = plus(xp, taken, power_of_two(xp, -e), m - 1.0)
     y = _in_domain(xp, total, _log_of_parts(xp, e, f, bits))
     return xp.where(x == 0.0, x, y)
+
+
+def log_pair(xp: Backend, x: Array) -> tuple[Array, Array]:
+    """The logarithm of numbers that are not negative, and what its rounding takes away."""
+    e, m = _split(xp, x, 53)
+    f = m - 1.0
+    below, below_rest = two_sum(xp, f, 2.0)
+    s = f / below
+    product, lost = two_product(xp, s, below)
+    s_rest = ((f - product) - lost - s * below_rest) / below
+    z = s * s
+    _, high, low = constants()
+    rest = plus(xp, s * z, polynomial(xp, z, _rest(53)), s_rest * 2.0)
+    first, lost = two_sum(xp, e * high, s * 2.0)
+    y, lost = two_sum(xp, first, plus(xp, e, low, lost + rest))
+    finite = (x > 0.0) & (x < xp.inf)
+    return _in_domain(xp, x, y), xp.where(finite, lost, 0.0)
+
+
+# --- with exp ---------------------------------------------------------------------------------------------------------
+
+
+def softplus(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)."""
+    return xp.where(x > 0.0, x, xp.where(x == x, 0.0, x)) + _log1p_of_exp(xp, x, bits)
+
+
+def log_sigmoid(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """-log(1 + e^-x)."""
+    return xp.where(x < 0.0, x, xp.where(x == x, 0.0, x)) - _log1p_of_exp(xp, x, bits)
+
+
+def logaddexp(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
+    """log(e^x + e^y)."""
+    away = xp.where(x == y, 0.0, x - y)
+    return xp.where(x > y, x, xp.where(x == x, y, x)) + _log1p_of_exp(xp, away, bits)
+
+
+def _log1p_of_exp(xp: Backend, x: Array, bits: int) -> Array:
+    """log(1 + e^-|x|)."""
+    return log1p(xp, exp(xp, -absolute(xp, x), bits), bits)
+
+
+def logit(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """log(x / (1 - x)); from 1/4 on log(1 + (2 x - 1) / (1 - x)). NaN beyond 0 and 1."""
+    other = 1.0 - x
+    near = log1p(xp, ((x - 0.5) * 2.0) / other, bits)
+    return xp.where(x < 0.25, log(xp, x / other, bits), near)
+
+
+def xlogy(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
+    """x log y; 0 where x is 0 and y a number."""
+    return xp.where((x == 0.0) & (y == y), 0.0, x * log(xp, y, bits))
+
+
+def xlog1py(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
+    """x log(1 + y); 0 where x is 0 and y a number."""
+    return xp.where((x == 0.0) & (y == y), 0.0, x * log1p(xp, y, bits))

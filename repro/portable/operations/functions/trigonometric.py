@@ -24,6 +24,7 @@ from repro.portable.tables import DIGIT_BITS, DIGITS, FIRST_EXPONENT, LAST_EXPON
 from repro.portable.xp import Array, Backend
 
 LARGE = 2.0**20
+PI = float(coefficients.PI)
 TERMS = {24: 6, 53: 8}
 """Of (sin r - r) / r^3."""
 
@@ -58,6 +59,31 @@ def cos(xp: Backend, x: Array, bits: int = 53, large: bool = True) -> Array:
 def tan(xp: Backend, x: Array, bits: int = 53, large: bool = True) -> Array:
     """sin / cos."""
     return sin(xp, x, bits, large) / cos(xp, x, bits, large)
+
+
+def sin_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """sin(pi x)."""
+    whole = xp.rint(x)
+    y = _sine_near(xp, (x - whole) * PI, bits)
+    return xp.where(absolute(xp, x) < 2.0**51, xp.number(xp.pattern(y) ^ odd(xp, whole)), (x - x) * 0.0)
+
+
+def cos_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """cos(pi x), for |x| <= 1/2."""
+    return _sine_near(xp, (0.5 - absolute(xp, x)) * PI, bits)
+
+
+def sinc(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """sin(pi x) / (pi x), 1 at 0."""
+    zero = x == 0.0
+    y = sin_of_turns(xp, x, bits) / xp.where(zero, 1.0, x * PI)
+    return xp.where(zero, 1.0, y)
+
+
+def _sine_near(xp: Backend, r: Array, bits: int) -> Array:
+    """The sine of |r| <= pi / 2."""
+    square = r * r
+    return plus(xp, square * r, polynomial(xp, square, _rest(bits)), r)
 
 
 def _sine(xp: Backend, x: Array, shift: float, bits: int, large: bool) -> Array:
@@ -105,4 +131,4 @@ def _far(xp: Backend, x: Array, shift: float) -> tuple[Array, Array, Array]:
     part, rest = two_sum(xp, (first - (k - shift)) + second, third + digits[-4])
     high, low = coefficients.parts(coefficients.PI, 53)
     r, lost = two_product(xp, part, high)
-    return k, r, plus(xp, part, low, plus(xp, rest + digits[-5], high, lost))
+    return k, xp.where(x < xp.inf, r, xp.nan), plus(xp, part, low, plus(xp, rest + digits[-5], high, lost))
