@@ -9,5 +9,19 @@ Where a product feeds a sum that is not exact, it does so in arithmetic.plus: a 
 kept from it there, and nowhere else.
 """
 
-SINGLE, DOUBLE = 24, 53
-"""Bits of float32 and of float64."""
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+from repro.portable.xp import Array, Backend
+
+
+@cache
+def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A definition for arrays of float32 or less: it computes in float64, and rounds once, to float32."""
+
+    @wraps(function)
+    def definition(xp: Backend, *arrays: Array, **options: Any) -> Array:
+        return xp.f32(function(xp, *map(xp.f64, arrays), bits=24, **options))
+
+    return definition

@@ -28,7 +28,7 @@ def _erf_over_x(square: Decimal) -> Decimal:
     return series(square)
 
 
-def _scaled_erfc(x: Decimal) -> Decimal:
+def scaled_erfc(x: Decimal) -> Decimal:
     """exp(x^2) erfc x: from 2 on by the continued fraction 1 / (x + 1/2 / (x + 1 / (x + 3/2 / ...))) / sqrt pi."""
     if x < 2:
         return (x * x).exp() * (1 - x * _erf_over_x(x * x))
@@ -52,7 +52,7 @@ def _far(bits: int) -> tuple[float, ...]:
 
     def function(u: Decimal) -> Decimal:
         q = u + middle
-        return _scaled_erfc(4 / q - 4) / q
+        return scaled_erfc(4 / q - 4) / q
 
     return coefficients.interpolated(function, lowest - middle, 1 - middle, TERMS[bits])
 
@@ -115,18 +115,19 @@ def _erfc(xp: Backend, x: Array, bits: int, rest: Array | None) -> Array:
 def log_ndtr(xp: Backend, x: Array, bits: int = 53) -> Array:
     """log ndtr x, which for x < 0 is log(exp(z^2) erfc(z) / 2) - z^2 with z = -x / sqrt 2.
 
-    Beyond END by exp(z^2) erfc z = (1 - 1 / 2 z^2 + 3 / 4 z^4 - ...) / (z sqrt pi).
+    Beyond END exp(z^2) erfc z is (1 - 1 / (2 z^2) + 3 / (2 z^2)^2 - ...) / (z sqrt pi).
     """
     z = x * -_root_of_half()[0]
-    near = xp.clip(z, 0.5, END[53])
-    far = 1.0 / xp.where(z > END[53], z, END[53])
-    tail = far * (plus(xp, far * far, -0.5, 1.0) * ROOT_OF_INVERSE_PI)
-    scaled = xp.where(z > END[53], tail, _scaled_of_positive(xp, near, 53))
+    beyond = z > END[53]
+    inverse = 1.0 / xp.where(beyond, z, END[53])
+    tail = inverse * polynomial(xp, inverse * inverse * 0.5, TAIL) * ROOT_OF_INVERSE_PI
+    scaled = xp.where(beyond, tail, _scaled_of_positive(xp, xp.clip(z, 0.5, END[53]), 53))
     left = log(xp, scaled * 0.5, bits) - z * z
-    right = log1p(xp, erfc(xp, -z, bits) * -0.5, bits)
-    return xp.where(z < 0.5, xp.where(z < -0.5, right, log(xp, erfc(xp, z, bits) * 0.5, bits)), left)
+    share = ndtr(xp, xp.where(x < 1.0, x, -x), bits)
+    return xp.where(x < -1.0, left, xp.where(x < 1.0, log(xp, share, bits), log1p(xp, -share, bits)))
 
 
+TAIL = (105.0, -15.0, 3.0, -1.0, 1.0)
 ROOT_OF_INVERSE_PI = float((1 / PI).sqrt())
 
 

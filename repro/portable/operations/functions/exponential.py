@@ -14,8 +14,8 @@ from repro.portable.xp import Array, Backend
 LN2 = float.fromhex("0x1.62e42fefa39efp-1")
 TERMS = {24: 7, 53: 11}
 """Of (exp r - 1 - r) / r^2: an error of 2^-38 and of 2^-60 of exp r."""
-ENDS = {24: (-110.0, 90.0), 53: (-746.0, 710.0)}
-"""Beyond them exp is 0 and infinity, in float32 and in float64."""
+ENDS = {24: (-700.0, 700.0), 53: (-746.0, 710.0)}
+"""Beyond them exp is 0 and infinity, in float32 and in float64: also where a number of float32 is multiplied by it."""
 
 
 @cache
@@ -68,7 +68,7 @@ def half_exp(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 def exp2(xp: Backend, x: Array, bits: int = 53) -> Array:
     """2^x = 2^k exp(r ln 2) with |r| <= 1/2."""
-    x = xp.clip(x, -1100.0, 1030.0) if bits == 53 else xp.clip(x, -160.0, 130.0)
+    x = xp.clip(x, -1100.0, 1030.0) if bits == 53 else xp.clip(x, -1000.0, 1000.0)
     k = xp.rint(x)
     y = _expm1_of_small(xp, (x - k) * LN2, bits)
     return _scaled(xp, y + 1.0, k, bits)

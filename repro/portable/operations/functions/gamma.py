@@ -106,21 +106,21 @@ def lgamma(xp: Backend, x: Array, bits: int = 53) -> Array:
     y = _lgamma_of_positive(xp, xp.where(left, 1.0 - x, x), bits)
     sine = absolute(xp, sin_of_turns(xp, xp.where(left, x, 0.5), bits))
     y = xp.where(left, LOG_OF_PI - log(xp, sine, bits) - y, y)
-    return xp.where(absolute(xp, x) == xp.inf, xp.inf, y)
+    return xp.where((sine == 0.0) | (absolute(xp, x) == xp.inf), xp.inf, y)
 
 
 def _lgamma_of_positive(xp: Backend, x: Array, bits: int) -> Array:
     """By lgamma x = log(x - 1) + lgamma(x - 1), as often as needed."""
     near = xp.clip(x, -1.0, SHIFTED)
     whole = xp.rint(near)
-    product = xp.where(near < 1.5, xp.where(near < 0.5, near * (near + 1.0), near), 1.0)
+    product = xp.where(whole < 1.5, xp.where(whole < 0.5, near * (near + 1.0), near), 1.0)
     for n in range(1, 7):
         product = product * xp.where(whole > n + 1.5, near - n, 1.0)
     far = x >= SHIFTED
     logarithm = log(xp, xp.where(far, x, product), bits)
     u = near - whole
     y = u * polynomial(xp, u, _near_two(bits))
-    y = xp.where(near < 1.5, y - logarithm, y + logarithm)
+    y = xp.where(whole < 1.5, y - logarithm, y + logarithm)
     inverse = 1.0 / xp.where(far, x, SHIFTED)
     rest = inverse * polynomial(xp, inverse * inverse, _floats(_stirling(STIRLING_TERMS[bits])))
     return xp.where(far, plus(xp, x - 0.5, logarithm - 1.0, rest + (HALF_LOG_OF_TWO_PI - 0.5)), y)
@@ -131,27 +131,27 @@ def digamma(xp: Backend, x: Array, bits: int = 53) -> Array:
     left = x < 0.0
     y = _digamma_of_positive(xp, xp.where(left, 1.0 - x, x), bits)
     turns = xp.where(left, x - xp.rint(x), 0.25)
-    reflected = y - PI / 1.0 * (cos_of_turns(xp, turns, bits) / sin_of_turns(xp, turns, bits))
-    y = xp.where(left, xp.where(turns == 0.0, xp.nan, reflected), y)
+    cotangent = cos_of_turns(xp, turns, bits) / sin_of_turns(xp, turns, bits)
+    y = xp.where(left, xp.where(turns == 0.0, xp.nan, plus(xp, cotangent, -PI, y)), y)
     return xp.where(x == 0.0, -1.0 / x, y)
 
 
 def _digamma_of_positive(xp: Backend, x: Array, bits: int) -> Array:
-    """By digamma x = digamma(x + 1) - 1 / x, nine times, with one division."""
+    """By digamma x = digamma(x + 1) - 1 / x: once below 1, and nine times from 2 on; with one division."""
     high, low = coefficients.parts(_root(), 53)
-    between = (x >= 1.0) & (x <= 2.0)
-    near = xp.where(between, x, 1.5)
+    first = x < 1.0
+    near = xp.where(first, x + 1.0, xp.clip(x, 1.0, 2.0))
     y = ((near - high) - low) * polynomial(xp, near - 1.5, _near_root(bits))
-    below = x < SHIFTED
-    numerator, denominator = 0.0, xp.where(below, x, 1.0)
-    numerator = xp.where(below, 1.0, 0.0 * denominator)
+    shifted = (x > 2.0) & (x < SHIFTED)
+    some = first | shifted
+    numerator, denominator = xp.f64(xp.where(some, 1.0, 0.0)), xp.where(some, x, 1.0)
     for n in range(1, 9):
-        factor = xp.where(below, x + float(n), 1.0)
-        numerator = plus(xp, numerator, factor, xp.where(below, denominator, 0.0))
+        factor = xp.where(shifted, x + float(n), 1.0)
+        numerator = plus(xp, numerator, factor, xp.where(shifted, denominator, 0.0))
         denominator = denominator * factor
-    z = xp.where(below, x + 9.0, x)
+    z = xp.where(shifted, x + 9.0, x)
     inverse = 1.0 / z
     square = inverse * inverse
     series = square * polynomial(xp, square, _floats(_digamma_series(STIRLING_TERMS[bits])))
-    far = log(xp, z, bits) - inverse * 0.5 - series - numerator / denominator
-    return xp.where(between, y, far)
+    far = log(xp, z, bits) - inverse * 0.5 - series
+    return xp.where(x > 2.0, far, y) - numerator / denominator
