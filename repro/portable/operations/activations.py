@@ -4,9 +4,7 @@ Arrays are float64, and so are results: functions.rounded makes a definition for
 Formulas and arguments are those of PyTorch's operations of these names; `gradient` is that of the result.
 """
 
-from decimal import Decimal
-
-from repro.portable.coefficients import PI
+from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus
 from repro.portable.operations.functions.errors import ndtr
 from repro.portable.operations.functions.exponential import exp, expm1
@@ -14,10 +12,10 @@ from repro.portable.operations.functions.exponential import sigmoid as logistic
 from repro.portable.operations.functions.logarithmic import softplus as softplus_of_one
 from repro.portable.xp import Array, Backend
 
-DENSITY = float(1 / (2 * PI).sqrt())
-ROOT = float((8 / PI).sqrt())
+DENSITY = polynomials.constant("1 / sqrt (2 pi)")[0]
+ROOT = polynomials.constant("2 sqrt (2 / pi)")[0]
 """2 sqrt(2 / pi): tanh u is 2 sigmoid(2 u) - 1."""
-CUBIC = float(Decimal("0.044715"))
+CUBIC = 0.044715
 
 
 def gelu(xp: Backend, x: Array, tanh: bool = False, bits: int = 53) -> Array:
@@ -62,22 +60,23 @@ def silu_backward(xp: Backend, gradient: Array, x: Array, bits: int = 53) -> Arr
 def mish(xp: Backend, x: Array, bits: int = 53) -> Array:
     """x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2): D. Misra, 1908.08681."""
     x = xp.where(x == -xp.inf, xp.nan, x)
-    n = _mish_terms(xp, x, bits)
-    return x * (n / (n + 2.0))
+    n, below = _mish_terms(xp, x, bits)
+    return x * (n / below)
 
 
 def mish_backward(xp: Backend, gradient: Array, x: Array, bits: int = 53) -> Array:
     """t + x sigmoid x (1 - t^2) with t = n / (n + 2)."""
     x = _finite(xp, x)
-    n = _mish_terms(xp, x, bits)
-    inverse = 1.0 / (n + 2.0)
-    rest = (n + 1.0) * 4.0 * inverse * inverse
+    n, below = _mish_terms(xp, x, bits)
+    inverse = 1.0 / below
+    rest = (below - 1.0) * 4.0 * inverse * inverse
     return gradient * plus(xp, xp.clip(x, -800.0, 800.0) * logistic(xp, x, bits), rest, n * inverse)
 
 
-def _mish_terms(xp: Backend, x: Array, bits: int) -> Array:
+def _mish_terms(xp: Backend, x: Array, bits: int) -> tuple[Array, Array]:
+    """n and n + 2."""
     power = exp(xp, xp.clip(x, -800.0, 300.0), bits)
-    return power * (power + 2.0)
+    return power * (power + 2.0), plus(xp, power, power + 2.0, 2.0)
 
 
 def softplus(xp: Backend, x: Array, beta: float = 1.0, threshold: float = 20.0, bits: int = 53) -> Array:

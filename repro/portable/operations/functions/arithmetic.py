@@ -1,11 +1,9 @@
 """Arithmetic that the functions share: polynomials, bits, pairs of numbers."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from repro.portable import coefficients
 from repro.portable.xp import Array, Backend
 
 SIGN = -(2**63)
@@ -17,7 +15,7 @@ PATTERN = 0x4338000000000000
 
 
 def plus(xp: Backend, a, b, c) -> Array:
-    """a b + c, both rounded."""
+    """a b + c: the product is rounded before it is added, and so is c where it is another product."""
     return a * b + c
 
 
@@ -67,8 +65,9 @@ def two_product(xp: Backend, a, b) -> tuple[Array, Array]:
 
 
 def halves(xp: Backend, x: Any) -> tuple[Any, ...]:
-    """An array or a number in two parts of 26 and 27 bits, whose products are exact."""
+    """An array, or a number of up to 52 bits, in two parts of 26 bits, whose products are exact."""
     if isinstance(x, float):
-        return coefficients.parts(Decimal(x), 26)
-    high = xp.number((xp.pattern(x) + 2**26) & -(2**27))
+        high = float(int(x * 2.0**25)) * 2.0**-25
+    else:
+        high = xp.number((xp.pattern(x) + 2**26) & -(2**27))
     return high, x - high

@@ -4,45 +4,28 @@ x = k ln 2 + r with |r| <= ln 2 / 2, and exp x = 2^k exp r: W. Cody and W. Waite
 Functions, chapter 6.
 """
 
-from decimal import Decimal, localcontext
-from functools import cache
-
-from repro.portable import coefficients
+from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus, polynomial, power_of_two, with_sign
 from repro.portable.xp import Array, Backend
 
-LN2 = float.fromhex("0x1.62e42fefa39efp-1")
-TERMS = {24: 7, 53: 11}
-"""Of (exp r - 1 - r) / r^2: an error of 2^-38 and of 2^-60 of exp r."""
 ENDS = {24: (-700.0, 700.0), 53: (-746.0, 710.0)}
 """Beyond them exp is 0 and infinity, in float32 and in float64: also where a number of float32 is multiplied by it."""
 
 
-@cache
-def constants() -> tuple[float, float, float]:
-    """1 / ln 2; ln 2 in two parts, the first of 42 bits: its product with k is exact."""
-    with localcontext() as context:
-        context.prec = coefficients.DIGITS
-        ln2 = Decimal(2).ln()
-        return (float(1 / ln2), *coefficients.parts(ln2, 42))  # type: ignore[return-value]
-
-
-@cache
-def _rest(bits: int) -> tuple[float, ...]:
-    """(exp r - 1 - r) / r^2 = 1 / 2! + r / 3! + ..."""
-    function = coefficients.series(Decimal(1) / 2, lambda n: Decimal(1) / (n + 2))
-    return coefficients.interpolated(function, -0.347, 0.347, TERMS[bits])
+def ln2() -> tuple[float, ...]:
+    """In two parts, the first of 42 bits: its product with an exponent is exact."""
+    return polynomials.constant("ln 2", 42)
 
 
 def _reduced(xp: Backend, x: Array, bits: int, rest: Array | float = 0.0) -> tuple[Array, Array]:
     """k, an integer, and exp r - 1, of magnitudes up to 2^10, for x + rest."""
-    inverse, high, low = constants()
+    (inverse,), (high, low) = polynomials.constant("1 / ln 2"), ln2()
     k = xp.rint(x * inverse)
     return k, _expm1_of_small(xp, plus(xp, k, -low, x - k * high) + rest, bits)
 
 
 def _expm1_of_small(xp: Backend, r: Array, bits: int) -> Array:
-    return plus(xp, r * r, polynomial(xp, r, _rest(bits)), r)
+    return plus(xp, r * r, polynomial(xp, r, polynomials.exp(bits)), r)
 
 
 def _scaled(xp: Backend, y: Array, k: Array, bits: int) -> Array:
@@ -70,7 +53,7 @@ def exp2(xp: Backend, x: Array, bits: int = 53) -> Array:
     """2^x = 2^k exp(r ln 2) with |r| <= 1/2."""
     x = xp.clip(x, -1100.0, 1030.0) if bits == 53 else xp.clip(x, -1000.0, 1000.0)
     k = xp.rint(x)
-    y = _expm1_of_small(xp, (x - k) * LN2, bits)
+    y = _expm1_of_small(xp, (x - k) * polynomials.constant("ln 2")[0], bits)
     return _scaled(xp, y + 1.0, k, bits)
 
 

@@ -1,26 +1,14 @@
 """Hyperbolic functions and their inverses, by exp and log1p."""
 
-from decimal import Decimal
-from functools import cache
-
-from repro.portable import coefficients
+from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus, polynomial, with_sign
-from repro.portable.operations.functions.exponential import LN2, half_exp
+from repro.portable.operations.functions.exponential import half_exp
 from repro.portable.operations.functions.logarithmic import log1p
 from repro.portable.operations.functions.powers import sqrt
 from repro.portable.xp import Array, Backend
 
-TERMS = {24: 5, 53: 8}
-"""Of (sinh x - x) / x^3, up to 1."""
 LARGE = 2.0**60
 """From here on sqrt(x^2 + 1) and sqrt(x^2 - 1) are x."""
-
-
-@cache
-def _rest(bits: int) -> tuple[float, ...]:
-    """(sinh x - x) / x^3 in x^2: 1 / 3! + x^2 / 5! + ..."""
-    function = coefficients.series(Decimal(1) / 6, lambda n: Decimal(1) / ((2 * n + 2) * (2 * n + 3)))
-    return coefficients.interpolated(function, 0.0, 1.0, TERMS[bits])
 
 
 def sinh(xp: Backend, x: Array, bits: int = 53) -> Array:
@@ -28,7 +16,7 @@ def sinh(xp: Backend, x: Array, bits: int = 53) -> Array:
     size = absolute(xp, x)
     small = xp.clip(x, -1.0, 1.0)
     square = small * small
-    near = plus(xp, square * small, polynomial(xp, square, _rest(bits)), small)
+    near = plus(xp, square * small, polynomial(xp, square, polynomials.hyperbolic_sine(bits)), small)
     half = half_exp(xp, size, bits)
     return xp.where(size < 1.0, near, with_sign(xp, half - 0.25 * (1.0 / half), x))
 
@@ -57,7 +45,7 @@ def _log(xp: Backend, x: Array, more: Array, bits: int) -> Array:
     """log(1 + more), or log(2 x) where x is large."""
     large = x >= LARGE
     y = log1p(xp, xp.where(large, x, more), bits)
-    return xp.where(large, y + LN2, y)
+    return xp.where(large, y + polynomials.constant("ln 2")[0], y)
 
 
 def atanh(xp: Backend, x: Array, bits: int = 53) -> Array:

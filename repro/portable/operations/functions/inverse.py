@@ -4,31 +4,13 @@ atan(y / x), for x, y >= 0, is atan t + 0, pi / 4 or pi / 2 with t = y / x, (y -
 is at most tan(pi / 8) = sqrt 2 - 1.
 """
 
-from decimal import Decimal
-from functools import cache
-
-from repro.portable import coefficients
+from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus, polynomial, with_sign
 from repro.portable.operations.functions.powers import sqrt
 from repro.portable.xp import Array, Backend
 
-TERMS = {24: 7, 53: 12}
-"""Of (atan t - t) / t^3."""
 TANGENT = 0.4142135623730951
 LARGEST = 2.0**1000
-
-
-@cache
-def _rest(bits: int) -> tuple[float, ...]:
-    """(atan t - t) / t^3 in t^2: -1 / 3 + t^2 / 5 - ..."""
-    function = coefficients.series(Decimal(-1) / 3, lambda n: Decimal(-2 * n - 1) / (2 * n + 3))
-    return coefficients.interpolated(function, 0.0, 0.1717, TERMS[bits])
-
-
-@cache
-def pi() -> tuple[float, ...]:
-    """In two parts; their halves and quarters are exact."""
-    return coefficients.parts(coefficients.PI, 53)
 
 
 def atan2(xp: Backend, y: Array, x: Array, bits: int = 53) -> Array:
@@ -48,10 +30,10 @@ def atan2(xp: Backend, y: Array, x: Array, bits: int = 53) -> Array:
     quarters = xp.where(low, 0.0, xp.f64(xp.where(high, 2.0, 1.0)))
     back = xp.pattern(x) < 0
     quarters = xp.where(back, 4.0 - quarters, quarters)
-    first, rest = (part * 0.25 for part in pi())
-    angle = plus(xp, square * t, polynomial(xp, square, _rest(bits)), t)
+    first, rest = (part * 0.25 for part in polynomials.constant("pi", 53))
+    angle = plus(xp, square * t, polynomial(xp, square, polynomials.arctangent(bits)), t)
     angle = xp.where(back, -angle, angle)
-    angle = quarters * first + (angle + quarters * rest)
+    angle = plus(xp, quarters, first, plus(xp, quarters, rest, angle))
     return with_sign(xp, xp.where((x != x) | (y != y), xp.nan, absolute(xp, angle)), y)
 
 

@@ -4,10 +4,7 @@ x = 2^e m with sqrt(1/2) <= m < sqrt 2, and log m = 2 artanh s with s = f / (2 +
 f itself, f - f^2 / 2 + ..., as in K. C. Ng's log of Sun's fdlibm.
 """
 
-from decimal import Decimal, localcontext
-from functools import cache
-
-from repro.portable import coefficients
+from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import (
     absolute,
     from_integer,
@@ -17,22 +14,13 @@ from repro.portable.operations.functions.arithmetic import (
     two_product,
     two_sum,
 )
-from repro.portable.operations.functions.exponential import LN2, constants, exp
+from repro.portable.operations.functions.exponential import exp, ln2
 from repro.portable.xp import Array, Backend
 
-TERMS = {24: 5, 53: 8}
-"""Of (2 artanh s - 2 s) / s^3: an error of 2^-38 and of 2^-60 of log m."""
 ONE = 0x3FF0000000000000
 ROOT = 0x3FE6A09E667F3BCC
 """The bits of 1 and of sqrt(1/2)."""
 SMALLEST_NORMAL = 2.0**-1022
-
-
-@cache
-def _rest(bits: int) -> tuple[float, ...]:
-    """(2 artanh s - 2 s) / s^3 in z = s^2: 2 / 3 + 2 z / 5 + ..."""
-    function = coefficients.series(Decimal(2) / 3, lambda n: Decimal(2 * n + 1) / (2 * n + 3))
-    return coefficients.interpolated(function, 0.0, 0.02945, TERMS[bits])
 
 
 def _split(xp: Backend, x: Array, bits: int) -> tuple[Array, Array]:
@@ -48,10 +36,10 @@ def _log_of_parts(xp: Backend, e: Array, f: Array, bits: int) -> Array:
     """log of 2^e (1 + f)."""
     s = f / (f + 2.0)
     z = s * s
-    rest = polynomial(xp, z, _rest(bits))
+    rest = polynomial(xp, z, polynomials.log(bits))
     if bits == 24:
-        return plus(xp, s, plus(xp, z, rest, 2.0), e * LN2)
-    _, high, low = constants()
+        return plus(xp, s, plus(xp, z, rest, 2.0), e * polynomials.constant("ln 2")[0])
+    high, low = ln2()
     half = f * f * 0.5
     correction = plus(xp, s, plus(xp, z, rest, half), e * low)
     return e * high - ((half - correction) - f)
@@ -73,24 +61,15 @@ def log2(xp: Backend, x: Array, bits: int = 53) -> Array:
     """e + log m / ln 2: exact for powers of two."""
     e, m = _split(xp, x, bits)
     zero = e * 0.0
-    return _in_domain(xp, x, plus(xp, _log_of_parts(xp, zero, m - 1.0, bits), constants()[0], e))
+    return _in_domain(xp, x, plus(xp, _log_of_parts(xp, zero, m - 1.0, bits), polynomials.constant("1 / ln 2")[0], e))
 
 
 def log10(xp: Backend, x: Array, bits: int = 53) -> Array:
     """log x / ln 10."""
-    inverse, high, low = _decimal()
+    (inverse,), (high, low) = polynomials.constant("1 / ln 10"), polynomials.constant("log10 2", 42)
     e, m = _split(xp, x, bits)
     rest = plus(xp, _log_of_parts(xp, e * 0.0, m - 1.0, bits), inverse, e * low)
     return _in_domain(xp, x, plus(xp, e, high, rest))
-
-
-@cache
-def _decimal() -> tuple[float, float, float]:
-    """1 / ln 10; log10 2 in two parts, the first of 42 bits."""
-    with localcontext() as context:
-        context.prec = coefficients.DIGITS
-        ln10 = Decimal(10).ln()
-        return (float(1 / ln10), *coefficients.parts(Decimal(2).ln() / ln10, 42))  # type: ignore[return-value]
 
 
 def log1p(xp: Backend, x: Array, bits: int = 53) -> Array:
@@ -111,10 +90,10 @@ def log_pair(xp: Backend, x: Array) -> tuple[Array, Array]:
     below, below_rest = two_sum(xp, f, 2.0)
     s = f / below
     product, lost = two_product(xp, s, below)
-    s_rest = ((f - product) - lost - s * below_rest) / below
+    s_rest = plus(xp, s, -below_rest, (f - product) - lost) / below
     z = s * s
-    _, high, low = constants()
-    rest = plus(xp, s * z, polynomial(xp, z, _rest(53)), s_rest * 2.0)
+    high, low = ln2()
+    rest = plus(xp, s * z, polynomial(xp, z, polynomials.log(53)), s_rest * 2.0)
     first, lost = two_sum(xp, e * high, s * 2.0)
     y, lost = two_sum(xp, first, plus(xp, e, low, lost + rest))
     finite = (x > 0.0) & (x < xp.inf)

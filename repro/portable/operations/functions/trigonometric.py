@@ -6,10 +6,7 @@ chapter 8. Beyond, x / pi is taken modulo 2 from the digits of 1 / pi that matte
 R. Hanek, Radian Reduction for Trigonometric Functions, SIGNUM 18 (1983).
 """
 
-from decimal import Decimal, localcontext
-from functools import cache
-
-from repro.portable import coefficients, tables
+from repro.portable import polynomials, tables
 from repro.portable.operations.functions.arithmetic import (
     SIGN,
     absolute,
@@ -24,25 +21,8 @@ from repro.portable.tables import DIGIT_BITS, DIGITS, FIRST_EXPONENT, LAST_EXPON
 from repro.portable.xp import Array, Backend
 
 LARGE = 2.0**20
-PI = float(coefficients.PI)
-TERMS = {24: 6, 53: 8}
-"""Of (sin r - r) / r^3."""
-
-
-@cache
-def _rest(bits: int) -> tuple[float, ...]:
-    """(sin r - r) / r^3 in r^2: -1 / 3! + r^2 / 5! - ..."""
-    function = coefficients.series(Decimal(-1) / 6, lambda n: Decimal(-1) / ((2 * n + 2) * (2 * n + 3)))
-    return coefficients.interpolated(function, 0.0, 2.4675, TERMS[bits])
-
-
-@cache
-def _pi(bits: int) -> tuple[float, ...]:
-    """1 / pi, and pi in parts: of 31 bits, but the last."""
-    with localcontext() as context:
-        context.prec = coefficients.DIGITS
-        inverse = float(1 / coefficients.PI)
-    return (inverse, *coefficients.parts(coefficients.PI, *((31,) if bits == 24 else (31, 31, 31))))
+PARTS_OF_PI = {24: polynomials.constant("pi", 31), 53: polynomials.constant("pi", 31, 31, 31)}
+"""The products of all but the last with k are exact."""
 
 
 def sin(xp: Backend, x: Array, bits: int = 53, large: bool = True) -> Array:
@@ -64,26 +44,26 @@ def tan(xp: Backend, x: Array, bits: int = 53, large: bool = True) -> Array:
 def sin_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:
     """sin(pi x)."""
     whole = xp.rint(x)
-    y = _sine_near(xp, (x - whole) * PI, bits)
+    y = _sine_near(xp, (x - whole) * polynomials.constant("pi")[0], bits)
     return xp.where(absolute(xp, x) < 2.0**51, xp.number(xp.pattern(y) ^ odd(xp, whole)), (x - x) * 0.0)
 
 
 def cos_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:
     """cos(pi x), for |x| <= 1/2."""
-    return _sine_near(xp, (0.5 - absolute(xp, x)) * PI, bits)
+    return _sine_near(xp, (0.5 - absolute(xp, x)) * polynomials.constant("pi")[0], bits)
 
 
 def sinc(xp: Backend, x: Array, bits: int = 53) -> Array:
     """sin(pi x) / (pi x), 1 at 0."""
     zero = x == 0.0
-    y = sin_of_turns(xp, x, bits) / xp.where(zero, 1.0, x * PI)
+    y = sin_of_turns(xp, x, bits) / xp.where(zero, 1.0, x * polynomials.constant("pi")[0])
     return xp.where(zero, 1.0, y)
 
 
 def _sine_near(xp: Backend, r: Array, bits: int) -> Array:
     """The sine of |r| <= pi / 2."""
     square = r * r
-    return plus(xp, square * r, polynomial(xp, square, _rest(bits)), r)
+    return plus(xp, square * r, polynomial(xp, square, polynomials.sine(bits)), r)
 
 
 def _sine(xp: Backend, x: Array, shift: float, bits: int, large: bool) -> Array:
@@ -93,20 +73,22 @@ def _sine(xp: Backend, x: Array, shift: float, bits: int, large: bool) -> Array:
         far = x >= LARGE
         k, r, rest = (xp.where(far, a, b) for a, b in zip(_far(xp, x, shift), (k, r, rest), strict=True))
     square = r * r
-    curve = square * r * polynomial(xp, square, _rest(bits))
-    if bits == 53:
-        curve = plus(xp, rest, plus(xp, square, -0.5, 1.0), curve)
-    return xp.number(xp.pattern(r + curve) ^ odd(xp, k))
+    curve = polynomial(xp, square, polynomials.sine(bits))
+    if bits == 24:
+        y = plus(xp, square * r, curve, r)
+    else:
+        y = r + plus(xp, rest, plus(xp, square, -0.5, 1.0), square * r * curve)
+    return xp.number(xp.pattern(y) ^ odd(xp, k))
 
 
 def _near(xp: Backend, x: Array, shift: float, bits: int) -> tuple[Array, Array, Array]:
     """k, r, and what r lacks."""
-    inverse, first, second, *more = _pi(bits)
+    inverse, first, second, *more = (*polynomials.constant("1 / pi"), *PARTS_OF_PI[bits])
     k = xp.rint(plus(xp, x, inverse, shift))
     turns = k - shift
     r = x - turns * first
     if not more:
-        return k, r - turns * second, r
+        return k, plus(xp, turns, -second, r), r
     r, lost = two_sum(xp, r, turns * -second)
     r, more_lost = two_sum(xp, r, turns * -more[0])
     return k, r, plus(xp, turns, -more[1], lost + more_lost)
@@ -129,6 +111,6 @@ def _far(xp: Backend, x: Array, shift: float) -> tuple[Array, Array, Array]:
     *_, third, second, first = digits
     k = xp.rint(first + shift)
     part, rest = two_sum(xp, (first - (k - shift)) + second, third + digits[-4])
-    high, low = coefficients.parts(coefficients.PI, 53)
+    high, low = polynomials.constant("pi", 52)
     r, lost = two_product(xp, part, high)
     return k, xp.where(x < xp.inf, r, xp.nan), plus(xp, part, low, plus(xp, rest + digits[-5], high, lost))
