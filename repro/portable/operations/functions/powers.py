@@ -1,4 +1,4 @@
-"""Powers and roots: pow, sqrt, rsqrt, hypot."""
+"""Powers and roots: power, sqrt, rsqrt, hypot."""
 
 from repro.portable.operations.functions.arithmetic import absolute, plus, two_product
 from repro.portable.operations.functions.exponential import exp
@@ -33,7 +33,7 @@ def hypot(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
     return xp.where(infinite, xp.inf, root)
 
 
-def pow(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:  # noqa: A001
+def power(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
     """x^y = exp(y log |x|), with the logarithm and the product in pairs of float64; special cases as IEEE 754's pow."""
     size = absolute(xp, x)
     log, rest = log_pair(xp, size)
