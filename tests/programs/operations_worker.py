@@ -201,7 +201,7 @@ TESTS = {"worker": sys.modules[__name__], "unprotected": unprotected}
 def answer(worker, backend, request) -> dict[str, np.ndarray]:
     asked = json.loads(str(request["request"]))
     backend.Backend.engine = asked["mode"] if asked["mode"] in ("int8", "int16") else "float64"
-    module, name = asked["operation"].split(".")
+    module, name = asked["operation"].rsplit(".", 1)
     home = TESTS.get(module) or importlib.import_module(f"repro.portable.operations.{module}")
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
     given = [request[f"array{i}"] for i in range(asked["arrays"])]

@@ -1,0 +1,50 @@
+"""Powers and roots: power, sqrt, rsqrt, hypot."""
+
+from repro.portable.operations.functions.arithmetic import absolute, plus, two_product
+from repro.portable.operations.functions.exponential import exp
+from repro.portable.operations.functions.logarithmic import log_pair
+from repro.portable.xp import Array, Backend
+
+BEYOND = 1000.0
+"""From here on exp is infinity, and 0 below its negative."""
+
+
+def sqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """The square root, correctly rounded; NaN of negative numbers."""
+    return xp.where(x < 0.0, xp.nan, xp.sqrt(xp.where(x < 0.0, 0.0, x)))
+
+
+def rsqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """1 / sqrt x."""
+    return 1.0 / sqrt(xp, x)
+
+
+def hypot(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
+    """sqrt(x^2 + y^2), scaled by a power of two near the larger one; infinity where one is, even beside NaN."""
+    a, b = absolute(xp, x), absolute(xp, y)
+    infinite = (a == xp.inf) | (b == xp.inf)
+    if bits == 24:
+        root = xp.sqrt(a * a + b * b)
+    else:
+        larger = xp.clip(xp.where(a > b, a, b), 2.0**-1000, 2.0**1022)
+        down = xp.number((2046 << 52) - (xp.pattern(larger) & (2047 << 52)))
+        c, d = a * down, b * down
+        root = xp.sqrt(plus(xp, c, c, d * d)) / down
+    return xp.where(infinite, xp.inf, root)
+
+
+def power(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
+    """x^y = exp(y log |x|), with the logarithm and the product in pairs of float64; special cases as IEEE 754's pow."""
+    size = absolute(xp, x)
+    log, rest = log_pair(xp, size)
+    product, lost = two_product(xp, y, log)
+    inside = absolute(xp, product) < BEYOND
+    magnitude = exp(xp, product, bits, xp.where(inside, plus(xp, y, rest, lost), 0.0))
+    magnitude = xp.where((y == 0.0) | (size == 1.0), 1.0, magnitude)
+    half = y * 0.5
+    odd = (xp.floor(y) == y) & (xp.floor(half) != half)
+    result = xp.where(odd & (xp.pattern(x) < 0), -magnitude, magnitude)
+    undefined = (x < 0.0) & (size < xp.inf) & (xp.floor(y) != y)
+    result = xp.where(undefined, xp.nan, result)
+    missing = (x != x) & (y != 0.0) | (y != y) & (x != 1.0)
+    return xp.where(missing, xp.nan, result)

@@ -1,0 +1,89 @@
+"""Functions of float64 against the reference: bits are compared with ==, NaN is NaN."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from repro.portable.reference import activations, functions, special
+from support.workers import ask
+
+__all__ = ["ask"]  # a fixture
+
+FILES = {
+    "functions.exponential": "exp exp2 expm1 sigmoid tanh",
+    "functions.logarithmic": "log log2 log10 log1p softplus log_sigmoid logit logaddexp xlogy xlog1py",
+    "functions.powers": "sqrt rsqrt hypot power",
+    "functions.trigonometric": "sin cos tan sinc",
+    "functions.inverse": "atan asin acos atan2",
+    "functions.hyperbolic": "sinh cosh asinh acosh atanh",
+    "functions.errors": "erf erfc ndtr log_ndtr",
+    "functions.quantiles": "erfinv ndtri",
+    "functions.gamma": "lgamma digamma",
+    "functions.bessel": "i0 i0e i1 i1e",
+    "activations": "gelu gelu_backward silu silu_backward mish mish_backward softplus softplus_backward elu elu_backward"
+    " hardsigmoid hardsigmoid_backward hardswish hardswish_backward log_sigmoid_backward sigmoid_backward tanh_backward"
+    " glu glu_backward",
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "gelu": {"tanh": True},
+    "gelu_backward": {"tanh": True},
+    "softplus": {"beta": 1.7, "threshold": 15.0},
+    "softplus_backward": {"beta": 1.7, "threshold": 15.0},
+    "elu": {"alpha": 1.3, "scale": 1.1, "input_scale": 0.7},
+    "elu_backward": {"alpha": 1.3, "scale": 1.1, "input_scale": 0.7},
+}
+"""Of activations, which are computed with them, and without."""
+ARRAYS = {name: 2 for name in ("logaddexp", "xlogy", "xlog1py", "hypot", "power", "atan2", "glu")} | {"glu_backward": 3}
+FINITE = [0.0, 5e-324, 1e-310, 3e-39, 2.0**-30, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 8.0, 8.5, 28.0, 103.5, 709.7, 745.5]
+SPECIAL = [*FINITE, 2.0**20, 2.0**60, 1e17, 1e38, 1e308, np.inf]
+
+
+def numbers(bits: int, seed: int) -> np.ndarray:
+    """Of both signs and all magnitudes, with special ones; float32 numbers for 24 bits."""
+    random = np.random.default_rng(seed)
+    sizes = np.exp(random.uniform(-80, 80, 60))
+    found = [SPECIAL, sizes, random.uniform(0, 1, 60), random.normal(0, 3, 60), random.uniform(0, 60, 40)]
+    x = np.concatenate(found)
+    x = np.concatenate((x, -x, [np.nan]))
+    with np.errstate(over="ignore"):
+        return x.astype(np.float32).astype(float) if bits == 24 else x
+
+
+def arguments(bits: int, arrays: int) -> list[np.ndarray]:
+    """Of one array, or of more that meet one another: special numbers all with all, the others by chance."""
+    if arrays == 1:
+        return [numbers(bits, 0)]
+    special = numbers(bits, 0)[[*range(len(SPECIAL)), -1]]
+    special = np.concatenate((special, -special))
+    meeting = [each.reshape(-1) for each in np.meshgrid(special, special)]
+    random = np.random.default_rng(1)
+    found = [np.concatenate((each, random.permutation(numbers(bits, seed)))) for seed, each in enumerate(meeting)]
+    return [random.permutation(found[0]) for _ in range(arrays - 2)] + found
+
+
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a.view(np.int64) == b.view(np.int64)) | (np.isnan(a) & np.isnan(b))
+
+
+def compare(ask, way: str, file: str, name: str, options: dict[str, Any]) -> None:
+    home = activations if file == "activations" else functions if hasattr(functions, name) else special
+    arrays = ARRAYS.get(name, 1 + name.endswith("_backward"))
+    given = arguments(options["bits"], arrays)
+    with np.errstate(all="ignore"):
+        right = getattr(home, name)(*given, **options)
+    found, _ = ask(way, f"{file}.{name}", options, given)
+    for each, expected in zip(found, right if isinstance(right, tuple) else (right,), strict=True):
+        wrong = ~same(each, np.asarray(expected, float))
+        first = [array[wrong][0] for array in given] if wrong.any() else []
+        assert not wrong.any(), f"{name} of {first}: {each[wrong][0]!r} for {expected[wrong][0]!r}"
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("bits", [24, 53])
+@pytest.mark.parametrize("way", ["pytorch eager", "pytorch kernels"])
+def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: int, file: str) -> None:
+    for name in FILES[file].split():
+        compare(ask, way, file, name, {"bits": bits})
+        if file == "activations" and name in OPTIONS:
+            compare(ask, way, file, name, {"bits": bits} | OPTIONS[name])
