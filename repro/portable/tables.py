@@ -203,6 +203,43 @@ ACTIVATIONS: dict[str, tuple[Callable[[int], list[tuple[int, int]]], int]] = {
 }
 
 
+# --- 1 / pi -----------------------------------------------------------------------------------------------------------
+
+DIGIT_BITS, DIGITS = 25, 7
+FIRST_EXPONENT, LAST_EXPONENT = 1043, 2046
+"""In the pattern of float64: those of 2^20 and of the largest number."""
+
+
+@cache
+def inverse_pi() -> tuple[np.ndarray, ...]:
+    """2^(e - 1075) / pi modulo 2, for exponents e from FIRST_EXPONENT on: DIGITS digits of DIGIT_BITS bits, last first.
+
+    float64. With a significand s of 53 bits, s 2^(e - 1075) is the number of that exponent.
+    """
+    bits = DIGIT_BITS * DIGITS - 1
+    precision = bits + LAST_EXPONENT - 1075 + 64
+    inverse = (1 << 2 * precision) // _pi(precision)
+    found = [inverse << (e - FIRST_EXPONENT) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1)]
+    drop = precision - bits + 1075 - FIRST_EXPONENT
+    return tuple(
+        np.array([(each >> drop + DIGIT_BITS * place) % 2**DIGIT_BITS for each in found], float)
+        for place in range(DIGITS)
+    )
+
+
+def _pi(precision: int) -> int:
+    """pi 2^precision: 16 arctan 1/5 - 4 arctan 1/239, as J. Machin found."""
+
+    def arctan_of_inverse(n: int) -> int:
+        total, term, k = 0, (1 << precision + 32) // n, 0
+        while term:
+            total += (-1) ** k * (term // (2 * k + 1))
+            term, k = term // n**2, k + 1
+        return total
+
+    return 16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239) >> 32
+
+
 # --- positions, optimizers, schedules ---------------------------------------------------------------------------------
 
 

@@ -62,6 +62,12 @@ class Backend(Protocol):
     def shift_right(self, x: Array, bits: int) -> Array:
         """Integers, int32 or int64, without their last bits."""
 
+    def pattern(self, x: Array) -> Array:
+        """The bits of float64, as int64."""
+
+    def number(self, pattern: Array) -> Array:
+        """The float64 of these bits, int64."""
+
     # --- quantization grids -------------------------------------------------------------------------------------------
 
     def exponent_above(self, x: Array, axes: Axes) -> Array:

@@ -71,6 +71,14 @@ class Backend:
     def shift_right(x: Array, bits: int) -> Array:
         return x >> bits
 
+    @staticmethod
+    def pattern(x: Array) -> Array:
+        return lax.bitcast_convert_type(x, jnp.int64)
+
+    @staticmethod
+    def number(pattern: Array) -> Array:
+        return lax.bitcast_convert_type(pattern, jnp.float64)
+
     # --- grids --------------------------------------------------------------------------------------------------------
 
     @staticmethod

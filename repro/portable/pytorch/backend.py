@@ -78,6 +78,14 @@ class Backend:
     def shift_right(x: Tensor, bits: int) -> Tensor:
         return x >> bits
 
+    @staticmethod
+    def pattern(x: Tensor) -> Tensor:
+        return x.view(torch.int64)
+
+    @staticmethod
+    def number(pattern: Tensor) -> Tensor:
+        return pattern.view(torch.float64)
+
     # --- grids --------------------------------------------------------------------------------------------------------
 
     @staticmethod

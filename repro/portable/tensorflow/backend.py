@@ -79,6 +79,14 @@ class Backend:
     def shift_right(x: tf.Tensor, bits: int) -> tf.Tensor:
         return tf.bitwise.right_shift(x, tf.constant(bits, x.dtype))
 
+    @staticmethod
+    def pattern(x: tf.Tensor) -> tf.Tensor:
+        return tf.bitcast(x, tf.int64)
+
+    @staticmethod
+    def number(pattern: tf.Tensor) -> tf.Tensor:
+        return tf.bitcast(pattern, tf.float64)
+
     # --- grids --------------------------------------------------------------------------------------------------------
 
     @staticmethod

@@ -230,6 +230,12 @@ class Kernel:
     def _shift_right(self, x: ir.Value, bits: ir.Value) -> ir.Value:
         return self.build.ashr(x, bits)
 
+    def _pattern(self, x: ir.Value) -> ir.Value:
+        return self.build.bitcast(x, I64)
+
+    def _number(self, pattern: ir.Value) -> ir.Value:
+        return self.build.bitcast(pattern, F64)
+
     def _power(self, e: ir.Value) -> ir.Value:
         return self.build.bitcast(self.build.shl(self.build.add(e, I32(127)), I32(23)), F32)
 
@@ -245,11 +251,19 @@ OTHERS: dict[str, Callable[..., ir.Value]] = {
     "r32": Kernel._r32,
     "multiply_add": Kernel._multiply_add,
     "shift_right": Kernel._shift_right,
+    "pattern": Kernel._pattern,
+    "number": Kernel._number,
     "power": Kernel._power,
     "exponent": Kernel._exponent,
     "power_of_two": Kernel._power_of_two,
 }
-GIVEN = {"power": torch.int32, "exponent": torch.float64, "power_of_two": torch.int64}
+GIVEN = {
+    "pattern": torch.float64,
+    "number": torch.int64,
+    "power": torch.int32,
+    "exponent": torch.float64,
+    "power_of_two": torch.int64,
+}
 """The types that these are given, where it is not that of the result."""
 
 

@@ -20,6 +20,8 @@ ELEMENTWISE = BINARY | {
     "int8",
     "int16",
     "shift_right",
+    "pattern",
+    "number",
     "power",
     "exponent",
     "power_of_two",
