@@ -1,12 +1,21 @@
-"""Random numbers by Philox4x32-10, for dropout.
+"""Random numbers by Philox4x32-10.
 
 They are a function of their place, so each framework computes them for itself.
 J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011.
+
+A draw of any program has a key below 2^63 of its own. Block n of four words gives numbers 4 n to 4 n + 3 of the draw, or,
+in float64, numbers 2 n and 2 n + 1.
 """
 
 import math
+from typing import Any
 
-from repro.portable.xp import Backend
+from repro.portable.operations.functions import DOUBLE, SINGLE
+from repro.portable.operations.functions.arithmetic import from_integer, plus
+from repro.portable.operations.functions.exponential import exp
+from repro.portable.operations.functions.logarithmic import log
+from repro.portable.operations.functions.trigonometric import cos, sin, tan
+from repro.portable.xp import Array, Backend
 
 WORD = 2**32 - 1
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -47,3 +56,95 @@ def keep(xp: Backend, key, step, shape, rate: float):
     )
     drawn = xp.reshape(xp.reshape(xp.stack(words, 1), (-1,))[:size], whole)
     return xp.of_rank(drawn) >= round(rate * 2**32)
+
+
+# --- draws of any program ---------------------------------------------------------------------------------------------
+# `blocks` are int64 [B]; the key is int64 of no dimension, or an int. Results are [B, 4], or [B, 2] in float64.
+
+
+def words(xp: Backend, blocks: Array, key: Any, part: int = 0) -> tuple[Array, ...]:
+    """Four words of each block, int64 [B] each."""
+    zero = blocks * 0
+    spread = key if isinstance(key, int) else key + zero  # in one kernel with the rest
+    counter = blocks & WORD, xp.shift_right(blocks, 32), zero + part, zero
+    return philox(xp, counter, (spread & WORD, xp.shift_right(spread, 32)))
+
+
+def shares(xp: Backend, blocks: Array, key: Any, bits: int) -> list[Array]:
+    """Multiples of 2^-bits in [0, 1), float64: of the first bits of each word, or of 53 bits of two."""
+    drawn = words(xp, blocks, key)
+    if bits <= 32:
+        return [from_integer(xp, xp.shift_right(word, 32 - bits)) * 2.0**-bits for word in drawn]
+    return [_joined(xp, *drawn[place : place + 2], 26, bits - 26) for place in (0, 2)]
+
+
+def _joined(xp: Backend, high: Array, low: Array, more: int, bits: int) -> Array:
+    """The first bits of two words, as a share."""
+    upper = from_integer(xp, xp.shift_right(high, 32 - bits))
+    return upper * 2.0**-bits + from_integer(xp, xp.shift_right(low, 32 - more)) * 2.0 ** -(bits + more)
+
+
+def inner_shares(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]:
+    """Odd multiples of 2^-33 in (0, 1), float64; of 2^-53 in double precision."""
+    bits = 32 if precision == SINGLE else 52
+    return [share + 0.5 * 2.0**-bits for share in shares(xp, blocks, key, bits)]
+
+
+def _results(xp: Backend, found: list[Array], precision: int) -> Array:
+    return xp.stack([xp.f32(each) if precision == SINGLE else each for each in found], 1)
+
+
+def bernoulli(xp: Backend, blocks: Array, key: Any, limit: Any) -> Array:
+    """Whether a word is below a limit, an integer."""
+    return xp.stack([word < limit for word in words(xp, blocks, key)], 1)
+
+
+def uniform(xp: Backend, blocks: Array, key: Any, *ends: Any, bits: int) -> Array:
+    """From [0, 1) by shares of some bits; between two ends: low + share (high - low)."""
+    found = shares(xp, blocks, key, bits)
+    if ends:
+        low, span = ends
+        found = [plus(xp, share, span, low) for share in found]
+    return _results(xp, found, DOUBLE if bits > 32 else SINGLE)
+
+
+def normals(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]:
+    """Of the standard normal distribution, float64: G. Box and M. Muller, A Note on the Generation of Random Normal Deviates.
+
+    Two shares give two numbers.
+    """
+    found, drawn = [], inner_shares(xp, blocks, key, precision)
+    for first, second in zip(drawn[::2], drawn[1::2], strict=True):
+        radius = xp.sqrt(log(xp, first, precision) * -2.0)
+        angle = second * (2.0 * math.pi)
+        found += [radius * cos(xp, angle, precision, large=False), radius * sin(xp, angle, precision, large=False)]
+    return found
+
+
+def normal(xp: Backend, blocks: Array, key: Any, *moments: Any, precision: int, exponential: bool = False) -> Array:
+    """Standard, or with a mean and a standard deviation; or the exponential function of these."""
+    found = normals(xp, blocks, key, precision)
+    if moments:
+        mean, deviation = moments
+        found = [plus(xp, number, deviation, mean) for number in found]
+    if exponential:
+        found = [exp(xp, number, DOUBLE) for number in found]
+    return _results(xp, found, precision)
+
+
+def exponential(xp: Backend, blocks: Array, key: Any, scale: Any, precision: int) -> Array:
+    """-log of a share, times the scale; above 0."""
+    found = [log(xp, share, precision) * -scale for share in inner_shares(xp, blocks, key, precision)]
+    return _results(xp, found, precision)
+
+
+def geometric(xp: Backend, blocks: Array, key: Any, scale: Any) -> Array:
+    """The number of the first success, float64: scale is 1 / log(1 - p)."""
+    drawn = inner_shares(xp, blocks, key, DOUBLE)
+    return xp.stack([xp.floor(log(xp, share) * scale) + 1.0 for share in drawn], 1)
+
+
+def cauchy(xp: Backend, blocks: Array, key: Any, median: Any, scale: Any, precision: int) -> Array:
+    """median + scale tan(pi (share - 1/2))."""
+    angles = [(share - 0.5) * math.pi for share in inner_shares(xp, blocks, key, precision)]
+    return _results(xp, [plus(xp, tan(xp, angle, DOUBLE, large=False), scale, median) for angle in angles], precision)

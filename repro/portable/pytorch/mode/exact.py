@@ -56,6 +56,11 @@ INTEGERS = """
 """
 """Integers; and factories, which fill what others make: see random.py and factories.py for that."""
 
+FILLED = """
+    rand rand_like randn randn_like normal_functional uniform bernoulli exponential geometric cauchy log_normal
+"""
+"""Random numbers that the forms in place make, which are defined."""
+
 STATE = """
     _assert_async _assert_scalar _assert_tensor_metadata _functional_assert_async _functional_assert_scalar
     _functional_sym_constrain_range _functional_sym_constrain_range_for_size _has_same_storage_numel
@@ -72,7 +77,7 @@ STATE = """
 GUARDED = "abs reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
 
-EXACT = frozenset(" ".join((MEMORY, INDICES, CHOICES, SINGLE, INTEGERS, STATE)).split())
+EXACT = frozenset(" ".join((MEMORY, INDICES, CHOICES, SINGLE, INTEGERS, FILLED, STATE)).split())
 REAL = frozenset(GUARDED.split())
 NAMESPACES = frozenset(
     (
