@@ -122,8 +122,6 @@ for _name in ("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward", "f
 for _size in "123":
     _windows(f"reflection_pad{_size}d_backward")
     _windows(f"replication_pad{_size}d_backward")
-    _windows(f"upsample_nearest{_size}d_backward", likes=())
-    _windows(f"_upsample_nearest_exact{_size}d_backward", likes=())
 for _name in ("col2im", "unfold_backward"):
     _windows(_name, likes=())
 
