@@ -33,7 +33,11 @@ def doubles(make: Callable[[], Tensor]) -> Callable[[], Tensor]:
     return lambda: make().double() / 3
 
 
-for _type, _make in (("", lambda make: make), (" of float64", doubles), (" of bfloat16", lambda make: lambda: make().bfloat16())):
+for _type, _make in (
+    ("", lambda make: make),
+    (" of float64", doubles),
+    (" of bfloat16", lambda make: lambda: make().bfloat16()),
+):
     _x, _more = _make(matrix), _make(more)
     case(f"scatter_add{_type}", lambda x, i, s: x.scatter_add(0, i, s), _x, everywhere, _more)
     case(f"index_add{_type}", lambda x, i, s: x.index_add(0, i, s), _x, places, _more)
@@ -83,7 +87,9 @@ case("lp_pool2d", lambda x: F.lp_pool2d(x.abs() + 1, 2, 3), image)
 case("padding", lambda x: F.pad(x, (2, 3, 1, 2), "reflect") + F.pad(x, (2, 3, 1, 2), "circular"), image)
 case("padding, replicated", lambda x: F.pad(x, (2, 3, 1, 2, 4, 1), "replicate"), volume)
 case("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), image)
-case("bincount", lambda i, w: (torch.bincount(i, w), torch.bincount(i)), places, lambda: numbers(300), forward_only=True)
+case(
+    "bincount", lambda i, w: (torch.bincount(i, w), torch.bincount(i)), places, lambda: numbers(300), forward_only=True
+)
 case("histc", lambda x: (x.histc(20), x.histc(7, -1, 1)), matrix, forward_only=True)
 
 # --- the last one stays -----------------------------------------------------------------------------------------------
@@ -139,3 +145,37 @@ case("cdist of many", torch.cdist, matrix, lambda: numbers(30, 9, seed=5), compa
 case("cosine_similarity", lambda a, b: F.cosine_similarity(a, b, 1), matrix, lambda: numbers(7, 9, seed=5))
 case("pairwise_distance", lambda a, b: F.pairwise_distance(a, b), matrix, lambda: numbers(7, 9, seed=5))
 case("cross", lambda a, b: torch.linalg.cross(a, b), lambda: numbers(7, 3), lambda: numbers(7, 3, seed=5))
+
+# --- grids ------------------------------------------------------------------------------------------------------------
+
+
+def grid() -> Tensor:
+    return numbers(2, 6, 5, 2, seed=7) * 0.4
+
+
+def deep_grid() -> Tensor:
+    return numbers(1, 4, 5, 3, 3, seed=7) * 0.4
+
+
+for _padding in ("zeros", "border", "reflection"):
+    for _aligned in (True, False):
+        _options = {"padding_mode": _padding, "align_corners": _aligned}
+        for _mode in ("bilinear", "nearest", "bicubic"):
+
+            def sample(x: Tensor, grid: Tensor, how: Any = {"mode": _mode, **_options}) -> Tensor:  # noqa: B006
+                return F.grid_sample(x, grid, **how)
+
+            case(f"grid_sample {_mode} {_padding} {_aligned}", sample, image, grid)
+            if _mode != "bicubic":
+                case(f"grid_sample 3d {_mode} {_padding} {_aligned}", sample, volume, deep_grid)
+for _aligned in (True, False):
+    case(
+        f"affine_grid {_aligned}",
+        lambda t, t3, aligned=_aligned: (
+            F.affine_grid(t, (2, 1, 5, 6), aligned),
+            F.affine_grid(t3, (1, 1, 4, 5, 6), aligned),
+        ),
+        lambda: numbers(2, 2, 3),
+        lambda: numbers(1, 3, 4),
+        forward_only=True,
+    )

@@ -28,6 +28,7 @@ DEFINITIONS = (
     "sorting",
     "pooling",
     "interpolation",
+    "sampling",
     "random",
     "decompositions",
     "overrides",
