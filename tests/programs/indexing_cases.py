@@ -18,6 +18,8 @@ class Case:
     compared: bool = True
     """Whether PyTorch's own kernel gives the same for float64 numbers."""
     forward_only: bool = False
+    close: float | None = None
+    """How close to float64, of the largest number, where that is another one than that of the type."""
 
 
 CASES: dict[str, Case] = {}
