@@ -1,6 +1,5 @@
 """Convolutions of one to three dimensions, and transposed ones."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +8,9 @@ from torch import Tensor
 
 from repro.portable.operations import convolution as definitions
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import images, sums
+from repro.portable.pytorch.mode import images, sums, volumes
 from repro.portable.pytorch.mode.dispatch import define
-from repro.portable.pytorch.mode.refusal import refuse
-from repro.portable.pytorch.mode.types import HALVES, narrowed, single
+from repro.portable.pytorch.mode.types import narrowed, single
 
 
 @define("convolution")
@@ -28,6 +26,9 @@ def convolution(
     groups: int,
 ) -> Tensor:
     dtype = input.dtype
+    if input.dim() == 5 or dtype == torch.float64:
+        how = volumes.steps(stride, padding, dilation, groups)
+        return volumes.convolution(input, weight, bias, how, transposed, output_padding)
     x, w = _planar(single(input)), _planar(single(weight))
     how = _how(stride, padding, dilation, groups, x)
     if not transposed and images.possible(x, w, groups):
@@ -57,6 +58,9 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     dtype = input.dtype
+    if input.dim() == 5 or dtype == torch.float64:
+        how = volumes.steps(stride, padding, dilation, groups)
+        return volumes.convolution_backward(grad_output, input, weight, how, transposed, output_mask)
     g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
     how = _how(stride, padding, dilation, groups, x)
     needs = tuple(output_mask[:2])
@@ -74,10 +78,6 @@ def convolution_backward(
 
 def _planar(x: Tensor) -> Tensor:
     """Images of one dimension as rows of images of two."""
-    if x.dtype == torch.float64:
-        raise refuse("convolution", "float64 has no portable form there yet", "use float32")
-    if x.dim() > 4:
-        raise refuse("convolution", "three dimensions have no portable form yet")
     return x.unsqueeze(2) if x.dim() == 3 else x
 
 

@@ -11,9 +11,8 @@ NAMES = """
     nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward soft_margin_loss soft_margin_loss_backward
     elu elu_backward celu selu softplus softplus_backward mish_backward log_sigmoid_forward log_sigmoid_backward glu
     glu_backward hardswish hardswish_backward hardsigmoid hardsigmoid_backward logit logit_backward
-    upsample_bilinear2d upsample_linear1d upsample_trilinear3d upsample_bicubic2d grid_sampler_2d affine_grid_generator
     logsumexp trace addr_never _weight_norm_interface_never dist logaddexp logaddexp2 rrelu_with_noise
-    _euclidean_dist linspace_never xlogy special_entr unfold_backward_never
+    linspace_never xlogy special_entr unfold_backward_never
     multilabel_margin_loss_forward multi_margin_loss_never frobenius_norm
 """
 """Without their overloads."""

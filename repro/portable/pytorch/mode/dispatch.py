@@ -109,7 +109,7 @@ def tensors_in(arguments: Any) -> Iterator[Tensor]:
 
 def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
     """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
-    found = False
+    found = any(isinstance(each, torch.dtype) and each.is_floating_point for each in options.values())
     for tensor in tensors_in((*arguments, *options.values())):
         if tensor.device.type not in DEVICES:
             return False

@@ -5,6 +5,7 @@ float64. The sums of the slices are added from the largest on.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -52,17 +53,31 @@ def total(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return found * unit
 
 
+def bits_of(terms: int) -> int:
+    """Bits of the slices of two operands, so that sums of this number of products are exact; float32 holds them."""
+    return min((SIGNIFICAND - 1 - max(1, terms - 1).bit_length()) // 2, 24)
+
+
+def operand(x: Tensor, axes: tuple[int, ...], bits: int) -> tuple[list[Tensor], Tensor]:
+    """The slices of an operand of products, see slices."""
+    return slices(x, axes, bits, -(-SIGNIFICAND // bits) + 1)
+
+
+def multiplied(
+    first: list[Tensor], second: list[Tensor], bits: int, multiply: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """What a product of two operands, exact for integers, gives for all slices, in units of the first of both."""
+    found = torch.zeros((), dtype=torch.float64, device=first[0].device)
+    for order in reversed(range(len(first))):
+        part = multiply(first[0], second[order])
+        for place in range(1, order + 1):
+            part = part + multiply(first[place], second[order - place])
+        found = found * 2.0**-bits + part
+    return found
+
+
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product of matrices, [..., M, K] and [..., K, N]: rows and columns on grids of their own."""
-    terms = a.shape[-1]
-    bits = (SIGNIFICAND - 1 - max(1, terms - 1).bit_length()) // 2
-    number = -(-SIGNIFICAND // bits) + 1
-    first, p = slices(a, (-1,), bits, number)
-    second, s = slices(b, (-2,), bits, number)
-    found = torch.zeros((), dtype=torch.float64, device=a.device)
-    for order in reversed(range(number)):
-        part = first[0] @ second[order]
-        for place in range(1, order + 1):
-            part = part + first[place] @ second[order - place]
-        found = found * 2.0**-bits + part
-    return found * p * s
+    bits = bits_of(a.shape[-1])
+    (first, p), (second, s) = operand(a, (-1,), bits), operand(b, (-2,), bits)
+    return multiplied(first, second, bits, torch.matmul) * p * s

@@ -24,8 +24,8 @@ MEMORY = """
 """What moves numbers, or makes room for them."""
 
 INDICES = """
-    _index_put_impl _unsafe_index _unsafe_masked_index gather index index_copy index_fill index_select masked_fill
-    masked_scatter masked_select nonzero nonzero_static put take embedding take_along_dim _unique2_ints
+    _index_put_impl _unsafe_index _unsafe_masked_index gather index index_fill index_select masked_fill
+    masked_scatter masked_scatter_backward masked_select nonzero nonzero_static scatter take embedding take_along_dim _unique2_ints
 """
 """What reads and writes by index, without adding."""
 
@@ -36,7 +36,7 @@ CHOICES = """
     maximum min minimum ne searchsorted signbit threshold threshold_backward unique_consecutive unique_dim
     unique_dim_consecutive where relu hardtanh hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices
     adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d
-    _is_all_true _is_any_true nan_to_num histc
+    _is_all_true _is_any_true nan_to_num
 """
 """Comparisons, and the numbers that they choose; the first of equals."""
 

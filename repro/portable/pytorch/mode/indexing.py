@@ -4,28 +4,28 @@ PyTorch's kernels add them one by one, in an order that a device chooses. Here t
 float64 holds their sums exactly, so PyTorch's own kernels add them in any order.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.operations.grids import quantize
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode import doubles
-from repro.portable.pytorch.mode.dispatch import Function, compose, define, guard, refusal, special
-from repro.portable.pytorch.mode.types import single
+from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.types import narrowed, single
 
 aten = torch.ops.aten
 
 
-def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
-    """What `add`, a function that only adds numbers of x up, gives for x, float32 or float64, exactly."""
+def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
+    """What `add`, a function that only adds numbers of x up, gives for x: float64, exact for x on a grid."""
     x = single(x)
     if not x.numel():
-        return add(x.double()).to(x.dtype)
+        return add(x.double())
     if x.dtype == torch.float64:
         bits = doubles.SIGNIFICAND - 1 - max(1, x.numel() - 1).bit_length()
         parts, unit = doubles.slices(x.reshape(-1), (0,), bits, -(-2 * doubles.SIGNIFICAND // bits))
@@ -34,7 +34,17 @@ def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
             found = found * 2.0**-bits + add(part.view(x.shape))
         return found * unit
     q, unit = run(_integers, x, axes=tuple(range(x.dim())) or ())
-    return (add(q) * unit.reshape(())).float()
+    return add(q) * unit.reshape(())
+
+
+def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
+    """The same, rounded to the type of x."""
+    return rounded(total(x, add), x.dtype)
+
+
+def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """float64 numbers in a type; halves by way of float32, as PyTorch converts them."""
+    return x if dtype == torch.float64 else narrowed(x.float(), dtype)
 
 
 def _integers(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -52,9 +62,8 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def plus(self: Tensor, x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
-    """self and what is added, rounded once more."""
-    total = added(x, add)
-    return (single(self) + total.to(single(self).dtype)).to(self.dtype)
+    """self and what is added, rounded once."""
+    return rounded(self.double() + total(x, add), self.dtype)
 
 
 @define("scatter_add")
@@ -68,27 +77,24 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: A
     return plus(self, source, lambda q: zeros(self).index_add_(dim, index, q))
 
 
-@define("index_put", "_unsafe_index_put")
-def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    if not accumulate:
-        return aten.index_put(self, indices, values)
-    return plus(self, values.to(self.dtype), lambda q: aten.index_put(zeros(self), indices, q, True))
+@define("bincount")
+def bincount(self: Tensor, weights: Tensor, minlength: int = 0) -> Tensor:
+    weights = weights if weights.dtype == torch.float32 else weights.double()
+    return added(weights, lambda q: self.bincount(q, minlength))
 
 
-@define("_index_put_impl_")
-def index_put_in_place(
-    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, unsafe: bool = False
-) -> Tensor:
-    if not accumulate:
-        return aten._index_put_impl_(self, indices, values, False, unsafe)
-    return self.copy_(index_put(self, indices, values, True))
-
-
-@define("index_put_")
-def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    if not accumulate:
-        return aten.index_put_(self, indices, values)
-    return self.copy_(index_put(self, indices, values, True))
+@define("histc")
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many numbers lie in each of some equal parts of a range, by float64 arithmetic."""
+    x = self.reshape(-1)
+    low, high = (float(min), float(max)) if min != max or not x.numel() else (x.min().item(), x.max().item())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not -math.inf < low < high < math.inf:
+        return aten.histc(self, bins, min, max)  # which says what is wrong
+    x = x[(x >= low) & (x <= high)].double()
+    place = ((x - low) * bins / torch.full_like(x, high - low)).long().clamp(max=bins - 1)
+    return place.bincount(minlength=bins).to(self.dtype)
 
 
 @define("embedding_dense_backward")
@@ -117,20 +123,15 @@ def _windows(name: str, likes: Sequence[int] = (0,)) -> None:
 
 for _name in ("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward"):
     _windows(_name)
-for _name in ("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward", "fractional_max_pool2d_backward"):
+for _name in (
+    "adaptive_max_pool2d_backward",
+    "adaptive_max_pool3d_backward",
+    "fractional_max_pool2d_backward",
+    "fractional_max_pool3d_backward",
+):
     _windows(_name)
 for _size in "123":
     _windows(f"reflection_pad{_size}d_backward")
     _windows(f"replication_pad{_size}d_backward")
-    _windows(f"upsample_nearest{_size}d_backward", likes=())
-    _windows(f"_upsample_nearest_exact{_size}d_backward", likes=())
 for _name in ("col2im", "unfold_backward"):
     _windows(_name, likes=())
-
-
-@special("scatter")
-def scatter(operation: OpOverload, name: str) -> Function:
-    """PyTorch's own kernel, where numbers are only moved."""
-    if "reduce" in name:
-        return refusal(operation, name)
-    return guard(operation, name)

@@ -133,6 +133,11 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fal
     return along(_power_norm(float(ord)), self, dim, keepdim, dtype)
 
 
+@compose("norm.Scalar", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype")
+def norm(self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    return torch.linalg.vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
+
+
 def _power_norm(order: float) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
     def of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
         from repro.portable.pytorch.mode.functions import power

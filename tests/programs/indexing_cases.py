@@ -1,0 +1,137 @@
+"""Cases of mode_indexing.py: operations that choose, order and add."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of inputs, whose gradients count, too."""
+
+    function: Callable[..., Any]
+    inputs: Callable[[], list[Tensor]]
+    compared: bool = True
+    """Whether PyTorch's own kernel gives the same for float64 numbers."""
+    forward_only: bool = False
+    close: float | None = None
+    """How close to float64, of the largest number, where that is another one than that of the type."""
+
+
+CASES: dict[str, Case] = {}
+
+
+def numbers(*shape: int, seed: int = 0) -> Tensor:
+    """Random numbers that follow from integers: the same on every processor."""
+    generator = torch.Generator().manual_seed(seed)
+    found = torch.randint(-(2**22), 2**22, shape, generator=generator).float()
+    return found * 2.0**-26 * (1 << torch.randint(8, shape, generator=generator)).float()
+
+
+def integers(high: int, *shape: int, seed: int = 0) -> Tensor:
+    return torch.randint(high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def case(name: str, function: Callable[..., Any], *inputs: Callable[[], Tensor], **options: Any) -> None:
+    assert name not in CASES, name
+    CASES[name] = Case(function, lambda: [each() for each in inputs], **options)
+
+
+def image() -> Tensor:
+    return numbers(2, 4, 13, 17)
+
+
+def volume() -> Tensor:
+    return numbers(1, 2, 5, 7, 6)
+
+
+def signal() -> Tensor:
+    return numbers(2, 3, 19)
+
+
+def half() -> Tensor:
+    return image().half()
+
+
+def brain() -> Tensor:
+    return image().bfloat16()
+
+
+def double() -> Tensor:
+    return image().double() / 3
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+case("avg_pool1d", lambda x: F.avg_pool1d(x, 3, 2, 1), signal)
+case("avg_pool2d", lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), image)
+case("avg_pool2d without padding", lambda x: F.avg_pool2d(x, (3, 2), (2, 3), (1, 0), False, False), image)
+case("avg_pool2d divisor", lambda x: F.avg_pool2d(x, 2, divisor_override=7), image)
+case("avg_pool3d", lambda x: F.avg_pool3d(x, 3, 2, 1), volume)
+case("adaptive_avg_pool1d", lambda x: F.adaptive_avg_pool1d(x, 5), signal)
+case("adaptive_avg_pool2d", lambda x: F.adaptive_avg_pool2d(x, (5, 20)), image)
+case("adaptive_avg_pool3d", lambda x: F.adaptive_avg_pool3d(x, (2, 7, 4)), volume)
+for _kind in (half, brain, double):
+    case(f"avg_pool2d {_kind.__name__}", lambda x: F.avg_pool2d(x, 3, 2, 1), _kind)
+    case(f"bilinear {_kind.__name__}", lambda x: F.interpolate(x, scale_factor=2.5, mode="bilinear"), _kind)
+
+# --- interpolation ----------------------------------------------------------------------------------------------------
+
+IMAGES: dict[str, Callable[[], Tensor]] = {
+    "nearest": image,
+    "nearest-exact": image,
+    "linear": signal,
+    "bilinear": image,
+    "bicubic": image,
+    "trilinear": volume,
+}
+
+
+def resized(mode: str, **options: Any) -> Callable[[Tensor], Tensor]:
+    return lambda x: F.interpolate(x, mode=mode, **options)
+
+
+for _mode, _image in IMAGES.items():
+    _size = (7, 30, 5)[-(_image().dim() - 2) :]
+    case(f"{_mode} larger", resized(_mode, scale_factor=2.5), _image)
+    case(f"{_mode} smaller", resized(_mode, scale_factor=0.6), _image)
+    case(f"{_mode} to a size", resized(_mode, size=_size), _image)
+    if "nearest" not in _mode:
+        case(f"{_mode} of corners", resized(_mode, scale_factor=2.2, align_corners=True), _image)
+    if _mode in ("bilinear", "bicubic"):
+        case(f"{_mode} without aliases", resized(_mode, scale_factor=0.4, antialias=True), _image)
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def ties() -> Tensor:
+    return integers(5, 8, 11).float()
+
+
+def ties_and_nan() -> Tensor:
+    found = ties()
+    found[2, 3] = found[5, 3] = found[2, 7] = torch.nan
+    return found
+
+
+for _ties in (ties, ties_and_nan):
+    _named = _ties.__name__
+    case(f"sort {_named}", lambda x: torch.sort(x, dim=0, stable=True), _ties)
+    case(f"sort down {_named}", lambda x: torch.sort(x, descending=True, stable=True), _ties)
+    case(f"topk {_named}", lambda x: torch.topk(x, 4)[0], _ties, forward_only=True)
+    case(f"topk smallest {_named}", lambda x: torch.topk(x, 4, 0, largest=False)[0], _ties, forward_only=True)
+    case(f"kthvalue {_named}", lambda x: torch.kthvalue(x, 4)[0], _ties, forward_only=True)
+    case(f"which {_named}", lambda x: (*x.sort(0), *x.topk(3), *x.kthvalue(2), *x.median(0)), _ties, compared=False)
+    case(f"median {_named}", lambda x: torch.median(x, 1)[0], _ties, forward_only=True)
+    case(f"nanmedian {_named}", lambda x: (torch.nanmedian(x, 0)[0], torch.nanmedian(x)), _ties, forward_only=True)
+    case(f"max, min {_named}", lambda x: (*torch.max(x, 0), *torch.min(x, 0), x.argmax(), x.argmin(1)), _ties)
+    case(f"cummax, cummin {_named}", lambda x: (*torch.cummax(x, 0), *torch.cummin(x, 1)), _ties)
+case("mode", lambda x: torch.mode(x, 0), ties)
+case("quantile", lambda x: torch.quantile(x, 0.3, 1), ties)
+case("unique", lambda x: torch.unique(x, return_inverse=True, return_counts=True), ties, forward_only=True)
+case("unique rows", lambda x: torch.unique(x, dim=0, return_counts=True), ties, forward_only=True)
+case("unique_consecutive", lambda x: torch.unique_consecutive(x, return_counts=True), ties, forward_only=True)

@@ -1,0 +1,106 @@
+"""Operations that choose, order and add, under portable numerics of any program.
+
+Prints a SHA-256 of each case, and which cases differ by threads, kernels or layout, or are far from float64, as JSON.
+"""
+
+import hashlib
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import repro.portable.pytorch as portable
+from programs import meeting_cases, volume_cases  # noqa: F401
+from programs.indexing_cases import CASES, Case
+from repro.portable.pytorch import compiler
+from repro.portable.pytorch.mode.dispatch import plainly
+
+CLOSE = {torch.float64: 1e-12, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+"""Of the largest number of a result, beside float64."""
+
+
+def strided(x: Tensor) -> Tensor:
+    """The same numbers, each second one of memory."""
+    return torch.stack([x, x], -1)[..., 0]
+
+
+def channels_last(x: Tensor) -> Tensor:
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
+def results(case: Case, inputs: list[Tensor], layout: Callable[[Tensor], Tensor] = Tensor.clone) -> list[Tensor]:
+    """What a case gives, and the gradients of its inputs."""
+    with torch.no_grad():
+        leaves = [layout(each).requires_grad_(each.is_floating_point() and not case.forward_only) for each in inputs]
+    found = case.function(*leaves)
+    found = list(found) if isinstance(found, (tuple, list)) else [found]
+    for result in found:
+        if result.requires_grad:
+            factor = (torch.arange(result.numel()) * 37 % 101 - 50).to(result.dtype).view(result.shape)
+            result.backward(factor, retain_graph=True)
+    return [each.detach() for each in found] + [leaf.grad for leaf in leaves if leaf.grad is not None]
+
+
+def fingerprint(tensors: list[Tensor]) -> str:
+    done = hashlib.sha256()
+    for each in tensors:
+        each = each.view(torch.int16) if each.dtype == torch.bfloat16 else each
+        done.update(f"{each.dtype}{list(each.shape)}".encode() + each.contiguous().numpy().tobytes())
+    return done.hexdigest()
+
+
+def is_far(found: list[Tensor], expected: list[Tensor], close: float | None) -> bool:
+    for a, b in zip(found, expected, strict=True):
+        if not a.is_floating_point():
+            if not torch.equal(a.long(), b.long()):
+                return True
+        else:
+            finite = b.isfinite()
+            error = (a.double() - b)[finite].abs().max().item() if finite.any() else 0.0
+            if error > (close or CLOSE[a.dtype]) * max(b[finite].abs().max().item() if finite.any() else 0.0, 1e-30):
+                return True
+            if not torch.equal(a.double()[~finite].nan_to_num(nan=7.0), b[~finite].nan_to_num(nan=7.0)):
+                return True
+    return False
+
+
+def wide(x: Tensor) -> Tensor:
+    return x.double() if x.is_floating_point() else x
+
+
+def main(names: list[str]) -> None:
+    report: dict[str, Any] = {"fingerprints": {}, "differ": [], "far": [], "failed": {}}
+    warnings.simplefilter("ignore")
+    fast = compiler.available
+    portable.enable()
+    for name, case in CASES.items():
+        if names and name not in names:
+            continue
+        try:
+            inputs = plainly(case.inputs)()
+            first = results(case, inputs)
+            report["fingerprints"][name] = same = fingerprint(first)
+            for threads, kernels, layout in ((2, fast, Tensor.clone), (2, fast, strided), (1, False, channels_last)):
+                torch.set_num_threads(threads)
+                compiler.available = kernels
+                if plainly(fingerprint)(results(case, inputs, layout)) != same:
+                    report["differ"].append([name, threads, kernels, layout.__name__])
+            if case.compared:
+                expected = plainly(results)(case, [wide(each) for each in inputs])
+                if plainly(is_far)(first, expected, case.close):
+                    report["far"].append(name)
+        except Exception as error:  # which case it is decides, not where it stopped
+            report["failed"][name] = f"{type(error).__name__}: {error}"
+        finally:
+            torch.set_num_threads(1)
+            compiler.available = fast
+    json.dump(report, sys.stdout)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(sys.argv[1:])
