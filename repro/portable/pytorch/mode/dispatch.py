@@ -49,6 +49,8 @@ let_through: Counter[str] = Counter()
 definitions: dict[str, Definition] = {}
 """By name and overload, as `mm` or `sum.dim_IntList`."""
 
+replacements: dict[str, Function] = {}
+"""Functions in the place of composite operations, by name and overload."""
 specials: dict[str, Function] = {}
 """Makers of kernels, by the name of all overloads."""
 
@@ -61,6 +63,16 @@ def define(*names: str, integers: bool = False) -> Callable[[Function], Function
 def compose(*names: str, integers: bool = False) -> Callable[[Function], Function]:
     """Registers a function that is made of other operations, which have definitions of their own."""
     return _registration(names, composed=True, integers=integers)
+
+
+def replace(*names: str) -> Callable[[Function], Function]:
+    """Registers a function in the place of PyTorch's own way to make an operation of others, above autograd."""
+
+    def register(function: Function) -> Function:
+        replacements.update(dict.fromkeys(names, function))
+        return function
+
+    return register
 
 
 def special(*bases: str) -> Callable[[Function], Function]:

@@ -5,6 +5,7 @@ Each operation of the dispatcher is exact, guarded, defined or refused.
 
 import importlib
 from functools import cache
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -23,9 +24,12 @@ DEFINITIONS = (
     "indexing",
     "random",
     "decompositions",
-    "overrides",
+    "attention",
+    "recurrent",
 )
 """The files of this folder that define operations."""
+COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
+"""Where PyTorch takes an operation apart: of tensors, and of those that vmap makes."""
 BACKENDS = ("CPU", "CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -57,6 +61,10 @@ class Registration:
         space, _, name = full.partition("::")
         if space in NAMESPACES:
             return
+        if space == "aten" and name in dispatch.replacements:
+            for key in COMPOSITE:
+                self._library(space).impl(name, key, dispatch.replacements[name], False)
+            return
         found = None
         if space == "aten":
             operation = overload(full)
@@ -78,9 +86,12 @@ class Registration:
                 found = dispatch.refusal(overload(full), name if space == "aten" else full)
         if _has_kernel(full, "BackendSelect"):
             return
+        self._library(space).impl(name, "BackendSelect", found, True)
+
+    def _library(self, space: str) -> Any:
         if space not in self.libraries:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
-        self.libraries[space].impl(name, "BackendSelect", found, True)
+        return self.libraries[space]
 
 
 @cache
