@@ -49,8 +49,8 @@ let_through: Counter[str] = Counter()
 definitions: dict[str, Definition] = {}
 """By name and overload, as `mm` or `sum.dim_IntList`."""
 
-overrides: dict[str, Function] = {}
-"""Forms of operations that PyTorch makes of others, above autograd."""
+replacements: dict[str, Function] = {}
+"""Functions in the place of composite operations, by name and overload."""
 specials: dict[str, Function] = {}
 """Makers of kernels, by the name of all overloads."""
 
@@ -65,11 +65,11 @@ def compose(*names: str, integers: bool = False) -> Callable[[Function], Functio
     return _registration(names, composed=True, integers=integers)
 
 
-def override(*names: str) -> Callable[[Function], Function]:
-    """Registers a function, made of other operations, of an operation that PyTorch makes of others as well."""
+def replace(*names: str) -> Callable[[Function], Function]:
+    """Registers a function in the place of PyTorch's own way to make an operation of others, above autograd."""
 
     def register(function: Function) -> Function:
-        overrides.update(dict.fromkeys(names, function))
+        replacements.update(dict.fromkeys(names, function))
         return function
 
     return register

@@ -5,6 +5,7 @@ Each operation of the dispatcher is exact, guarded, defined or refused.
 
 import importlib
 from functools import cache
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -31,9 +32,13 @@ DEFINITIONS = (
     "sampling",
     "random",
     "decompositions",
-    "overrides",
+    "linear",
+    "attention",
+    "recurrent",
 )
 """The files of this folder that define operations."""
+COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
+"""Where PyTorch takes an operation apart: of tensors, and of those that vmap makes."""
 BACKENDS = ("CPU", "CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -65,10 +70,11 @@ class Registration:
         space, _, name = full.partition("::")
         if space in NAMESPACES:
             return
-        found = None
-        if space == "aten" and name in dispatch.overrides:
-            self._library(space).impl(name, "CompositeImplicitAutograd", dispatch.overrides[name])
+        if space == "aten" and name in dispatch.replacements:
+            for key in COMPOSITE:
+                self._library(space).impl(name, key, dispatch.replacements[name], False)
             return
+        found = None
         if space == "aten":
             operation = overload(full)
             definition = None if operation is None else variants.definition(operation, name)
@@ -91,7 +97,7 @@ class Registration:
             return
         self._library(space).impl(name, "BackendSelect", found, True)
 
-    def _library(self, space: str) -> "torch._C._DispatchModule":
+    def _library(self, space: str) -> Any:
         if space not in self.libraries:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
         return self.libraries[space]

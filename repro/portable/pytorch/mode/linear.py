@@ -1,9 +1,5 @@
-"""Operations that PyTorch makes of others in C++: here of those that have one form on every device.
+"""Dense layers, with the library's gradients."""
 
-They lie above autograd, so what stands for them has gradients of its own.
-"""
-
-import math
 from typing import Any
 
 import torch
@@ -12,33 +8,14 @@ from torch.autograd import Function, forward_ad
 
 from repro.portable.operations.linear import linear as dense
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode.dispatch import DEVICES, counts, override, plainly
+from repro.portable.pytorch.mode.dispatch import DEVICES, counts, replace, plainly
 from repro.portable.pytorch.mode.types import HALVES, single
 
 PLAIN = {Tensor, nn.Parameter}
 SINGLE = {torch.float32, *HALVES}
 
 
-@override("scaled_dot_product_attention")
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """By products and softmax, whatever form PyTorch would choose."""
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(~attn_mask, -math.inf)
-    options = {"scale": scale, "enable_gqa": enable_gqa}
-    return torch._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, **options)[0]
-
-
-@override("linear")
+@replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for."""
     if _plain(input, weight, bias):
