@@ -31,6 +31,7 @@ DEFINITIONS = (
     "interpolation",
     "sampling",
     "random",
+    "collectives",
     "decompositions",
     "linear",
     "attention",
@@ -68,32 +69,12 @@ class Registration:
 
     def _register(self, full: str) -> None:
         space, _, name = full.partition("::")
-        if space in NAMESPACES:
-            return
         if space == "aten" and name in dispatch.replacements:
             for key in COMPOSITE:
                 self._library(space).impl(name, key, dispatch.replacements[name], False)
             return
-        found = None
-        if space == "aten":
-            operation = overload(full)
-            definition = None if operation is None else variants.definition(operation, name)
-            if base(name) in dispatch.specials:
-                found = dispatch.specials[base(name)](operation, name)
-            elif definition is not None:
-                found = dispatch.kernel(operation, name, definition)
-            elif is_guarded(name):
-                found = dispatch.guard(operation, name)
-            elif is_exact(name) or operation is None or operation.is_view:
-                return
-        if found is None:
-            if _has_kernel(full, "CompositeImplicitAutograd") or not any(_has_kernel(full, key) for key in BACKENDS):
-                return
-            if dispatch.allowed_name(full) in self.allowed:
-                found = dispatch.passage(overload(full), full)
-            else:
-                found = dispatch.refusal(overload(full), name if space == "aten" else full)
-        if _has_kernel(full, "BackendSelect"):
+        found = self._kernel(full, space, name)
+        if found is None or _has_kernel(full, "BackendSelect"):
             return
         self._library(space).impl(name, "BackendSelect", found, True)
 
@@ -101,6 +82,32 @@ class Registration:
         if space not in self.libraries:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
         return self.libraries[space]
+
+    def _kernel(self, full: str, space: str, name: str) -> dispatch.Function | None:
+        """What an operation gets; None for PyTorch's own kernel."""
+        operation = overload(full)
+        if operation is None:
+            return None
+        computed = any(_has_kernel(full, key) for key in BACKENDS)
+        if computed and dispatch.allowed_name(full) in self.allowed:
+            return dispatch.passage(operation, full)
+        if full in dispatch.definitions:
+            return dispatch.kernel(operation, full, dispatch.definitions[full])
+        if space in NAMESPACES:
+            return None
+        if space == "aten":
+            if base(name) in dispatch.specials:
+                return dispatch.specials[base(name)](operation, name)
+            definition = variants.definition(operation, name)
+            if definition is not None:
+                return dispatch.kernel(operation, name, definition)
+            if is_guarded(name):
+                return dispatch.guard(operation, name)
+            if is_exact(name) or operation.is_view:
+                return None
+        if _has_kernel(full, "CompositeImplicitAutograd") or not computed:
+            return None
+        return dispatch.refusal(operation, name if space == "aten" else full)
 
 
 @cache
