@@ -19,6 +19,12 @@ CLASSIFIERS: dict[str, tuple[Callable[..., nn.Module], dict[str, Any], str, dict
     "resnet18": (models.resnet18, {}, "SGD, fused", {}),
     "resnext50_32x4d": (models.resnext50_32x4d, {}, "RMSprop", {}),
     "densenet121": (models.densenet121, {"drop_rate": 0.1, "memory_efficient": True}, "Adagrad", {}),
+    "inception_v3": (
+        models.inception_v3,
+        {"init_weights": False, "aux_logits": False},
+        "SGD",
+        {"shape": (2, 3, 96, 96)},
+    ),
     "squeezenet1_1": (models.squeezenet1_1, {}, "Adam", {}),
     "mobilenet_v2": (models.mobilenet_v2, {}, "RMSprop", {"clip": 1.0}),
     "mobilenet_v3_small": (models.mobilenet_v3_small, {}, "Adadelta", {}),
@@ -50,16 +56,6 @@ def googlenet() -> Training:
 
     model = models.googlenet(num_classes=10, init_weights=False, aux_logits=True)
     return classifier(model, "ASGD", loss=loss)
-
-
-@program("torchvision", "inception_v3")
-def inception_v3() -> Training:
-    def loss(model: nn.Module, batch: Any) -> Tensor:
-        logits, auxiliary = model(batch[0])
-        return F.cross_entropy(logits, batch[1]) + 0.4 * F.cross_entropy(auxiliary, batch[1])
-
-    model = models.inception_v3(num_classes=10, init_weights=False, aux_logits=True)
-    return classifier(model, "SGD", (2, 3, 171, 171), loss)
 
 
 @program("torchvision", "convnext")

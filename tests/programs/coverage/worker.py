@@ -62,14 +62,14 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     programs = load(options.group)
     if options.portable:
-        import repro.portable.pytorch as portable  # noqa: PLC0415
+        import repro.portable.pytorch as portable
 
         portable.enable()
     for name in options.names or programs:
         start = time.perf_counter()
         try:
             found = trained(programs[name])
-        except Exception as error:  # noqa: BLE001: each is a line of the table
+        except Exception as error:
             if options.raised:
                 raise
             found = failure(error) | {"seconds": round(time.perf_counter() - start, 2)}
