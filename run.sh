@@ -33,12 +33,13 @@ shut_out() {
   fi
 }
 
-# The folder that `repro record` and `repro verify` put before all others in PYTHONPATH. It loads what observes a training,
-# and changes no bit of it. Nothing else of PYTHONPATH gets in.
-observer() {
+# The folder that `repro record`, `repro verify` and `repro portable` put before all others in PYTHONPATH. It loads what
+# observes a training, or portable numerics. Nothing else of PYTHONPATH gets in.
+injected() {
   local first=${PYTHONPATH-}
   first=${first%%:*}
-  if [[ -n ${REPRO_OBSERVE-} && $first == /* && -f $first/sitecustomize.py && -f $first/../recorder.py ]]; then
+  [[ -n ${REPRO_OBSERVE-}${REPRO_PORTABLE-} ]] || return 0
+  if [[ $first == /* && -f $first/sitecustomize.py && -f $first/../imports.py ]]; then
     echo "$first:"
   fi
 }
@@ -86,11 +87,11 @@ case " $* " in
     ;;
 esac
 
-observer=$(observer)
+injected=$(injected)
 shut_out
 settle_home
 export LC_ALL=C.UTF-8
-export PYTHONPATH=$observer$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
+export PYTHONPATH=$injected$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0
 # The C library would hand freed megabytes back to the kernel at each step, only to ask for them anew at the next.
 export MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TOP_PAD_=67108864
 export NUMPY_MADVISE_HUGEPAGE=0 # the kernel may take long to find huge pages for the data set

@@ -1,7 +1,7 @@
 """Evidence that a training gives the same bits again.
 
 run/          one training run of the reference trainers; native/ their fast layers, portable/ their portable numerics
-observe/      what is loaded into somebody else's process
+inject/       what starts in somebody else's process; observe/, the observer there
 containers/   commands that start a container
 record/       what a record is: made, read, checked
 compare/      the first divergence of two records, and why

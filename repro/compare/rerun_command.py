@@ -29,10 +29,11 @@ from repro.console import confirmed
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import lines, provenance, signature
+from repro.record.injection import unobserved
 from repro.record.lines import STARTS, STEPS, Process
 from repro.record.process import error_line, own_session, seen_steps, terminate
 from repro.record.record import FILE, Content, Record
-from repro.record.recording import Recording, unobserved
+from repro.record.recording import Recording
 from repro.structs import Flaw, converted
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 DOCKER, APPTAINER = "docker", "apptainer"
 LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
-OBSERVER, RECORD, LISTINGS = "/repro-observe", "/repro-record", "/repro-listings"
-"""Where these folders are inside."""
+PACKAGE, INSIDE, LISTINGS = "/repro-package", "/repro-record", "/repro-listings"
+"""Where our package, a run's folder and the listings are inside."""
 JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " "}
 """Variables to which ours is added; it takes the place of any other."""
 
@@ -237,16 +237,6 @@ class Addition:
     """Those that it may use; Apptainer's are those of the process that starts it."""
     terminal: bool = True
     """False where nobody is there to type."""
-
-
-def observing(record: Path, observer: Path, every: int, keep: bool) -> Addition:
-    """The observer, read-only, and the two folders that it writes into."""
-    folders = [("steps", record / "steps"), *([("kept", record / "kept")] if keep else [])]
-    variables = {"PYTHONPATH": f"{OBSERVER}/site", "REPRO_OBSERVE": RECORD, "REPRO_OBSERVE_EVERY": str(every)}
-    return Addition(
-        (Mount(str(observer), OBSERVER, False), *(Mount(str(path), f"{RECORD}/{name}") for name, path in folders)),
-        variables | ({"REPRO_OBSERVE_KEEP": "1"} if keep else {}),
-    )
 
 
 def reversing(site: Path, log: Path) -> Addition:

@@ -15,6 +15,6 @@ def watch(step: int, state: Any) -> None:
     TypeError if it is no whole number.
     """
     number = operator.index(step)
-    observer = sys.modules.get("_repro_observe.watched")  # loaded at the start of Python, perhaps from another folder
+    observer = sys.modules.get("_repro.observe.watched")  # loaded at the start of Python, perhaps from another folder
     if observer is not None:
         observer.record(number, state)

@@ -18,14 +18,11 @@ from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
 from repro.record import lines, outputs, provenance, record, signature
+from repro.record.injection import Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
-from repro.record.record import FILE, KEPT, SCHEMA, Content, Record, TrainedProcess
+from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
 from repro.run import environment
 from repro.text import escaped
-
-OBSERVER = Path(__file__).parents[1] / "observe" / "site"
-PATH, FOLDER, EVERY, KEEP = "PYTHONPATH", "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP"
-NARROW = "REPRO_OBSERVE_NARROW"
 
 
 @dataclass
@@ -48,6 +45,8 @@ class Recording:
     observed: bool = True
     narrow: int | None = None
     """The step of which each operation is written down."""
+    portable: Portable | None = None
+    """Whether it is run with portable numerics."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
@@ -56,7 +55,9 @@ class Recording:
         self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
-        (self.folder / STEPS).mkdir(parents=True)
+        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable)
+        for name in {STEPS, *self.injection.folders}:
+            (self.folder / name).mkdir(parents=True)
         if self.runtime:
             self.runtime.prepare(self._shared, self.run)
         self.before = outputs.states(outputs.matched(self.patterns, self.run))
@@ -68,24 +69,19 @@ class Recording:
     @property
     def _shared(self) -> list[Path]:
         """The folders that are written into from inside a container."""
-        return [self.folder / STEPS, *([self.folder / KEPT] if self.keep else []), *([self.run] if self.run else [])]
+        return [*(self.folder / name for name in self.injection.folders), *([self.run] if self.run else [])]
 
     @property
     def words(self) -> list[str]:
         """What is started: the command, and in the words of a container what it gets beside."""
         if self.runtime is None:
             return list(self.command)
-        observing = [command_line.observing(self.folder, OBSERVER.parent, self.every, self.keep)] * self.observed
-        return self.runtime.words([*observing, self.changes])
+        return self.runtime.words([self.injection.addition(self.folder), self.changes])
 
     @property
     def environment(self) -> dict[str, str]:
         """What the command is started with."""
-        if self.runtime or not self.observed:
-            return unobserved(self.variables)
-        own = {FOLDER: str(self.folder), EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
-        own |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
-        return unobserved(self.variables) | own | {PATH: joined(str(OBSERVER), self.variables.get(PATH))}
+        return unobserved(self.variables) if self.runtime else self.injection.environment(self.variables, self.folder)
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -146,15 +142,3 @@ def _unseen(processes: Sequence[Process]) -> list[str]:
             for text in one.unseen
         )
     )
-
-
-def joined(first: str, *others: str | None) -> str:
-    """Folders as in PYTHONPATH. An empty one would be the folder that Python is started in."""
-    return os.pathsep.join([first, *(other for other in others if other)])
-
-
-def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables without those of an observer around this process."""
-    folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(OBSERVER)]
-    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
-    return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})

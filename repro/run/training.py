@@ -199,7 +199,7 @@ class Run:
 
     def _watch(self) -> None:
         """Shows `repro record` and `repro verify` the weights after a call, unless they see each of its steps."""
-        recorder = getattr(sys.modules.get("_repro_observe.recorder"), "active", None)
+        recorder = getattr(sys.modules.get("_repro.observe.recorder"), "active", None)
         if recorder is not None and not recorder.steps:
             watch(self.step, self.trainer.state())
 

@@ -17,10 +17,11 @@ from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, naming
 from repro.record import outputs
+from repro.record.injection import PATH, joined, unobserved
 from repro.record.lines import STEPS
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import Record, fingerprint
-from repro.record.recording import PATH, Recording, joined, unobserved
+from repro.record.recording import Recording
 from repro.run import environment, gpu
 from repro.text import slug
 from repro.verify.questions import FULLY_HASHED, Change

@@ -14,7 +14,7 @@ import pytest
 
 from repro import __main__
 from repro.record import lines, record
-from repro.record.recording import PATH
+from repro.record.injection import PATH
 from support.commands import REPRO, SCRIPTS, environment, straight, write
 from support.observed import interpreter
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from repro.containers.command_line import Addition, Mount, find, mounts, observing, outside, reversing, with_added
+from repro.containers.command_line import Addition, Mount, find, mounts, outside, reversing, with_added
 from repro.containers.image import Place, in_image, moved, program, runtime
 from repro.errors import UsageError
+from repro.record.injection import SITE, Injection, Portable
 from repro.verify.command_runs import places
 from support import commands
 from support.commands import container
@@ -116,17 +117,17 @@ def test_what_is_added_for_apptainer() -> None:
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        ({}, {"PYTHONPATH": "/repro-observe/site:/repro-listings/site", "XLA_FLAGS": "--a"}),
-        ({"PYTHONPATH": "", "XLA_FLAGS": ""}, {"PYTHONPATH": "/repro-observe/site:/repro-listings/site"}),
+        ({}, {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site", "XLA_FLAGS": "--a"}),
+        ({"PYTHONPATH": "", "XLA_FLAGS": ""}, {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site"}),
         (
             {"PYTHONPATH": "/b:/c", "XLA_FLAGS": "--b", "TZ": "x"},
-            {"PYTHONPATH": "/repro-observe/site:/repro-listings/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"},
+            {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"},
         ),
     ],
 )
 def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[str, str]) -> None:
     added = [
-        observing(Path("/r"), Path("/o"), 3, True),
+        Injection(every=3, keep=True, portable=Portable(("a", "b"))).addition(Path("/r")),
         reversing(Path("/l"), Path("/g")),
         Addition((), {"XLA_FLAGS": "--a", "TZ": "y"}),
     ]
@@ -137,13 +138,17 @@ def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[s
         "REPRO_OBSERVE": "/repro-record",
         "REPRO_OBSERVE_EVERY": "3",
         "REPRO_OBSERVE_KEEP": "1",
+        "REPRO_PORTABLE": "/repro-record/portable",
+        "REPRO_PORTABLE_ALLOW": "a,b",
+        "REPRO_PORTABLE_PRECISION": "high",
         "REPRO_LISTINGS": "/repro-listings/log",
     }
     mounted = [word.split(",")[1:] for word in words if word.startswith("type=bind")]
     assert mounted == [
-        ["source=/o", "target=/repro-observe", "readonly"],
+        [f"source={SITE.parents[1]}", "target=/repro-package", "readonly"],
         ["source=/r/steps", "target=/repro-record/steps"],
         ["source=/r/kept", "target=/repro-record/kept"],
+        ["source=/r/portable", "target=/repro-record/portable"],
         ["source=/l", "target=/repro-listings/site", "readonly"],
         ["source=/g", "target=/repro-listings/log"],
     ]

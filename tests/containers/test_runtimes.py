@@ -169,8 +169,8 @@ def test_the_words_and_the_environment_of_a_recording(stand_in: Callable[[str, s
         words = watched[observed].words
         assert words[:2] == command[:2] and words[-2:] == command[2:] and "TZ=Asia/Tokyo" in words
         assert "SECRET" not in " ".join(words) and "/host" not in " ".join(words)
-    assert "PYTHONPATH=/repro-observe/site:/i" in watched[True].words
-    assert "repro-observe" not in " ".join(watched[False].words)
+    assert "PYTHONPATH=/repro-package/inject/site:/i" in watched[True].words
+    assert "repro-package" not in " ".join(watched[False].words)
 
 
 def test_a_container_in_the_background_is_refused() -> None:

@@ -14,7 +14,9 @@ FOLDER = Path(hooks.__file__).parent
 
 def imports(file: Path) -> set[str]:
     """The files of the same folder that this one imports, wherever in it that is."""
-    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level]
+    nodes = [
+        node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level == 1
+    ]
     return {node.module or alias.name for node in nodes for alias in node.names}
 
 

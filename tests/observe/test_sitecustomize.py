@@ -42,7 +42,7 @@ def test_a_package_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "mine" / "repro" / "__init__.py").write_text("MINE = 7\n")
     text = (
         "import sys, repro; print(repro.MINE)\n"
-        "found = sys.modules.get('_repro_observe.recorder')\n"
+        "found = sys.modules.get('_repro.observe.recorder')\n"
         "if found: found.active.step(1, {'weights': {'w': 'a'}})\n"
     )
     printed, found = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", text))

@@ -71,7 +71,7 @@ def test_what_it_holds(wheel: Path) -> None:
         entries = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
     assert {
         "repro/py.typed",
-        "repro/observe/site/sitecustomize.py",
+        "repro/inject/site/sitecustomize.py",
         "repro/report/templates/report.html",
         "repro/native/jax/layers.py",
         "repro/verify/listings/sitecustomize.py",

@@ -182,7 +182,7 @@ class TestRemovedVariables:
         assert environment.get(name) == ours
 
     def test_the_observer_gets_in_and_nothing_beside_it(self, root: Path) -> None:
-        site = ROOT / "repro" / "observe" / "site"
+        site = ROOT / "repro" / "inject" / "site"
         _, environment = seen(root, PYTHONPATH=f"{site}:/nowhere:", REPRO_OBSERVE="/record")
         assert (environment["PYTHONPATH"], environment["REPRO_OBSERVE"]) == (f"{site}:{root}", "/record")
         assert environment["REPRO_SHUT_OUT_PYTHONPATH"] == f"{site}:/nowhere:"
@@ -200,7 +200,7 @@ class TestRemovedVariables:
     )
     def test_what_is_not_the_observer_does_not_get_in(self, root: Path, path: str, observe: str) -> None:
         """Without a record to write, not the first in the path, or another sitecustomize.py."""
-        folders = {"SITE": ROOT / "repro" / "observe" / "site", "LISTINGS": ROOT / "repro" / "verify" / "listings"}
+        folders = {"SITE": ROOT / "repro" / "inject" / "site", "LISTINGS": ROOT / "repro" / "verify" / "listings"}
         for name, folder in folders.items():
             path = path.replace(name, str(folder))
         _, environment = seen(root, PYTHONPATH=path, REPRO_OBSERVE=observe)

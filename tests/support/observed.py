@@ -15,7 +15,7 @@ import pytest
 from repro.run import environment
 from support.runs import PROGRAMS, ROOT, SECONDS
 
-SITE = ROOT / "repro" / "observe" / "site"
+SITE = ROOT / "repro" / "inject" / "site"
 SCRIPTS = PROGRAMS / "observed"
 HERE = sys.executable
 

@@ -14,7 +14,7 @@ import pytest
 
 from repro import __main__
 from repro.record import record
-from repro.record.recording import EVERY, FOLDER, OBSERVER, PATH
+from repro.record.injection import EVERY, FOLDER, PATH, SITE
 from support.commands import REPRO, SCRIPTS, environment, repro, script
 from support.observed import interpreter
 
@@ -106,7 +106,7 @@ def test_the_variables_that_the_observer_reads(here: Path, capfd: pytest.Capture
     code = f"import os; print([os.environ.get(name) for name in ('{PATH}', '{FOLDER}', '{EVERY}')])"
     os.environ[PATH] = "/mine"
     recorded("--to", "a", "--every", "3", "--", sys.executable, "-c", code)
-    assert capfd.readouterr().out.strip() == str([f"{OBSERVER}{os.pathsep}/mine", str(here / "a"), "3"])
+    assert capfd.readouterr().out.strip() == str([f"{SITE}{os.pathsep}/mine", str(here / "a"), "3"])
 
 
 def test_a_default_place(here: Path) -> None:

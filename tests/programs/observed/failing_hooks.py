@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-package = sys.modules["_repro_observe"].__name__
+package = sys.modules["_repro.observe"].__name__
 recorder, hashing, watched = (
     importlib.import_module(f"{package}.{name}") for name in ("recorder", "hashing", "watched")
 )

@@ -1,4 +1,4 @@
-"""Import hooks install once, after the import.
+"""Functions that wait for a module are called once, after the import.
 
 Not while a module is only looked for.
 """
@@ -12,17 +12,17 @@ from types import ModuleType
 
 import pytest
 
-from repro.observe.hooks import Finder
+from repro.inject.imports import Finder
 
 NAME = "repro_tests_hooked"
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ModuleType]]:
-    """The modules whose watcher was installed, where the finder waits for one of this folder's."""
+    """The modules that a function was called with, where the finder waits for one of this folder's."""
     modules: list[ModuleType] = []
-    finder = Finder(lambda _, module: modules.append(module))
-    finder.waiting = {NAME}
+    finder = Finder()
+    finder.when_imported(NAME, modules.append)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     (tmp_path / f"{NAME}.py").write_text("VALUE = 1")

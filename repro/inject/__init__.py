@@ -1,0 +1,9 @@
+"""What starts in somebody else's process, before its first line.
+
+The observer (repro/observe/), portable numerics, or both. README.md beside this file says how.
+
+site/sitecustomize  the start, by Python itself
+portable            portable numerics: switched on after the import of a framework, reported at the end
+package             the package `repro` in a process that may have another one, or none
+imports             the hook into `import`
+"""

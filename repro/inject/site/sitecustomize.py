@@ -1,0 +1,54 @@
+"""Start of the observer and of portable numerics, by Python itself.
+
+Python runs this file because PYTHONPATH names its folder: what is asked for, then the user's sitecustomize. Nothing that
+goes wrong here may break the program. Old Pythons get here, too, so the syntax is old.
+"""
+
+import os
+import sys
+
+SITE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _is_elsewhere(folder):  # type: (str) -> bool
+    return os.path.abspath(folder or os.curdir) != SITE
+
+
+def _start(name):  # type: (str) -> None
+    """Starts a module of the package above, under a private name: the program may have another `repro`, or none."""
+    import importlib
+    import types
+
+    if "_repro" not in sys.modules:
+        package = types.ModuleType("_repro")  # without what its __init__ imports
+        package.__path__ = [os.path.dirname(os.path.dirname(SITE))]
+        sys.modules["_repro"] = package
+    importlib.import_module("_repro." + name).start()
+
+
+def _run_next_sitecustomize():  # type: () -> None
+    """Runs the one that would have run without this one. What it raises, `site` reports as it always does."""
+    import importlib.machinery
+    import importlib.util
+
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have found it
+for _variable, _name, _missing in (
+    ("REPRO_OBSERVE", "observe.hooks", "not observed"),
+    ("REPRO_PORTABLE", "inject.portable", "NOT PORTABLE"),
+):
+    if os.environ.get(_variable):
+        try:
+            if sys.version_info < (3, 9):
+                raise RuntimeError("Python 3.9 or later is needed")
+            _start(_name)
+        except Exception as error:
+            sys.stderr.write("repro: this process is %s: %s\n" % (_missing, error))  # noqa: UP031
+_run_next_sitecustomize()

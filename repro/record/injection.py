@@ -1,0 +1,86 @@
+"""What is loaded into a command's processes: the observer, portable numerics, or both.
+
+Python loads repro/inject/site when it starts, by PYTHONPATH; other variables say what is asked for.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.containers.command_line import INSIDE, PACKAGE, Addition, Mount
+from repro.record.lines import STEPS
+from repro.record.record import KEPT
+
+SITE = Path(__file__).parents[1] / "inject" / "site"
+PATH = "PYTHONPATH"
+FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP", "REPRO_OBSERVE_NARROW"
+PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
+REPORTS = "portable"
+"""The folder, in that of a run, of what its processes computed with portable numerics."""
+
+
+@dataclass(frozen=True)
+class Portable:
+    """Options of portable numerics."""
+
+    allow: tuple[str, ...] = ()
+    """Operations that are let through as PyTorch has them."""
+    precision: str = "high"
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What is asked for."""
+
+    observed: bool = True
+    every: int = 1
+    keep: bool = False
+    narrow: int | None = None
+    """The step of which each operation is written down."""
+    portable: Portable | None = None
+
+    @property
+    def folders(self) -> list[str]:
+        """The names of the folders, in that of a run, that processes write into."""
+        observing = [STEPS, *([KEPT] if self.keep else [])] if self.observed else []
+        return [*observing, *([REPORTS] if self.portable else [])]
+
+    def variables(self, folder: str) -> dict[str, str]:
+        """The variables that ask for it; `folder` is that of the run, as the processes know it."""
+        found: dict[str, str] = {}
+        if self.observed:
+            found |= {FOLDER: folder, EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
+            found |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
+        if self.portable:
+            found |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
+            found |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
+        return found
+
+    def environment(self, variables: Mapping[str, str], folder: Path) -> dict[str, str]:
+        """The variables of a process of the host, with ours."""
+        ours = self.variables(str(folder))
+        found = unobserved(variables) | ours
+        if ours or PORTABLE in found:  # `repro portable` around this process
+            found[PATH] = joined(str(SITE), found.get(PATH))
+        return found
+
+    def addition(self, folder: Path) -> Addition:
+        """What a container gets: the package, read-only, and the folders that are written into."""
+        if not self.folders:
+            return Addition()
+        mounts = [Mount(str(folder / name), f"{INSIDE}/{name}") for name in self.folders]
+        variables = {PATH: f"{PACKAGE}/inject/site"} | self.variables(INSIDE)
+        return Addition((Mount(str(SITE.parents[1]), PACKAGE, False), *mounts), variables)
+
+
+def joined(first: str, *others: str | None) -> str:
+    """Folders as in PYTHONPATH. An empty one would be the folder that Python is started in."""
+    return os.pathsep.join([first, *(other for other in others if other)])
+
+
+def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those of an observer around this process."""
+    folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(SITE)]
+    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
+    return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
