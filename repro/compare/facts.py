@@ -14,6 +14,7 @@ REASONS = (
     ("framework.framework", "frameworks add in different orders"),
     ("framework.device", "a GPU adds in another order than a CPU"),
     ("config.params.numerics", "other arithmetic"),
+    ("portable_numerics.*", "portable numerics are another arithmetic than PyTorch's own"),
     ("framework.device_name", "kernels are chosen by the GPU's model"),
     ("gpu.*.mig", "a part of a GPU has fewer multiprocessors, and sums are split among those"),
     ("framework.multiprocessors", "sums are split among multiprocessors"),

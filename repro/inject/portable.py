@@ -89,7 +89,7 @@ def _switch_on(torch: ModuleType) -> None:
         library.enable(allow=tuple(filter(None, allow)), precision=os.environ.get("REPRO_PORTABLE_PRECISION") or "high")
     except BaseException as error:
         _end(error)
-    report = Report(os.environ["REPRO_PORTABLE"], str(torch.__version__), library.counts)
+    report = Report(os.environ["REPRO_PORTABLE"], str(torch.__version__), library.summary)
     report.write(ended=False)
     os.register_at_fork(after_in_child=report.after_fork)
     atexit.register(report.write, True)

@@ -28,6 +28,10 @@ class Portable:
     """Operations that are let through as PyTorch has them."""
     precision: str = "high"
 
+    def as_fact(self) -> dict[str, str | None]:
+        """The options as record.json has them."""
+        return {"precision": self.precision, "allow": ",".join(self.allow) or None}
+
 
 @dataclass(frozen=True)
 class Injection:
@@ -58,11 +62,10 @@ class Injection:
         return found
 
     def environment(self, variables: Mapping[str, str], folder: Path) -> dict[str, str]:
-        """The variables of a process of the host, with ours."""
-        ours = self.variables(str(folder))
-        found = unobserved(variables) | ours
-        if ours or PORTABLE in found:  # `repro portable` around this process
-            found[PATH] = joined(str(SITE), found.get(PATH))
+        """The variables of a process of the host, with ours; what they ask for already stays."""
+        found = {**variables, **self.variables(str(folder))}
+        if FOLDER in found or PORTABLE in found:
+            found[PATH] = joined(str(SITE), *_other_folders(variables))
         return found
 
     def addition(self, folder: Path) -> Addition:
@@ -81,6 +84,10 @@ def joined(first: str, *others: str | None) -> str:
 
 def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without those of an observer around this process."""
-    folders = [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(SITE)]
     kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
+    folders = _other_folders(variables)
     return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
+
+
+def _other_folders(variables: Mapping[str, str]) -> list[str]:
+    return [folder for folder in variables.get(PATH, "").split(os.pathsep) if folder != str(SITE)]

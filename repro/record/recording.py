@@ -17,9 +17,10 @@ from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
-from repro.record import lines, outputs, provenance, record, signature
-from repro.record.injection import Injection, Portable, unobserved
+from repro.record import lines, outputs, portable, provenance, record, signature
+from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
+from repro.record.portable import Computed
 from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
 from repro.run import environment
 from repro.text import escaped
@@ -81,7 +82,8 @@ class Recording:
     @property
     def environment(self) -> dict[str, str]:
         """What the command is started with."""
-        return unobserved(self.variables) if self.runtime else self.injection.environment(self.variables, self.folder)
+        variables = unobserved(self.variables)
+        return variables if self.runtime else self.injection.environment(variables, self.folder)
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -90,6 +92,17 @@ class Recording:
             return self.facts
         inside = {**self.runtime.variables, **self.changes.variables}
         return self.facts | {"container": self.runtime.facts, "environment": environment.deciding(inside)}
+
+    @property
+    def _numerics(self) -> dict[str, Any]:
+        """Portable numerics, where they were on."""
+        on = self.portable and self.computed and self.computed.on
+        return {"portable_numerics": self.portable.as_fact() if self.portable and on else None}
+
+    @property
+    def computed(self) -> Computed | None:
+        """What was computed with portable numerics; None where they were not asked for."""
+        return portable.computed(self.folder / REPORTS) if self.portable else None
 
     def finish(self, code: int) -> Record:
         """Writes record.json. OSError where the disk is full."""
@@ -115,7 +128,7 @@ class Recording:
             seconds=seconds,
             exit_code=code,
             every=self.every,
-            facts=provenance.facts(self.variables, processes) | self._facts,
+            facts=provenance.facts(self.variables, processes) | self._facts | self._numerics,
             processes=[
                 TrainedProcess(
                     name=one.name, rank=one.rank, steps=one.last, frameworks=one.about.frameworks, seal=one.seal

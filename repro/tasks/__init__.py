@@ -2,7 +2,7 @@
 
 | file | commands |
 |---|---|
-| `record.py`, `compare.py`, `report.py` | what they are called |
+| `portable.py`, `record.py`, `compare.py`, `report.py` | what they are called |
 | `verify.py` | `verify`, of a command of one's own; of the reference trainers, in `verify_trainers.py` |
 | `train.py` | `pytorch`, `tensorflow`, `jax` |
 | `download.py`, `sweep.py`, `benchmark.py` | of the reference trainers, too |

@@ -5,7 +5,7 @@ import sys
 
 from repro import __version__
 from repro.errors import UsageError
-from repro.tasks import benchmark, compare, download, record, report, sweep, train, verify
+from repro.tasks import benchmark, compare, download, portable, record, report, sweep, train, verify
 from repro.tasks.parser import Parser, nearest
 
 TITLES = ("a training of your own", "the reference trainers (./run.sh COMMAND, in the repository)")
@@ -14,8 +14,8 @@ EXIT_CODES = "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 no
 
 def parsers() -> dict[str, Parser]:
     """The parser of each command, by its name."""
-    made = [record.parser(), verify.parser(), compare.parser(), report.parser(), download.parser(), *train.parsers()]
-    made += [sweep.parser(), benchmark.parser()]
+    made = [record.parser(), verify.parser(), compare.parser(), report.parser(), portable.parser(), download.parser()]
+    made += [*train.parsers(), sweep.parser(), benchmark.parser()]
     return {one.command: one for one in made}
 
 
@@ -35,7 +35,7 @@ def parse(words: list[str], command: list[str] | None = None) -> argparse.Namesp
 
 def _overview(known: dict[str, Parser], words: list[str]) -> argparse.Namespace:
     """What `repro` says where no command is named."""
-    own, trainers = ("record", "verify", "compare", "report"), list(known)[4:]
+    own, trainers = list(known)[:5], list(known)[5:]
     lines = [(TITLES[0], {name: known[name].summary for name in own})]
     lines += [(TITLES[1], {name: known[name].summary for name in trainers} | {"verify": verify.OF_TRAINERS})]
     text = [

@@ -1,17 +1,26 @@
 """What `record` and `verify` share: options, and the command after `--` or of an MLCube's task."""
 
 import argparse
+import contextlib
+import re
 import shlex
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from repro.errors import UsageError
 from repro.tasks.parser import Parser
+from repro.text import printable
+
+if TYPE_CHECKING:
+    from repro.record.injection import Portable
 
 RECORDS = Path("repro-records")
 PLATFORMS = ("docker", "singularity")
+PRECISIONS = ("high", "highest")
+OPERATION = re.compile(r"[A-Za-z_][\w.:]*")
 
 
 def parser(command: str, summary: str, run: Callable[[argparse.Namespace], int], epilog: str, *usages: str) -> Parser:
@@ -30,6 +39,38 @@ def add_outputs(parser: Parser) -> None:
     parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="files that the command writes")
     parser.add_argument("--keep", action="store_true", help="keep the arrays as well, to say by how much they differ")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="hash every N-th step (default: each)")
+
+
+def add_portable(parser: Parser, switch: bool = True) -> None:
+    """Options of portable numerics; `--portable` itself where they are not the command."""
+    group = parser.add_argument_group("portable numerics (PyTorch)") if switch else parser
+    if switch:
+        group.add_argument("--portable", action="store_true", help="run it with portable numerics")
+    allow = "let an operation through as PyTorch has it (again for each)"
+    group.add_argument("--allow", action="append", default=[], metavar="OPERATION", help=allow)
+    precision = "high: operands of 13 bits; highest: of two slices (default: high)"
+    group.add_argument("--precision", choices=PRECISIONS, help=precision)
+
+
+def portable(options: argparse.Namespace) -> "Portable | None":
+    """What the options say of portable numerics; None without. UsageError for what goes with --portable alone."""
+    if not getattr(options, "portable", True):
+        for name, value in {"--allow": options.allow, "--precision": options.precision}.items():
+            if value:
+                _refuse(options, f"{name} goes with --portable")
+        return None
+    for name in options.allow:
+        if not OPERATION.fullmatch(name):
+            _refuse(options, f"--allow {name!r}: must be the name of an operation, such as linalg_svd")
+    from repro.record.injection import Portable
+
+    return Portable(tuple(dict.fromkeys(options.allow)), options.precision or PRECISIONS[0])
+
+
+def say(line: str) -> None:
+    """Prints a line of our own, beside those of the command."""
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def add_cube(parser: Parser, workspace: str = "") -> None:

@@ -55,7 +55,8 @@ class Parser(argparse.ArgumentParser):
 
     def _check_dashes(self, options: argparse.Namespace, command: list[str] | None) -> None:
         """UsageError where the command stands among the options: its own options are not ours to know."""
-        if not self.takes_command or command is not None or options.mlcube is not None or options.workspace is not None:
+        named = any(getattr(options, name, None) is not None for name in ("mlcube", "workspace"))
+        if not self.takes_command or command is not None or named:
             return
         first = next((word for word in options.parameters if "=" not in word), None)
         if first is not None:

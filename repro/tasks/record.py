@@ -1,15 +1,13 @@
 """The command `record`: one run of a command of one's own, as it stands."""
 
 import argparse
-import contextlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.errors import NotRecordedError, ReproError, explained
 from repro.tasks import own_command
 from repro.tasks.parser import Parser
-from repro.text import counted, printable
+from repro.text import counted
 
 if TYPE_CHECKING:
     from repro.record.record import Record
@@ -22,6 +20,7 @@ def parser() -> Parser:
     made = own_command.parser("record", "run a command once, and record what it computes, step by step", run, EPILOG)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
     own_command.add_outputs(made)
+    own_command.add_portable(made)
     own_command.add_cube(made)
     return made
 
@@ -29,20 +28,22 @@ def parser() -> Parser:
 def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     own_command.check(options)
+    portable = own_command.portable(options)
     from repro.record.process import pass_through
     from repro.record.recording import Recording
 
     command = own_command.words(options)
     to = options.to or own_command.fresh()
-    recording = Recording(command, to, options.output, options.every, options.keep)
+    recording = Recording(command, to, options.output, options.every, options.keep, portable=portable)
     code = pass_through(recording.words, recording.environment)
     try:
         record = recording.finish(code)
     except (OSError, ReproError) as error:
         why = explained(error) if isinstance(error, OSError) else str(error).removeprefix("record: ")
         raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
-    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe
-        print(printable(f"repro: {_summary(record)}"), file=sys.stderr, flush=True)
+    if recording.computed:
+        own_command.say(f"repro portable: {recording.computed}")
+    own_command.say(f"repro: {_summary(record)}")
     return code
 
 

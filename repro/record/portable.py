@@ -1,0 +1,122 @@
+"""What the processes of a command computed with portable numerics.
+
+Each left a file, see repro/inject/portable.py. A container may have left them, so they are read as a stranger's.
+"""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from repro.containers import command_line
+from repro.containers.runtimes import ContainerRuntime
+from repro.files import matching, read_json
+from repro.record.injection import REPORTS, Injection, Portable, unobserved
+from repro.record.process import pass_through
+from repro.structs import Flaw, Integer, Struct, converted
+from repro.text import counted
+
+LOADED, FAILED = "loaded", "failed"
+OTHERS = {"jax": "JAX", "tensorflow": "TensorFlow"}
+IGNORED = "python -I, -E and -S ignore it, and a program may start others without PYTHONPATH"
+
+
+class Report(Struct):
+    """The file of a process."""
+
+    process: Integer
+    version: str
+    """Of PyTorch."""
+    ended: bool
+    """Whether the process wrote it at its end."""
+    operations: dict[str, Integer] = {}
+    """How many of each kind were computed."""
+    allowed: dict[str, Integer] = {}
+    """How many of each kind were let through."""
+
+
+@dataclass
+class Computed:
+    """What all processes of a command computed."""
+
+    reports: Sequence[Report]
+    marks: set[str] = field(default_factory=set)
+    """The names of the empty files beside the reports."""
+
+    @property
+    def on(self) -> bool:
+        """Whether portable numerics were on in a process."""
+        return bool(self.reports)
+
+    @property
+    def nothing(self) -> str:
+        """Why no process had portable numerics."""
+        if FAILED in self.marks:
+            return "they could not be switched on; the process that imported PyTorch said why, and ended"
+        if LOADED not in self.marks:
+            return f"no Python process of the command loaded them ({IGNORED})"
+        others = f", and of {self.others} the numerics stay as they are" if self.others else ""
+        return f"no process imported PyTorch{others}"
+
+    @property
+    def others(self) -> str:
+        """Other frameworks that were imported."""
+        return " and ".join(name for module, name in OTHERS.items() if module in self.marks)
+
+    def __str__(self) -> str:
+        """All of it in one line."""
+        if not self.on:
+            return f"NOTHING WAS PORTABLE: {self.nothing}"
+        operations, allowed = self._counted("operations"), self._counted("allowed")
+        computing = [report for report in self.reports if report.operations or report.allowed]
+        versions = ", ".join(dict.fromkeys(report.version for report in self.reports))
+        processes = f", {len(computing)} processes" if len(computing) > 1 else ""
+        kinds = counted(len(operations), "kind")
+        parts = [f"{_number(operations.total())} of {kinds} (PyTorch {versions}{processes})"]
+        parts += [f"let through: {', '.join(sorted(allowed))}"] if allowed else []
+        killed = sum(not report.ended for report in self.reports)
+        parts += [f"not counted: those of {_killed(killed)}"] if killed else []
+        parts += [f"NOT PORTABLE: {self.others}, whose numerics stay as they are"] if self.others else []
+        return "; ".join(parts)
+
+    def _counted(self, kind: str) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for report in self.reports:
+            total.update(getattr(report, kind))
+        return total
+
+
+def _number(count: int) -> str:
+    return f"{count:,} operation" if count == 1 else f"{count:,} operations"
+
+
+def _killed(count: int) -> str:
+    return "a process that was killed" if count == 1 else f"{count} processes that were killed"
+
+
+def computed(folder: Path) -> Computed:
+    """What is in a folder of reports."""
+    reports = []
+    for path in matching(folder, "*.json"):
+        try:
+            reports.append(converted(read_json(path), Report))
+        except (OSError, ValueError, Flaw):  # cut off in the middle of a line
+            reports.append(Report(process=0, version="?", ended=False))
+    return Computed(reports, {path.name for path in folder.iterdir() if path.suffix == ""})
+
+
+def run(command: Sequence[str], options: Portable) -> tuple[int, Computed]:
+    """Runs a command, on the host or in the container that it starts; its exit code, and what was computed."""
+    injection, container = Injection(observed=False, portable=options), command_line.find(command)
+    with tempfile.TemporaryDirectory(prefix="repro-portable-") as name:
+        folder = Path(name)
+        (folder / REPORTS).mkdir()
+        if container is None:
+            code = pass_through(command, injection.environment(os.environ, folder))
+        else:
+            runtime = ContainerRuntime(container, unobserved(os.environ))
+            runtime.prepare([folder / REPORTS], None)
+            code = pass_through(runtime.words([injection.addition(folder)]), runtime.environment)
+        return code, computed(folder / REPORTS)

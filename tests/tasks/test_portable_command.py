@@ -1,0 +1,186 @@
+"""`repro portable`: the command runs as it stands, and a line at its end says what was computed.
+
+PyTorch and what computes in its place are stand-ins, so that a process starts at once; the real ones are at the end.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.runs import PROGRAMS, ROOT
+
+STUB = PROGRAMS / "portable_stub"
+Done = subprocess.CompletedProcess[str]
+Portable = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder, with a space in its name, of the package with the stand-in."""
+    folder = tmp_path_factory.mktemp("a tree")
+    shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(STUB / "library.py", folder / "repro" / "portable" / "pytorch" / "__init__.py")
+    return folder
+
+
+def started(tree: Path, *words: str, path: str = "", **how: object) -> subprocess.Popen[str]:
+    """`repro WORDS`, where the command's own Python path is the stand-in's and `path`."""
+    code = f"import sys; sys.path.insert(0, {str(tree)!r}); from repro.__main__ import command; command()"
+    environment = os.environ | {"PYTHONPATH": f"{STUB}:{path}"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", code, *words], env=environment, text=True, **pipes, **how)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture
+def portable(tree: Path, tmp_path: Path) -> Portable:
+    """Runs `repro portable OPTIONS -- python CODE`."""
+
+    def run(code: str, *options: str, python: tuple[str, ...] = (), path: str = "", cwd: Path = tmp_path) -> Done:
+        words = ("portable", *options, "--", sys.executable, *python, "-c", code)
+        process = started(tree, *words, path=path, cwd=cwd)
+        out, errors = process.communicate("read", timeout=60)
+        return Done(words, process.returncode, out, errors)
+
+    return run
+
+
+def test_input_output_and_exit_code_are_the_commands_own(portable: Portable) -> None:
+    code = "import sys, torch; torch.computed('mm'); print(input(), torch.precision); sys.stderr.write('said\\n'); sys.exit(7)"
+    done = portable(code, "--precision=highest", cwd=Path("/proc"))  # a folder that nobody can write into
+    assert (done.returncode, done.stdout) == (7, "read highest\n")
+    assert done.stderr == "said\nrepro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
+
+
+def test_what_is_let_through_is_named(portable: Portable) -> None:
+    done = portable("import torch; torch.computed('svd'); [torch.computed('mm') for _ in range(1234)]", "--allow=svd")
+    assert done.stderr == "repro portable: 1,234 operations of 1 kind (PyTorch 2.15.0); let through: svd\n"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_are_counted(method: str, tree: Path) -> None:
+    process = started(tree, "portable", "--", sys.executable, str(STUB / "workers.py"), method)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "0\n")
+    assert errors == "repro portable: 12 operations of 3 kinds (PyTorch 2.15.0, 2 processes)\n"
+
+
+def test_a_process_that_is_killed(portable: Portable) -> None:
+    done = portable("import os, torch; torch.computed('mm'); os.kill(os.getpid(), 9)")
+    assert done.returncode == 128 + signal.SIGKILL
+    assert done.stderr.endswith(
+        "0 operations of 0 kinds (PyTorch 2.15.0); not counted: those of a process that was killed\n"
+    )
+
+
+def test_a_signal_goes_to_the_command(tree: Path, tmp_path: Path) -> None:
+    code = (
+        "import signal, sys, time, torch\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
+        "torch.computed('mm'); print(flush=True); time.sleep(60)"
+    )
+    process = started(tree, "portable", "--", sys.executable, "-c", code)
+    assert process.stdout is not None and process.stdout.readline() == "\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
+    assert process.returncode == 5
+
+
+# --- where nothing is portable --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+def test_a_python_that_ignores_it_is_reported(option: str, portable: Portable) -> None:
+    done = portable("print('done')", python=(option,))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "NOTHING WAS PORTABLE: no Python process of the command loaded them (python -I, -E and -S" in done.stderr
+
+
+def test_a_program_without_pytorch(portable: Portable, tmp_path: Path) -> None:
+    (tmp_path / "jax.py").touch()
+    assert portable("").stderr == "repro portable: NOTHING WAS PORTABLE: no process imported PyTorch\n"
+    done = portable("import jax", path=str(tmp_path))
+    assert "no process imported PyTorch, and of JAX the numerics stay as they are" in done.stderr
+    done = portable("import jax, torch; torch.computed('mm')", path=str(tmp_path))
+    assert done.stderr.endswith("1 kind (PyTorch 2.15.0); NOT PORTABLE: JAX, whose numerics stay as they are\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "why"),
+    [
+        (
+            "import sys; sys.version_info = (3, 10, 2)",
+            (),
+            "Python 3.10 is too old for them; run the command with Python 3.11",
+        ),
+        ("", ("--allow=svdd",), "no operation 'svdd' did you mean svd?"),
+        ("import sys; sys.modules['collections'] = None", (), "import of collections halted"),
+        ("import sys; sys.modules['numpy'] = None", (), "NumPy is not installed in this environment; remedy: pip"),
+    ],
+)
+def test_a_process_in_which_they_cannot_be_switched_on_ends(
+    code: str, options: tuple[str, ...], why: str, portable: Portable
+) -> None:
+    done = portable(f"{code}\nprint('before')\ntry: import torch\nfinally: print('after')", *options)
+    ended, last = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "before\n")
+    assert ended.startswith("repro portable: this process ends here, ") and why in ended
+    assert "NOTHING WAS PORTABLE: they could not be switched on" in last
+
+
+def test_a_name_that_no_operation_can_have(portable: Portable) -> None:
+    done = portable("", "--allow=a b")
+    assert done.returncode == 2 and "--allow 'a b': must be the name of an operation" in done.stderr
+
+
+def test_llvmlite_is_missed_once(portable: Portable) -> None:
+    code = "import os, sys; sys.modules['llvmlite'] = None; os.fork(); import torch"
+    done = portable(code)
+    assert done.stderr.splitlines()[0].endswith("so portable numerics are slow; remedy: pip install llvmlite")
+    assert len(done.stderr.splitlines()) == 2
+
+
+# --- a program with files of the same names -------------------------------------------------------------------------
+
+
+def test_a_sitecustomize_of_ones_own_still_runs(portable: Portable, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import torch; torch.computed('mm'); MINE = 7")
+    done = portable("import sys; print(sys.modules['sitecustomize'].MINE, sys.path)", path=str(tmp_path))
+    assert done.stdout.startswith("7 ") and "inject" not in done.stdout
+    assert done.stderr == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
+
+
+MINE = "import repro; print(repro.MINE, repro.errors)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{MINE}; import torch; torch.computed('mm')",
+        f"import torch; torch.computed('mm'); {MINE}",
+        f"import sys; sys.path.remove(HERE); import torch; sys.path.insert(0, HERE); torch.computed('mm'); {MINE}",
+    ],
+)
+def test_a_package_of_ones_own_of_the_same_name(code: str, portable: Portable, tmp_path: Path) -> None:
+    """Before PyTorch is imported, afterwards, and where it can be imported only then."""
+    (tmp_path / "repro").mkdir()
+    (tmp_path / "repro" / "__init__.py").write_text("MINE = 7; errors = 8")
+    done = portable(f"HERE = {str(tmp_path)!r}\n{code}\nprint(torch.library)", path=str(tmp_path))
+    assert done.stdout == "7 8\n_repro.portable.pytorch\n"
+    assert done.stderr == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
+
+
+def test_a_program_that_uses_the_package_has_one_copy(portable: Portable, tree: Path) -> None:
+    code = "import torch, repro.portable.pytorch as p; torch.computed('mm'); print(torch.library, p.summary())"
+    done = portable(code, path=str(tree))
+    assert done.stdout == "repro.portable.pytorch {'operations': {'mm': 1}, 'allowed': {}}\n"
+
+
+def test_the_package_is_no_module_of_the_program(portable: Portable) -> None:
+    done = portable("import torch\ntry: import repro\nexcept ImportError: print('none')")
+    assert done.stdout == "none\n"
