@@ -29,7 +29,7 @@ from repro.console import confirmed
 from repro.errors import ReproError, UsageError
 from repro.files import read_json
 from repro.record import lines, provenance, signature
-from repro.record.injection import unobserved
+from repro.record.injection import Portable, unobserved
 from repro.record.lines import STARTS, STEPS, Process
 from repro.record.process import error_line, own_session, seen_steps, terminate
 from repro.record.record import FILE, Content, Record
@@ -129,6 +129,10 @@ class Rerun:
         except Flaw:
             self._refuse("it does not hold the variables of its run")
         self.variables, self.left_out = variables.taken(recorded), variables.left_out(recorded, os.environ)
+        try:
+            self.portable = Portable.from_fact(content.facts.get("portable_numerics"))
+        except Flaw as flaw:
+            self._refuse(str(flaw))
         if not self.folder.is_dir():
             self._refuse(f"the folder that it was run in is not there: {self.folder}")
         try:
@@ -166,7 +170,8 @@ class Rerun:
     def show(self) -> None:
         """Says what will be run."""
         other = {name: text for name, text in self.variables.items() if os.environ.get(name) != text}
-        words = [f"{name}={text}" for name, text in other.items()] + self.command
+        words = [f"{name}={text}" for name, text in other.items()]
+        words += [*(self.portable.words if self.portable else []), *self.command]
         log.info("%s will run again in %s: %s", self.name, self.folder, shlex.join(words))
         if self.left_out:
             names = ", ".join(self.left_out)
@@ -181,6 +186,7 @@ class Rerun:
                 to / "record",
                 variables=unobserved(variables.without(os.environ) | self.variables),
                 narrow=step if narrow else None,
+                portable=self.portable,
             )
             failed = self._run(recording, step)
         seen = Record(recording.folder, self.recorded.content, trained(recording.folder))

@@ -29,6 +29,7 @@ STEERING = {
     *("CUBLAS_WORKSPACE_CONFIG", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION"),
     *("NVIDIA_TF32_OVERRIDE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_NTHREADS"),
     *("NCCL_BUFFSIZE", "NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"),
+    *("NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES"),
     *("PYTHONHASHSEED", "ATEN_CPU_CAPABILITY", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCH_CUDNN_V8_API_DISABLED"),
     *("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_JIT"),
     *("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_USE_FRONTEND"),
@@ -38,7 +39,7 @@ STEERING = {
     *("JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_DEFAULT_PRNG_IMPL", "JAX_THREEFRY_PARTITIONABLE"),
     *("JAX_DISABLE_JIT", "JAX_DEFAULT_DTYPE_BITS", "JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES"),
 }
-"""The variables that change bits, and do nothing else."""
+"""The variables that change bits, and do nothing else; of GLIBC_TUNABLES TUNABLES."""
 
 XLA_FLAGS = {
     *("xla_allow_excess_precision", "xla_force_host_platform_device_count", "xla_backend_optimization_level"),
@@ -58,6 +59,9 @@ XLA_FLAGS = {
 
 VALUE = re.compile(r"[\w.,:;=+(){} -]*")  # no path, and nothing that Hydra replaces
 
+TUNABLES = re.compile(r"(glibc\.cpu\.hwcaps=[\w,-]*:?)*")
+"""The one word of GLIBC_TUNABLES of which the same is true."""
+
 
 def taken(recorded: Mapping[str, str]) -> dict[str, str]:
     """Those that a rerun sets as they were."""
@@ -76,6 +80,8 @@ def left_out(recorded: Mapping[str, str], variables: Mapping[str, str]) -> list[
 
 
 def _harmless(name: str, value: str) -> bool:
+    if name == "GLIBC_TUNABLES":  # others steer how memory is taken, or what is loaded
+        return TUNABLES.fullmatch(value) is not None
     if name != "XLA_FLAGS":
         return VALUE.fullmatch(value) is not None
     words = [word.partition("=") for word in value.split()]

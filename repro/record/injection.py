@@ -4,13 +4,16 @@ Python loads repro/inject/site when it starts, by PYTHONPATH; other variables sa
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from repro.containers.command_line import INSIDE, PACKAGE, Addition, Mount
 from repro.record.lines import STEPS
 from repro.record.record import KEPT
+from repro.structs import Flaw, converted, shortened
 
 SITE = Path(__file__).parents[1] / "inject" / "site"
 PATH = "PYTHONPATH"
@@ -18,6 +21,9 @@ FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBS
 PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
 REPORTS = "portable"
 """The folder, in that of a run, of what its processes computed with portable numerics."""
+PRECISIONS = ("high", "highest")
+OPERATION = re.compile(r"[A-Za-z_][\w.:]*")
+"""The name of an operation that is let through."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +32,28 @@ class Portable:
 
     allow: tuple[str, ...] = ()
     """Operations that are let through as PyTorch has them."""
-    precision: str = "high"
+    precision: str = PRECISIONS[0]
+
+    @property
+    def words(self) -> list[str]:
+        """What is typed before a command that is run so."""
+        precision = [] if self.precision == PRECISIONS[0] else [f"--precision={self.precision}"]
+        return ["repro", "portable", *(f"--allow={name}" for name in self.allow), *precision, "--"]
 
     def as_fact(self) -> dict[str, str | None]:
         """The options as record.json has them."""
         return {"precision": self.precision, "allow": ",".join(self.allow) or None}
+
+    @classmethod
+    def from_fact(cls, fact: Any) -> "Portable | None":
+        """The options that a record holds; None without. Flaw where they are none: a record may come from anybody."""
+        if fact is None:
+            return None
+        found = converted(fact, dict[str, str | None])
+        allow, precision = tuple(filter(None, (found.get("allow") or "").split(","))), found.get("precision")
+        if precision not in PRECISIONS or not all(map(OPERATION.fullmatch, allow)):
+            raise Flaw(f"options of portable numerics are {shortened(fact)}")
+        return cls(allow, precision)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A command's answers in the terminal."""
 
-import shlex
-
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +19,7 @@ def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
     """Prints a line for each question, and what to do about what differs."""
     steps, fingerprint = own.ends
     end = counted(steps, "step") + (f", {short(fingerprint)}" if fingerprint else "")
-    title = Text(printable(f"{shlex.join(own.command.words)}  ({end})"))
+    title = Text(printable(f"{own.command.typed}  ({end})"))
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for name in ("question", "answer", "first difference", "why"):
         table.add_column(name, overflow="fold")

@@ -17,7 +17,7 @@ SHUT_OUT = "REPRO_SHUT_OUT_"
 # Variables that can change the bits of a run; experiment.json lists those that are set.
 DECIDING = (
     *("TORCH_", "PYTORCH_", "ATEN_", "TF_", "KERAS_", "JAX_", "XLA_", "PJRT_", "PYTHON"),
-    *("MKL_", "ONEDNN_", "DNNL_", "OPENBLAS_", "OMP_", "GOMP_", "KMP_"),
+    *("NPY_", "GLIBC_TUNABLES", "MKL_", "ONEDNN_", "DNNL_", "OPENBLAS_", "OMP_", "GOMP_", "KMP_"),
     *("CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_"),
 )
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 RECORDS = Path("repro-records")
 PLATFORMS = ("docker", "singularity")
 PRECISIONS = ("high", "highest")
-OPERATION = re.compile(r"[A-Za-z_][\w.:]*")
 
 
 def parser(command: str, summary: str, run: Callable[[argparse.Namespace], int], epilog: str, *usages: str) -> Parser:
@@ -59,11 +57,11 @@ def portable(options: argparse.Namespace) -> "Portable | None":
             if value:
                 _refuse(options, f"{name} goes with --portable")
         return None
+    from repro.record.injection import OPERATION, Portable
+
     for name in options.allow:
         if not OPERATION.fullmatch(name):
             _refuse(options, f"--allow {name!r}: must be the name of an operation, such as linalg_svd")
-    from repro.record.injection import Portable
-
     return Portable(tuple(dict.fromkeys(options.allow)), options.precision or PRECISIONS[0])
 
 

@@ -55,6 +55,7 @@ def parser() -> Parser:
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
     own_command.add_outputs(made)
+    own_command.add_portable(made)
     own_command.add_cube(made, "; or of the reference trainers")
     return made
 
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     own_command.check(options)
     names = _questions(options)
     _check(options)
+    portable = own_command.portable(options)
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
@@ -81,9 +83,10 @@ def run(options: argparse.Namespace) -> int:
         resume = own_command.words(options, resume, apart=True)
     log_to_console()
     stop_as_interrupted()
-    asked = Command(command, resume, options.seed_option, options.output, options.every, options.image, options.keep)
+    seed, image = options.seed_option, options.image
+    asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
     own = OwnCommand(asked, names, _folder(options.to))
-    log.info("runs of: %s", " ".join(command))
+    log.info("runs of: %s", asked.typed)
     verification = Verification([(own, question) for question in own.questions], names if options.ask else ALWAYS)
     verification()
     try:

@@ -21,6 +21,9 @@ class Answer:
     question: Question
     framework: str
     numerics: str
+    """The arithmetic of a reference trainer, or what was typed."""
+    portable: bool = False
+    """Whether it is about a command with portable numerics."""
     evidence: Evidence = "fingerprint"
     answer: AnswerWord = NOT_ASKED
     reason: str | None = None
@@ -35,7 +38,8 @@ class Answer:
     @property
     def promised(self) -> Promise:
         """What is promised of it."""
-        return self.question.promised(self.numerics)
+        own = "portable" if self.portable else "deterministic"
+        return self.question.promised(own if self.framework == results.COMMAND else self.numerics)
 
     @property
     def kept(self) -> bool | None:

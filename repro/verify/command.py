@@ -5,7 +5,6 @@ Where two baseline runs differ, every other question is inconclusive.
 
 import logging
 import os
-import shlex
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
@@ -127,6 +126,7 @@ class OwnCommand:
             lost = incomplete.not_loaded(record_of(self.baseline))
             raced = race(record_of(self.baseline)) if self.divergence is None else None
             seen = [*record_of(self.baseline).content.notes, *(note for note in (lost, raced) if note)]
+            seen += [f"portable numerics: {self.baseline.computed}"] if self.baseline.computed else []
             shared = [] if self.divergence else self.shared  # what is in the reason is no note
             self.notes = [*shared, *seen, *self.notes]
         elif self.volatile and self.baseline:
@@ -266,7 +266,8 @@ class OwnCommand:
 
     def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
-        return Answer(question, COMMAND, shlex.join(self.command.words), reason=reason, evidence="record")
+        portable = self.command.portable is not None
+        return Answer(question, COMMAND, self.command.typed, portable, reason=reason, evidence="record")
 
     # --- results ----------------------------------------------------------------------------------------------------
 
@@ -276,7 +277,7 @@ class OwnCommand:
             steps=self.ends[0],
             questions=[question.name for question in self.questions],
             frameworks=[COMMAND],
-            numerics=[shlex.join(self.command.words)],
+            numerics=[self.command.typed],
             overrides=[],
         )
 

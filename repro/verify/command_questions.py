@@ -3,7 +3,7 @@
 import os
 
 from repro.run import gpu
-from repro.verify.questions import NEVER, PLACE, REPEAT, Change, Question
+from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
 
 OTHER_SEED = "1234567"
 THREADS = (
@@ -15,13 +15,19 @@ THREADS = (
     "TF_NUM_INTEROP_THREADS",
     "PJRT_NPROC",
 )
-# Libraries that are set to use narrower vectors than the CPU has: PyTorch, oneDNN, MKL, OpenBLAS, XLA.
+AVX512 = "AVX512F AVX512CD AVX512_KNL AVX512_KNM AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4"
+"""Groups of instructions as NumPy names them, before version 2.4 and since."""
+# Libraries that are set to use narrower vectors than the CPU has: PyTorch, oneDNN, MKL, OpenBLAS, XLA, NumPy, the C
+# library; those names of instructions that a version does not know, it ignores.
 AVX2 = (
     ("ATEN_CPU_CAPABILITY", "avx2"),
     ("ONEDNN_MAX_CPU_ISA", "AVX2"),
     ("MKL_ENABLE_INSTRUCTIONS", "AVX2"),
     ("OPENBLAS_CORETYPE", "Haswell"),
     ("XLA_FLAGS", "--xla_cpu_max_isa=AVX2"),
+    ("MKL_CBWR", "AVX2"),
+    ("NPY_DISABLE_CPU_FEATURES", AVX512),
+    ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512F_Usable"),
 )
 SSE4 = (
     ("ATEN_CPU_CAPABILITY", "default"),
@@ -29,6 +35,12 @@ SSE4 = (
     ("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"),
     ("OPENBLAS_CORETYPE", "Nehalem"),
     ("XLA_FLAGS", "--xla_cpu_max_isa=SSE4_2"),
+    ("MKL_CBWR", "COMPATIBLE"),
+    ("NPY_DISABLE_CPU_FEATURES", f"AVX F16C XOP FMA4 FMA3 AVX2 X86_V3 {AVX512}"),
+    (
+        "GLIBC_TUNABLES",
+        "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F,-AVX512VL,-AVX2_Usable,-FMA_Usable,-FMA4_Usable,-AVX512F_Usable",
+    ),
 )
 STRAY = (("COLUMNS", "37"), ("REPRO_STRAY", "stray" * 300))
 
@@ -79,14 +91,14 @@ COMMAND_QUESTIONS = (
         "threads",
         "Number of threads: 1, 4",
         (_threads(1), _threads(4)),
-        NEVER,
+        PORTABLE_ONLY,
         meaning="only the number of threads was changed: sums are split among threads",
     ),
     Question(
         "instruction_set",
         "Narrower vector instructions",
         NARROWER,
-        NEVER,
+        PORTABLE_ONLY,
         obstacle=_narrowest,
         meaning="only the vector instructions were limited: wider vectors split a sum into more parts",
     ),
@@ -94,7 +106,7 @@ COMMAND_QUESTIONS = (
         "cores",
         "One core",
         (Change("1 core", cores=1),),
-        NEVER,
+        PORTABLE_ONLY,
         obstacle=_one_core,
         meaning="only the number of cores was changed: libraries size their thread pools by it",
     ),
@@ -122,7 +134,7 @@ COMMAND_QUESTIONS = (
         "container",
         "In an image",
         (Change("in the image", contained=True),),
-        NEVER,
+        PORTABLE_ONLY,
         needs="image",
         meaning="only the image was changed: its Python, its C library and its packages are others",
     ),
@@ -130,7 +142,7 @@ COMMAND_QUESTIONS = (
         "gpu",
         "Without the GPU",
         (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),),
-        NEVER,
+        PORTABLE_ONLY,
         obstacle=_no_gpu,
         meaning="only the GPU was hidden: a GPU adds in another order than a CPU",
     ),

@@ -17,8 +17,9 @@ from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, naming
 from repro.record import outputs
-from repro.record.injection import PATH, joined, unobserved
+from repro.record.injection import PATH, Portable, joined, unobserved
 from repro.record.lines import STEPS
+from repro.record.portable import Computed
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import Record, fingerprint
 from repro.record.recording import Recording
@@ -46,6 +47,17 @@ class Command:
     """A Docker image, or a SIF."""
     keep: bool = False
     """Whether runs keep the arrays that are hashed."""
+    portable: Portable | None = None
+    """Whether it is run with portable numerics."""
+
+    @property
+    def typed(self) -> str:
+        """The words, as somebody types them who wants the same without `verify`."""
+        return self.with_portable(self.words)
+
+    def with_portable(self, words: Sequence[str]) -> str:
+        """Words of this command as a line of a shell."""
+        return shlex.join([*(self.portable.words if self.portable else []), *words])
 
     def with_seed(self, seed: str) -> list[str]:
         """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
@@ -72,6 +84,8 @@ class Trial:
     hashes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each output file."""
     error: str | None = None
+    computed: Computed | None = None
+    """What was computed with portable numerics."""
     wrote: set[str] = field(default_factory=set)
     """Files that it wrote below the folder that the command was started in."""
     left_out: list[str] = field(default_factory=list)
@@ -101,9 +115,9 @@ class Trial:
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
         return Run(
             task=COMMAND,
-            numerics=shlex.join(self.command.words),
+            numerics=self.command.typed,
             label=self.change.label,
-            command=" ".join([*variables, shlex.join(words)]),
+            command=" ".join([*variables, self.command.with_portable(words)]),
             status=FAILED if self.error else DONE,
             steps=self.record.steps if self.record else 0,
             seconds=self.seconds,
@@ -183,6 +197,10 @@ class Trials:
             trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
+        trial.computed = recording.computed
+        if trial.computed and not trial.computed.on:
+            trial.error = str(trial.computed)
+            return
         trial.hashes = record.outputs
         trial.record = record if trial.change.observed else None
 
@@ -237,6 +255,7 @@ class Trials:
             variables=unobserved(os.environ) if container else self._variables(trial),
             changes=self._inside(trial) if container else command_line.Addition(),
             observed=trial.change.observed,
+            portable=self.command.portable,
         )
 
     def _variables(self, trial: Trial) -> dict[str, str]:

@@ -54,7 +54,13 @@ class Steps:
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
         facts = reasons.facts_besides_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
-        return label + self.question.meaning + facts
+        return label + self.question.meaning + facts + self._outside()
+
+    def _outside(self) -> str:
+        """What may differ though numerics are portable."""
+        if self.question.promised("portable") is None or self.baseline.command.portable is None:
+            return ""
+        return "; portable numerics cover PyTorch's operations alone: look at what was let through, at NumPy, Python's math and compiled extensions"
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         """What an answer that all is the same rests on."""

@@ -80,7 +80,7 @@ def _answer(a: MachineResults, b: MachineResults, task: str, numerics: str) -> t
     word: AnswerWord = NOT_ASKED
     if compared:
         word = SAME if equal == len(compared) else DIFFERS
-    promise: Promise = SAME if numerics == "portable" and task != COMMAND else None
+    promise: Promise = SAME if _portable(task, numerics, compared) else None
     runs = [
         structs.replace(run, label=f"{machine.name}: {run.label}")
         for pair in compared
@@ -102,6 +102,13 @@ def _answer(a: MachineResults, b: MachineResults, task: str, numerics: str) -> t
         difference=_difference(*compared[0]) if word == DIFFERS else None,
     )
     return answer, runs
+
+
+def _portable(task: str, numerics: str, compared: list[tuple[Run, Run]]) -> bool:
+    """Whether the same bits are promised: of a command where both runs of each pair had portable numerics."""
+    if task != COMMAND:
+        return numerics == "portable"
+    return bool(compared) and all(run.has_portable_numerics for pair in compared for run in pair)
 
 
 def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run) -> str | None:

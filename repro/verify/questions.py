@@ -24,7 +24,7 @@ UNANSWERED = (NOT_ASKED, CANNOT_TELL)
 SHOWN = {CANNOT_TELL: "inconclusive", NOT_ASKED: "skipped"}  # results.json keeps the words of schema 1
 
 # What a promise holds for: (deterministic, portable). `fast` promises nothing, except that controls differ. A command
-# of one's own is held to what `deterministic` promises.
+# of one's own is held to what `deterministic` promises, and with portable numerics to what these do.
 ALWAYS: tuple[Promise, Promise] = (SAME, SAME)
 PORTABLE_ONLY: tuple[Promise, Promise] = (None, SAME)
 NEVER: tuple[Promise, Promise] = (None, None)
@@ -129,7 +129,7 @@ class Question:
     evidence: Evidence = "fingerprint"
 
     def promised(self, numerics: str) -> Promise:
-        """What is promised in `numerics`, one of the reference trainers' or any other text."""
+        """What is promised in `numerics`, one of the reference trainers'."""
         if self.control:
             return DIFFERS
         return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])

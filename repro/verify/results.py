@@ -78,6 +78,7 @@ class CommandFacts(Struct):
 
     versions: dict[str, Any]
     scripts: dict[str, str]
+    portable_numerics: dict[str, str | None] | UnsetType | None = UNSET
 
 
 class CommandExperiment(Struct):
@@ -126,9 +127,18 @@ class Run(Struct):
     @property
     def scripts(self) -> dict[str, str]:
         """SHA-256 of each file that a command names. Flaw where the experiment is not of the form."""
+        return self._facts.scripts if self._facts else {}
+
+    @property
+    def has_portable_numerics(self) -> bool:
+        """Whether it is a run of a command that had them. Flaw where the experiment is not of the form."""
+        return bool(self._facts and self._facts.portable_numerics)
+
+    @property
+    def _facts(self) -> CommandFacts | None:
         if self.experiment is None or not self.of_command:
-            return {}
-        return converted(self.experiment, CommandExperiment).facts.scripts
+            return None
+        return converted(self.experiment, CommandExperiment).facts
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
