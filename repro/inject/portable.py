@@ -84,12 +84,12 @@ def _switch_on(torch: ModuleType) -> None:
             version = ".".join(map(str, sys.version_info[:2]))
             raise RuntimeError(f"Python {version} is too old for them; run the command with Python 3.11 or later")
         _warn_if_slow()
-        library = package.load("portable.pytorch")
+        mode = package.load("portable.pytorch.mode")
         allow = os.environ.get("REPRO_PORTABLE_ALLOW", "").split(",")
-        library.enable(allow=tuple(filter(None, allow)), precision=os.environ.get("REPRO_PORTABLE_PRECISION") or "high")
+        mode.enable(allow=tuple(filter(None, allow)), precision=os.environ.get("REPRO_PORTABLE_PRECISION") or "high")
     except BaseException as error:
         _end(error)
-    report = Report(os.environ["REPRO_PORTABLE"], str(torch.__version__), library.summary)
+    report = Report(os.environ["REPRO_PORTABLE"], str(torch.__version__), mode.counted)
     report.write(ended=False)
     os.register_at_fork(after_in_child=report.after_fork)
     atexit.register(report.write, True)
@@ -117,10 +117,10 @@ def _warn_if_slow() -> None:
 def _end(error: BaseException) -> NoReturn:
     """Ends the process with one line, whatever the program would do about an exception."""
     _mark("failed")
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()).removeprefix("portable: ") or type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
         text = "NumPy is not installed in this environment; remedy: pip install numpy"
-    _say(f"this process ends here, because portable numerics cannot be switched on in it: {text}")
+    _say(f"this process ends, as portable numerics cannot be switched on in it: {text}")
     try:
         sys.stdout.flush()
     finally:

@@ -1,40 +1,16 @@
-"""`repro portable`: the command runs as it stands, and a line at its end says what was computed.
+"""`repro portable`: the command runs as it stands, and a line at its end says what was computed."""
 
-PyTorch and what computes in its place are stand-ins, so that a process starts at once; the real ones are at the end.
-"""
-
-import os
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.runs import PROGRAMS, ROOT
+from support.portable import STUB, Done, ended, started
+from support.portable import tree as tree
 
-STUB = PROGRAMS / "portable_stub"
-Done = subprocess.CompletedProcess[str]
 Portable = Callable[..., Done]
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder, with a space in its name, of the package with the stand-in."""
-    folder = tmp_path_factory.mktemp("a tree")
-    shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(STUB / "library.py", folder / "repro" / "portable" / "pytorch" / "__init__.py")
-    return folder
-
-
-def started(tree: Path, *words: str, path: str = "", **how: object) -> subprocess.Popen[str]:
-    """`repro WORDS`, where the command's own Python path is the stand-in's and `path`."""
-    code = f"import sys; sys.path.insert(0, {str(tree)!r}); from repro.__main__ import command; command()"
-    environment = os.environ | {"PYTHONPATH": f"{STUB}:{path}"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code, *words], env=environment, text=True, **pipes, **how)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.fixture
@@ -43,9 +19,7 @@ def portable(tree: Path, tmp_path: Path) -> Portable:
 
     def run(code: str, *options: str, python: tuple[str, ...] = (), path: str = "", cwd: Path = tmp_path) -> Done:
         words = ("portable", *options, "--", sys.executable, *python, "-c", code)
-        process = started(tree, *words, path=path, cwd=cwd)
-        out, errors = process.communicate("read", timeout=60)
-        return Done(words, process.returncode, out, errors)
+        return ended(started(tree, *words, path=path, cwd=cwd), "read")
 
     return run
 
@@ -64,10 +38,9 @@ def test_what_is_let_through_is_named(portable: Portable) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_are_counted(method: str, tree: Path) -> None:
-    process = started(tree, "portable", "--", sys.executable, str(STUB / "workers.py"), method)
-    out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out) == (0, "0\n")
-    assert errors == "repro portable: 12 operations of 3 kinds (PyTorch 2.15.0, 2 processes)\n"
+    done = ended(started(tree, "portable", "--", sys.executable, str(STUB / "workers.py"), method))
+    assert (done.returncode, done.stdout) == (0, "0\n")
+    assert done.stderr == "repro portable: 12 operations of 3 kinds (PyTorch 2.15.0, 2 processes)\n"
 
 
 def test_a_process_that_is_killed(portable: Portable) -> None:
@@ -78,7 +51,7 @@ def test_a_process_that_is_killed(portable: Portable) -> None:
     )
 
 
-def test_a_signal_goes_to_the_command(tree: Path, tmp_path: Path) -> None:
+def test_a_signal_goes_to_the_command(tree: Path) -> None:
     code = (
         "import signal, sys, time, torch\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
@@ -129,7 +102,7 @@ def test_a_process_in_which_they_cannot_be_switched_on_ends(
     done = portable(f"{code}\nprint('before')\ntry: import torch\nfinally: print('after')", *options)
     ended, last = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "before\n")
-    assert ended.startswith("repro portable: this process ends here, ") and why in ended
+    assert ended.startswith("repro portable: this process ends, ") and why in ended
     assert "NOTHING WAS PORTABLE: they could not be switched on" in last
 
 
@@ -171,14 +144,14 @@ def test_a_package_of_ones_own_of_the_same_name(code: str, portable: Portable, t
     (tmp_path / "repro").mkdir()
     (tmp_path / "repro" / "__init__.py").write_text("MINE = 7; errors = 8")
     done = portable(f"HERE = {str(tmp_path)!r}\n{code}\nprint(torch.library)", path=str(tmp_path))
-    assert done.stdout == "7 8\n_repro.portable.pytorch\n"
+    assert done.stdout == "7 8\n_repro.portable.pytorch.mode\n"
     assert done.stderr == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
 
 
 def test_a_program_that_uses_the_package_has_one_copy(portable: Portable, tree: Path) -> None:
-    code = "import torch, repro.portable.pytorch as p; torch.computed('mm'); print(torch.library, p.summary())"
+    code = "import torch, repro.portable.pytorch.mode as p; torch.computed('mm'); print(torch.library, p.counted())"
     done = portable(code, path=str(tree))
-    assert done.stdout == "repro.portable.pytorch {'operations': {'mm': 1}, 'allowed': {}}\n"
+    assert done.stdout == "repro.portable.pytorch.mode {'operations': {'mm': 1}, 'allowed': {}}\n"
 
 
 def test_the_package_is_no_module_of_the_program(portable: Portable) -> None:

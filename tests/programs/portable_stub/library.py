@@ -1,4 +1,4 @@
-"""Stand-in for repro.portable.pytorch: what the command `portable` needs of it, without PyTorch."""
+"""Stand-in for repro.portable.pytorch.mode: what the command `portable` needs of it, without PyTorch."""
 
 from collections import Counter
 
@@ -23,5 +23,5 @@ def enable(allow=(), precision="high"):
     torch.computed, torch.precision, torch.library = computed, precision, __name__
 
 
-def summary():
+def counted():
     return {"operations": dict(operations), "allowed": dict(allowed)}

@@ -7,6 +7,7 @@
 From then on each of PyTorch's operations in this process gives the same bits on any CPU or GPU, or is refused by name.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from types import TracebackType
 
@@ -61,10 +62,18 @@ def disable() -> None:
         _mode.close()
 
 
+def counted() -> dict[str, dict[str, int]]:
+    """How many operations of each kind were computed portably, and how many were let through."""
+    kinds: Counter[str] = Counter()
+    for name, number in list(dispatch.counts.items()):
+        kinds[name.partition(".")[0].removesuffix("_")] += number
+    return {"operations": dict(kinds), "allowed": dict(dispatch.let_through)}
+
+
 def summary() -> str:
-    """How many operations of how many kinds were computed portably, and what was let through."""
-    kinds = {name.partition(".")[0].removesuffix("_") for name in dispatch.counts}
-    text = f"{sum(dispatch.counts.values()):,} operations of {len(kinds)} kinds"
-    if dispatch.let_through:
-        text += f"; let through: {', '.join(sorted(dispatch.let_through))}"
+    """The same in words, without the numbers of each."""
+    kinds, allowed = counted().values()
+    text = f"{sum(kinds.values()):,} operations of {len(kinds)} kinds"
+    if allowed:
+        text += f"; let through: {', '.join(sorted(allowed))}"
     return text

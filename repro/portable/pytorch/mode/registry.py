@@ -3,6 +3,7 @@
 Each operation of the dispatcher is exact, guarded, defined or refused.
 """
 
+import difflib
 import importlib
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from repro.errors import UsageError
 from repro.portable.pytorch.mode import dispatch, variants
 from repro.portable.pytorch.mode.exact import NAMESPACES, base, is_exact, is_guarded
 
@@ -49,7 +51,7 @@ class Registration:
     """All kernels of the mode, from now on until close()."""
 
     def __init__(self, allowed: frozenset[str]) -> None:
-        self.allowed = allowed
+        self.allowed = checked(allowed)
         self.libraries: dict[str, torch._C._DispatchModule] = {}
         self.known: set[str] = set()
         load()
@@ -110,11 +112,26 @@ class Registration:
         return dispatch.refusal(operation, name if space == "aten" else full)
 
 
+def checked(names: frozenset[str]) -> frozenset[str]:
+    """Names as allowed_name() has them. UsageError for one that is no operation's.
+
+    An operation of another library is there only when that has been imported.
+    """
+    allowed = frozenset(map(dispatch.allowed_name, names))
+    known = {dispatch.allowed_name(full) for full in torch._C._dispatch_get_all_op_names() if full.startswith("aten::")}
+    for name in sorted(allowed - known):
+        if "::" not in name:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "write it as the error has it that refuses it"
+            raise UsageError(f"portable: --allow {name}: PyTorch {torch.__version__} has no such operation; {hint}")
+    return allowed
+
+
 @cache
 def load() -> None:
     """Imports the definitions."""
     for file in DEFINITIONS:
-        importlib.import_module(f"repro.portable.pytorch.mode.{file}")
+        importlib.import_module(f"{__package__}.{file}")  # `repro portable` loads it under a private name
 
 
 def overload(full: str) -> OpOverload | None:

@@ -1,0 +1,40 @@
+"""`repro` with stand-ins for PyTorch and for its portable numerics, so that a process starts at once."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.runs import PROGRAMS, ROOT
+
+STUB = PROGRAMS / "portable_stub"
+Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder, with a space in its name, of the package with the stand-in."""
+    folder = tmp_path_factory.mktemp("a tree")
+    shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(folder / "repro" / "portable" / "pytorch" / "mode")
+    shutil.copy(STUB / "library.py", folder / "repro" / "portable" / "pytorch" / "mode.py")
+    return folder
+
+
+def started(tree: Path, *words: str, path: str = "", **how: Any) -> subprocess.Popen[str]:
+    """`repro WORDS`, where the command's own Python path is the stand-in's and `path`."""
+    code = f"import sys; sys.path.insert(0, {str(tree)!r}); from repro.__main__ import command; command()"
+    environment = os.environ | {"PYTHONPATH": f"{STUB}:{path}"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words], env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **how
+    )
+
+
+def ended(process: subprocess.Popen[str], stdin: str = "") -> Done:
+    out, errors = process.communicate(stdin, timeout=60)
+    return Done(process.args, process.returncode, out, errors)

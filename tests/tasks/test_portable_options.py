@@ -1,0 +1,83 @@
+"""`--portable` of `record` and `verify`: what a record holds, what is promised, what is run again."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from repro.record.injection import Portable
+from repro.structs import Flaw
+from support.portable import STUB, Done, ended, started
+from support.portable import tree as tree
+
+TRAINING = str(STUB / "training.py")
+
+
+def repro(tree: Path, folder: Path, *words: str) -> Done:
+    return ended(started(tree, *words, path=str(tree), cwd=folder))
+
+
+def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
+    train = ("--", sys.executable, TRAINING)
+    assert repro(tree, tmp_path, "record", "--to=a", *train).returncode == 0
+    done = repro(tree, tmp_path, "record", "--to=b", "--portable", "--allow=svd", "--precision=highest", *train)
+    first, last = done.stderr.splitlines()
+    assert first == "repro portable: 4 operations of 1 kind (PyTorch 2.15.0)"
+    assert last.startswith("repro: 4 steps observed")
+    facts = [json.loads((tmp_path / name / "record.json").read_text())["facts"] for name in ("a", "b")]
+    assert [one["portable_numerics"] for one in facts] == [None, {"precision": "highest", "allow": "svd"}]
+    done = repro(tree, tmp_path, "compare", "a", "b")
+    assert done.returncode == 3
+    assert "portable_numerics.precision: None and highest (portable numerics are another arithmetic" in done.stdout
+
+
+def test_a_record_without_pytorch_is_not_of_portable_numerics(tree: Path, tmp_path: Path) -> None:
+    done = repro(tree, tmp_path, "record", "--to=a", "--portable", "--", sys.executable, "-c", "")
+    assert done.stderr.startswith("repro portable: NOTHING WAS PORTABLE: no process imported PyTorch\nrepro: ")
+    assert json.loads((tmp_path / "a" / "record.json").read_text())["facts"]["portable_numerics"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "code", "promised", "answer"),
+    [
+        (["--portable"], [], 0, "same", "same"),
+        (["--portable"], ["x"], 3, "same", "differs"),
+        ([], ["x"], 0, None, "differs"),
+    ],
+)
+def test_threads_are_promised_to_be_the_same(
+    options: list[str], words: list[str], code: int, promised: str | None, answer: str, tree: Path, tmp_path: Path
+) -> None:
+    ask = ("--ask", "restart,threads", "--json=j", "--to=v", *options)
+    done = repro(tree, tmp_path, "verify", *ask, "--", sys.executable, TRAINING, *words)
+    assert done.returncode == code, done.stderr
+    found = {one["question"]: one for one in json.loads((tmp_path / "j").read_text())["answers"]}
+    assert (found["threads"]["promised"], found["threads"]["answer"]) == (promised, answer)
+    assert found["restart"]["answer"] == "same"
+    assert ("portable numerics cover PyTorch's operations alone" in found["threads"]["why"]) == (code == 3)
+    assert ("portable numerics: 4 operations of 1 kind" in " ".join(done.stdout.split())) == bool(options)
+    results = json.loads((tmp_path / "v" / "results.json").read_text())
+    (typed,) = {run["numerics"] for run in results["runs"].values()}
+    assert typed.startswith("repro portable -- ") == bool(options)
+
+
+def test_verify_ends_where_nothing_is_portable(tree: Path, tmp_path: Path) -> None:
+    done = repro(tree, tmp_path, "verify", "--portable", "--ask=restart", "--output=f", "--", "sh", "-c", "echo > f")
+    assert done.returncode == 1
+    assert "error: verify: the command fails as it stands: NOTHING WAS PORTABLE: no Python process" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["record", "verify"])
+def test_options_without_portable_are_refused(command: str, tree: Path, tmp_path: Path) -> None:
+    done = repro(tree, tmp_path, command, "--allow=svd", "--", "true")
+    assert done.returncode == 2 and f"error: {command}: --allow goes with --portable" in done.stderr
+
+
+def test_options_of_a_record() -> None:
+    options = Portable(("linalg_svd", "torchvision::nms"), "highest")
+    assert Portable.from_fact(options.as_fact()) == options
+    assert Portable.from_fact(Portable().as_fact()) == Portable() and Portable.from_fact(None) is None
+    for fact in (1, "high", {}, {"precision": "low"}, {"precision": "high", "allow": "a b"}, {"precision": 1}):
+        with pytest.raises(Flaw):
+            Portable.from_fact(fact)
