@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.runs import PROGRAMS, ROOT
+from support.runs import PROGRAMS, ROOT, SECONDS
 
 STUB = PROGRAMS / "portable_stub"
 Done = subprocess.CompletedProcess[str]
@@ -25,10 +25,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def started(tree: Path, *words: str, path: str = "", **how: Any) -> subprocess.Popen[str]:
-    """`repro WORDS`, where the command's own Python path is the stand-in's and `path`."""
+def started(tree: Path, *words: str, path: str = "", threads: str = "", **how: Any) -> subprocess.Popen[str]:
+    """`repro WORDS` of a folder; Python's path is `path` in the command, and the stand-in's with a folder of it."""
     code = f"import sys; sys.path.insert(0, {str(tree)!r}); from repro.__main__ import command; command()"
-    environment = os.environ | {"PYTHONPATH": f"{STUB}:{path}"}
+    environment = os.environ | {"PYTHONPATH": path if tree == ROOT else f"{STUB}:{path}"}
+    environment |= {"OMP_NUM_THREADS": threads} if threads else {}
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", code, *words], env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **how
@@ -36,5 +37,6 @@ def started(tree: Path, *words: str, path: str = "", **how: Any) -> subprocess.P
 
 
 def ended(process: subprocess.Popen[str], stdin: str = "") -> Done:
-    out, errors = process.communicate(stdin, timeout=60)
+    """What it printed; a minute for a process, many times what it takes."""
+    out, errors = process.communicate(stdin, timeout=SECONDS)
     return Done(process.args, process.returncode, out, errors)

@@ -1,6 +1,7 @@
 """`--portable` of `record` and `verify`: what a record holds, what is promised, what is run again."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 from repro.record.injection import Portable
 from repro.structs import Flaw
+from support.observed import interpreter
 from support.portable import STUB, Done, ended, started
 from support.portable import tree as tree
+from support.runs import PROGRAMS, ROOT
 
 TRAINING = str(STUB / "training.py")
 
@@ -81,3 +84,33 @@ def test_options_of_a_record() -> None:
     for fact in (1, "high", {}, {"precision": "low"}, {"precision": "high", "allow": "a b"}, {"precision": 1}):
         with pytest.raises(Flaw):
             Portable.from_fact(fact)
+
+
+STEPS = str(PROGRAMS / "portable_steps.py")
+
+
+def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) -> None:
+    """Of PyTorch itself: a worker computes, too, an operation is let through, and another process is observed."""
+    train = ("--", interpreter("pytorch"), STEPS, "--svd")
+    through = ended(started(ROOT, "portable", "--allow=linalg_svd", *train, "--workers=1", threads="1", cwd=tmp_path))
+    assert through.returncode == 0, through.stderr
+    assert re.search(
+        r"\d+ operations of \d+ kinds \(PyTorch 2\S+, 2 processes\); let through: linalg_svd$", through.stderr.strip()
+    )
+    refused = ended(started(ROOT, "record", "--to=a", "--portable", *train, threads="2", cwd=tmp_path))
+    assert refused.returncode == 1 and refused.stdout == through.stdout
+    error, computed, seen = refused.stderr.splitlines()[-3:]
+    assert f"_linalg_svd at {STEPS}:" in error and error.endswith(
+        "it has no portable form; let it through with --allow linalg_svd"
+    )
+    assert computed.startswith("repro portable: ") and "let through" not in computed
+    assert seen.startswith("repro: 3 steps observed (torch 2.")
+
+
+@pytest.mark.slow  # the test above has two of its runs
+def test_verify_finds_the_same_bits(tmp_path: Path) -> None:
+    ask = ("--portable", "--ask=threads,instruction_set", "--json=j")
+    done = ended(started(ROOT, "verify", *ask, "--", interpreter("pytorch"), STEPS, cwd=tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for answer in json.loads((tmp_path / "j").read_text())["answers"]:
+        assert (answer["promised"], answer["answer"]) == ("same", "same")

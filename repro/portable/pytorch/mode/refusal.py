@@ -15,7 +15,7 @@ class RefusedError(RuntimeError):
 
 def refuse(operation: str, why: str, remedy: str = "") -> RefusedError:
     """The error that says so, in one line."""
-    allowed = f"or let it through with --allow {operation.removeprefix('aten::').split('.')[0]}"
+    allowed = f"or let it through with --allow {operation.removeprefix('aten::').split('.')[0].strip('_')}"
     remedy = f"{remedy}, {allowed}" if remedy else allowed.removeprefix("or ")
     return RefusedError(f"portable numerics: {operation} at {place()}: {why}; {remedy}")
 
