@@ -22,8 +22,6 @@ class Answer:
     framework: str
     numerics: str
     """The arithmetic of a reference trainer, or what was typed."""
-    portable: bool = False
-    """Whether it is about a command with portable numerics."""
     evidence: Evidence = "fingerprint"
     answer: AnswerWord = NOT_ASKED
     reason: str | None = None
@@ -34,6 +32,8 @@ class Answer:
     """The first two runs that differ."""
     runs: list[str] = field(default_factory=list)
     """The names of those that were compared."""
+    portable: bool = False
+    """Whether it is about a command with portable numerics."""
 
     @property
     def promised(self) -> Promise:

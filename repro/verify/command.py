@@ -267,7 +267,7 @@ class OwnCommand:
     def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
         portable = self.command.portable is not None
-        return Answer(question, COMMAND, self.command.typed, portable, reason=reason, evidence="record")
+        return Answer(question, COMMAND, self.command.typed, "record", reason=reason, portable=portable)
 
     # --- results ----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ def work() -> None:
 
 if __name__ == "__main__":
     torch.computed("mm")
-    process = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+    multiprocessing.set_start_method(sys.argv[1])
+    process = multiprocessing.Process(target=work)
     process.start()
     process.join()
     print(process.exitcode)
