@@ -45,6 +45,12 @@ class Portable:
         return {"precision": self.precision, "allow": ",".join(self.allow) or None}
 
     @classmethod
+    def around(cls, variables: Mapping[str, str]) -> "Portable | None":
+        """The options of a `repro portable` around this process."""
+        allow = tuple(filter(None, variables.get(ALLOW, "").split(",")))
+        return cls(allow, variables.get(PRECISION, PRECISIONS[0])) if variables.get(PORTABLE) else None
+
+    @classmethod
     def from_fact(cls, fact: Any) -> "Portable | None":
         """The options that a record holds; None without. Flaw where they are none: a record may come from anybody."""
         if fact is None:

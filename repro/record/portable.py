@@ -110,7 +110,7 @@ def computed(folder: Path) -> Computed:
 def run(command: Sequence[str], options: Portable) -> tuple[int, Computed]:
     """Runs a command, on the host or in the container that it starts; its exit code, and what was computed."""
     injection, container = Injection(observed=False, portable=options), command_line.find(command)
-    with tempfile.TemporaryDirectory(prefix="repro-portable-") as name:
+    with tempfile.TemporaryDirectory(prefix="repro-portable-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / REPORTS).mkdir()
         if container is None:

@@ -96,8 +96,10 @@ class Recording:
     @property
     def _numerics(self) -> dict[str, Any]:
         """Portable numerics, where they were on."""
-        on = self.portable and self.computed and self.computed.on
-        return {"portable_numerics": self.portable.as_fact() if self.portable and on else None}
+        if self.computed and not self.computed.on:
+            return {"portable_numerics": None}
+        options = self.portable or (None if self.runtime else Portable.around(self.variables))
+        return {"portable_numerics": options.as_fact() if options else None}
 
     @property
     def computed(self) -> Computed | None:

@@ -61,7 +61,12 @@ TRAINER_QUESTIONS = (
         "Narrower vector instructions",
         (
             capped(
-                "AVX2", "pytorch", ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_ENABLE_INSTRUCTIONS="AVX2"
+                "AVX2",
+                "pytorch",
+                ATEN_CPU_CAPABILITY="avx2",
+                ONEDNN_MAX_CPU_ISA="AVX2",
+                MKL_ENABLE_INSTRUCTIONS="AVX2",
+                MKL_CBWR="AVX2",
             ),
             capped(
                 "SSE4",
@@ -69,6 +74,7 @@ TRAINER_QUESTIONS = (
                 ATEN_CPU_CAPABILITY="default",
                 ONEDNN_MAX_CPU_ISA="SSE41",
                 MKL_ENABLE_INSTRUCTIONS="SSE4_2",
+                MKL_CBWR="COMPATIBLE",
             ),
             capped("AVX2", "tensorflow", ONEDNN_MAX_CPU_ISA="AVX2"),
             capped("without oneDNN", "tensorflow", TF_ENABLE_ONEDNN_OPTS="0"),

@@ -30,6 +30,14 @@ def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
     assert last.startswith("repro: 4 steps observed")
     facts = [json.loads((tmp_path / name / "record.json").read_text())["facts"] for name in ("a", "b")]
     assert [one["portable_numerics"] for one in facts] == [None, {"precision": "highest", "allow": "svd"}]
+    command = [sys.executable, "-c", "from repro.__main__ import command; command()", "record", "--to=c", *train]
+    done = repro(tree, tmp_path, "portable", "--allow=svd", "--precision=highest", "--", *command)
+    assert done.stderr.splitlines()[-1] == first
+    assert repro(tree, tmp_path, "compare", "b", "c").returncode == 0
+    assert (
+        json.loads((tmp_path / "c" / "record.json").read_text())["facts"]["portable_numerics"]
+        == facts[1]["portable_numerics"]
+    )
     done = repro(tree, tmp_path, "compare", "a", "b")
     assert done.returncode == 3
     assert "portable_numerics.precision: None and highest (portable numerics are another arithmetic" in done.stdout
