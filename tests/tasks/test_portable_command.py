@@ -1,5 +1,6 @@
 """`repro portable`: the command runs as it stands, and a line at its end says what was computed."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.commands import program
 from support.portable import STUB, Done, ended, started
 from support.portable import tree as tree
 
@@ -62,6 +64,16 @@ def test_a_signal_goes_to_the_command(tree: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[1] == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
     assert process.returncode == 5
+
+
+def test_a_container(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin", "docker", (STUB / "docker.py").read_text())
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    code = f"import sys; sys.path.insert(0, {str(STUB)!r}); import torch; torch.computed('svd'); print(torch.library)"
+    inside = ("docker", "run", "image", sys.executable, "-c", code)
+    done = ended(started(tree, "portable", "--allow=svd", "--", *inside))
+    assert done.stdout == "_repro.portable.pytorch.mode\n"
+    assert done.stderr == "repro portable: 0 operations of 0 kinds (PyTorch 2.15.0); let through: svd\n"
 
 
 # --- where nothing is portable --------------------------------------------------------------------------------------
