@@ -110,6 +110,5 @@ def known(a: Record, b: Record, found: Difference | None) -> Comparison:
     facts = reasons.differing_facts(a, b)
     if found is None:
         return Comparison(a, b, None, facts=facts)
-    return Comparison(
-        a, b, found, reasons.reason(found), distance.distance(a, b, found), distance.growth(a, b, found), facts
-    )
+    why = reasons.other_numerics(a, b) or reasons.reason(found)
+    return Comparison(a, b, found, why, distance.distance(a, b, found), distance.growth(a, b, found), facts)

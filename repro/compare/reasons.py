@@ -85,6 +85,15 @@ def reason(found: Difference) -> Reason:
     return next(known for rule in RULES if (known := rule(case)))
 
 
+def other_numerics(a: Record, b: Record) -> Reason | None:
+    """Whether two records have another arithmetic: then that is the likely reason, wherever it shows first."""
+    ours, theirs = (one.facts.get("portable_numerics") for one in (a, b))
+    if ours == theirs:
+        return None
+    which = "have other options in the two" if ours and theirs else "are in one of the two alone"
+    return Reason(f"portable numerics {which}", guess=True)
+
+
 def _files(found: Difference) -> Reason:
     """Only output files differ."""
     if found.equal_before is None:

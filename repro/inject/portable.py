@@ -32,10 +32,12 @@ class Report:
 
     def write(self, ended: bool) -> None:
         """Writes the file of this process, again at its end. A forked child has one if it has computed something."""
+        if self.process != os.getpid():  # forked by what does not tell Python: what was counted before is not known
+            return
         counts = {kind: _without(these, self.before.get(kind, {})) for kind, these in self.counts().items()}
         if not any(counts.values()) and self.before:
             return
-        content = {"process": os.getpid(), "version": self.version, "ended": ended, **counts}
+        content = {"process": self.process, "version": self.version, "ended": ended, **counts}
         try:
             if self.path is None:
                 self.path = _new_file(self.folder)
@@ -45,7 +47,8 @@ class Report:
             _say(f"{error.filename or self.folder}: {error.strerror}; the operations of this process are not counted")
 
     def after_fork(self) -> None:
-        self.before, self.path = {"forked": {}, **self.counts()}, None
+        self.process, self.path = os.getpid(), None
+        self.before = {"forked": {}, **self.counts()}
 
 
 def _without(counts: dict[str, int], before: dict[str, int]) -> dict[str, int]:

@@ -39,7 +39,7 @@ def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
         == facts[1]["portable_numerics"]
     )
     done = repro(tree, tmp_path, "compare", "a", "b")
-    assert done.returncode == 3
+    assert done.returncode == 3 and "why     portable numerics are in one of the two alone (a guess)" in done.stdout
     assert "portable_numerics.precision: None and highest (portable numerics are another arithmetic" in done.stdout
 
 
@@ -113,6 +113,14 @@ def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) 
     )
     assert computed.startswith("repro portable: ") and "let through" not in computed
     assert seen.startswith("repro: 3 steps observed (torch 2.")
+
+
+def test_an_operation_that_there_is_not(tmp_path: Path) -> None:
+    """Asked of PyTorch itself, which alone knows its operations."""
+    train = ("--", interpreter("pytorch"), "-c", "import torch; print('trained')")
+    done = ended(started(ROOT, "portable", "--allow=linalg_svdd", *train, cwd=tmp_path))
+    assert done.returncode == 1 and done.stdout == ""
+    assert "--allow linalg_svdd: PyTorch 2." in done.stderr and "did you mean linalg_svd?" in done.stderr
 
 
 @pytest.mark.slow  # the test above has two of its runs
