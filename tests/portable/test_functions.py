@@ -1,11 +1,17 @@
-"""Functions of float64 against the reference: bits are compared with ==, NaN is NaN."""
+"""Functions of float64 against the reference: bits are compared with ==, NaN is NaN.
 
+And the reference against mpmath, by docs/functions.py.
+"""
+
+import subprocess
 from typing import Any
 
 import numpy as np
 import pytest
 
 from repro.portable.reference import activations, functions, special
+from support.programs import ENVIRONMENT
+from support.runs import ROOT, needs
 from support.workers import ask
 
 __all__ = ["ask"]  # a fixture
@@ -34,7 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "elu_backward": {"alpha": 1.3, "scale": 1.1, "input_scale": 0.7},
 }
 """Of activations, which are computed with them, and without."""
-ARRAYS = {name: 2 for name in ("logaddexp", "xlogy", "xlog1py", "hypot", "power", "atan2", "glu")} | {"glu_backward": 3}
+ARRAYS = dict.fromkeys(("logaddexp", "xlogy", "xlog1py", "hypot", "power", "atan2", "glu"), 2) | {"glu_backward": 3}
 FINITE = [0.0, 5e-324, 1e-310, 3e-39, 2.0**-30, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 8.0, 8.5, 28.0, 103.5, 709.7, 745.5]
 SPECIAL = [*FINITE, 2.0**20, 2.0**60, 1e17, 1e38, 1e308, np.inf]
 
@@ -87,3 +93,10 @@ def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: i
         compare(ask, way, file, name, {"bits": bits})
         if file == "activations" and name in OPTIONS:
             compare(ask, way, file, name, {"bits": bits} | OPTIONS[name])
+
+
+def test_no_error_is_larger_than_the_documentation_has_it() -> None:
+    needs("pytorch")
+    command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", "docs/functions.py", "--quick"]
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "every error is within the table\n"), done.stderr

@@ -15,6 +15,9 @@ from typing import Any
 
 from repro.portable.xp import Array, Backend
 
+SINGLE, DOUBLE = 24, 53
+"""Bits of float32 and of float64."""
+
 
 @cache
 def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -22,6 +25,6 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @wraps(function)
     def definition(xp: Backend, *arrays: Array, **options: Any) -> Array:
-        return xp.f32(function(xp, *map(xp.f64, arrays), bits=24, **options))
+        return xp.f32(function(xp, *map(xp.f64, arrays), bits=SINGLE, **options))
 
     return definition
