@@ -22,6 +22,7 @@ DEFINITIONS = (
     "softmax",
     "indexing",
     "random",
+    "sampling",
     "decompositions",
     "overrides",
 )
