@@ -34,6 +34,7 @@ DEFINITIONS = (
     "sampling",
     "random",
     "collectives",
+    "distributions",
     "decompositions",
     "linear",
     "attention",
