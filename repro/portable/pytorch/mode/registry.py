@@ -28,6 +28,8 @@ DEFINITIONS = (
     "embedding",
     "scans",
     "distances",
+    "losses",
+    "ctc",
     "sorting",
     "pooling",
     "interpolation",
