@@ -14,18 +14,16 @@ from torchvision.models import detection, optical_flow, segmentation, video
 from programs.coverage.training import OPTIMIZERS, Training, classifier, program
 
 CLASSIFIERS: dict[str, tuple[Callable[..., nn.Module], dict[str, Any], str, dict[str, Any]]] = {
-    "alexnet": (models.alexnet, {}, "SGD", {}),
-    "vgg11_bn": (models.vgg11_bn, {}, "SGD, single", {"shape": (2, 3, 32, 32)}),
-    "resnet18": (models.resnet18, {}, "SGD, fused", {}),
-    "resnext50_32x4d": (models.resnext50_32x4d, {}, "RMSprop", {}),
-    "densenet121": (models.densenet121, {"drop_rate": 0.1, "memory_efficient": True}, "Adagrad", {}),
+    "resnet18": (models.resnet18, {}, "SGD, fused", {"shape": (4, 3, 32, 32)}),
+    "resnext50_32x4d": (models.resnext50_32x4d, {}, "RMSprop", {"shape": (2, 3, 32, 32)}),
+    "densenet121": (models.densenet121, {"drop_rate": 0.1, "memory_efficient": True}, "Adagrad", {"shape": (2, 3, 32, 32)}),
     "inception_v3": (
         models.inception_v3,
         {"init_weights": False, "aux_logits": False},
         "SGD",
         {"shape": (2, 3, 96, 96)},
     ),
-    "squeezenet1_1": (models.squeezenet1_1, {}, "Adam", {}),
+    "squeezenet1_1": (models.squeezenet1_1, {}, "SGD, single", {}),
     "mobilenet_v2": (models.mobilenet_v2, {}, "RMSprop", {"clip": 1.0}),
     "mobilenet_v3_small": (models.mobilenet_v3_small, {}, "Adadelta", {}),
     "shufflenet_v2_x0_5": (models.shufflenet_v2_x0_5, {}, "NAdam", {}),
