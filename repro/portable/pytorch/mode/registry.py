@@ -37,6 +37,7 @@ DEFINITIONS = (
     "decompositions",
     "linear",
     "attention",
+    "optimizers",
     "recurrent",
 )
 """The files of this folder that define operations."""
