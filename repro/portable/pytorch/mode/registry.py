@@ -37,6 +37,8 @@ DEFINITIONS = (
     "decompositions",
     "linear",
     "attention",
+    "bags",
+    "ctc",
     "optimizers",
     "recurrent",
 )
