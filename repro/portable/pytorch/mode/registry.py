@@ -37,7 +37,6 @@ DEFINITIONS = (
     "decompositions",
     "linear",
     "attention",
-    "bags",
     "ctc",
     "optimizers",
     "recurrent",

@@ -148,16 +148,6 @@ def _power_norm(order: float) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
     return of
 
 
-@compose("norm.Scalar", "norm.ScalarOpt_dim")
-def norm(self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    return torch.linalg.vector_norm(self, 2 if p is None else p, dim, keepdim)
-
-
-@compose("norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype")
-def norm_in_type(self: Tensor, p: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype) -> Tensor:
-    return torch.linalg.vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
-
-
 @define("cumsum")
 def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     return along(_scan(dim % max(1, self.dim())), self, None, True, dtype) if self.dim() else self.clone()
