@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from repro.portable.operations import random, sampling
+from repro.portable.operations import distributions, random
 from repro.portable.operations.functions.logarithmic import log1p
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
