@@ -20,6 +20,7 @@ DEFINITIONS = (
     "products",
     "sums",
     "functions",
+    "activations",
     "convolution",
     "normalization",
     "softmax",
