@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.portable.reference import activations, functions, special
+from repro.portable.reference import activations, functions, special, trigonometric
 from support.programs import ENVIRONMENT
 from support.runs import ROOT, needs
 from support.workers import ask
@@ -49,8 +49,9 @@ def numbers(bits: int, seed: int) -> np.ndarray:
     """Of both signs and all magnitudes, with special ones; float32 numbers for 24 bits."""
     random = np.random.default_rng(seed)
     sizes = np.exp(random.uniform(-80, 80, 60))
-    found = [SPECIAL, sizes, random.uniform(0, 1, 60), random.normal(0, 3, 60), random.uniform(0, 60, 40)]
-    x = np.concatenate(found)
+    x = np.concatenate(
+        (np.array(SPECIAL), sizes, random.uniform(0, 1, 60), random.normal(0, 3, 60), random.uniform(0, 60, 40))
+    )
     x = np.concatenate((x, -x, [np.nan]))
     with np.errstate(over="ignore"):
         return x.astype(np.float32).astype(float) if bits == 24 else x
@@ -73,7 +74,8 @@ def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def compare(ask, way: str, file: str, name: str, options: dict[str, Any]) -> None:
-    home = activations if file == "activations" else functions if hasattr(functions, name) else special
+    homes = [activations] if file == "activations" else [functions, trigonometric, special]
+    (home,) = (module for module in homes if getattr(vars(module).get(name), "__module__", "") == module.__name__)
     arrays = ARRAYS.get(name, 1 + name.endswith("_backward"))
     given = arguments(options["bits"], arrays)
     with np.errstate(all="ignore"):

@@ -5,16 +5,8 @@ import numpy as np
 from repro.portable import polynomials
 from repro.portable.polynomials import BESSEL_SPLIT, ERF_END, ERFC_END, ERFC_MIDDLE, ERFINV_ENDS, ERFINV_SPLIT, SHIFTED
 from repro.portable.reference.arithmetic import Array
-from repro.portable.reference.functions import (
-    PI,
-    cosine_of_turns,
-    exp,
-    log,
-    log1p,
-    polynomial,
-    sine_of_turns,
-    two_product,
-)
+from repro.portable.reference.functions import exp, log, log1p, polynomial, two_product
+from repro.portable.reference.trigonometric import PI, cosine_of_turns, sine_of_turns
 
 # --- error functions --------------------------------------------------------------------------------------------------
 
