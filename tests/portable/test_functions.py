@@ -3,6 +3,7 @@
 And the reference against mpmath, by docs/functions.py.
 """
 
+import math
 import subprocess
 from typing import Any
 
@@ -42,7 +43,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Of activations, which are computed with them, and without."""
 ARRAYS = dict.fromkeys(("logaddexp", "xlogy", "xlog1py", "hypot", "power", "atan2", "glu"), 2) | {"glu_backward": 3}
 FINITE = [0.0, 5e-324, 1e-310, 3e-39, 2.0**-30, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 8.0, 8.5, 28.0, 103.5, 709.7, 745.5]
-SPECIAL = [*FINITE, 2.0**20, 2.0**60, 1e17, 1e38, 1e308, np.inf]
+NEAR_MULTIPLES_OF_PI = [math.ldexp(16367173, 72), math.ldexp(6381956970095103, 797)]
+"""Of its half, nearest of all numbers of float32, and of float64."""
+LARGE = [2.0**20, 2.0**51 + 0.5, 2.0**60, 1e17, 1e38, 1e308]
+SPECIAL = [*FINITE, *LARGE, *NEAR_MULTIPLES_OF_PI, np.inf]
 
 
 def numbers(bits: int, seed: int) -> np.ndarray:

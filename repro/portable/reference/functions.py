@@ -196,18 +196,31 @@ def hypot(x: Array, y: Array, bits: int = 53) -> Array:
 
 def power(x: Array, y: Array, bits: int = 53) -> Array:
     """x^y. The logarithm of |x| is a pair, as is its product with y."""
+    if bits == 24:
+        return _signed_power(x, y, exp(y * log(np.abs(x)), bits))
     e, f = _split(np.where(np.isfinite(x) & (x != 0), np.abs(x), 1.0))
     below, below_rest = two_sum(f, np.full_like(f, 2.0))
     s = f / below
     product, lost = two_product(s, below)
     s_rest = (s * -below_rest + ((f - product) - lost)) / below
-    z = s * s
-    rest = s * z * polynomial(z, polynomials.log(53)) + s_rest * 2.0
+    z, z_rest = two_product(s, s)
+    cube, cube_rest = two_product(s, z)
+    cube_rest = s * z_rest + cube_rest
+    share, share_rest = polynomials.constant("2 / 3", 52)
+    third, third_rest = two_product(cube, share)
+    third_rest = cube * share_rest + (cube_rest * share + third_rest)
+    rest = cube * z * polynomial(z, polynomials.log_pair()) + third_rest
+    rest = rest + (z * (s_rest * 2.0) + s_rest * 2.0)
     first, lost = two_sum(e * LN2_HIGH, s * 2.0)
-    logarithm, rest = two_sum(first, e * LN2_LOW + (lost + rest))
+    first, more_lost = two_sum(first, third)
+    logarithm, rest = two_sum(first, e * LN2_LOW + ((lost + more_lost) + rest))
     logarithm = np.select([x == 0, np.isinf(x), np.isnan(x)], [-np.inf, np.inf, np.nan], logarithm)
     product, lost = two_product(y, logarithm)
-    size = exp(product, bits, np.where(np.abs(product) < 1000, y * rest + lost, 0.0))
+    return _signed_power(x, y, exp(product, bits, np.where(np.abs(product) < 1000, y * rest + lost, 0.0)))
+
+
+def _signed_power(x: Array, y: Array, size: Array) -> Array:
+    """x^y, of which |x|^y is given."""
     size = np.where((y == 0) | (np.abs(x) == 1), 1.0, size)
     with_sign = np.where(np.signbit(x) & (np.fmod(y, 2) != 0) & (np.fmod(y, 1) == 0), -size, size)
     undefined = (x < 0) & np.isfinite(x) & np.isfinite(y) & (np.floor(y) != y)

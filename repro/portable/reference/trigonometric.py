@@ -26,11 +26,10 @@ def tan(x: Array, bits: int = 53) -> Array:
 
 
 def sine_of_turns(x: Array, bits: int = 53) -> Array:
-    """sin(pi x); 0 from 2^51 on."""
+    """sin(pi x)."""
     r = (x - np.rint(x)) * PI
     y = r * r * r * polynomial(r * r, polynomials.sine(bits)) + r
-    odd = np.fmod(np.where(np.isfinite(x), np.rint(x), 0), 2) != 0
-    return np.where(np.abs(x) < 2.0**51, np.where(odd, -y, y), (x - x) * 0.0)
+    return np.where(np.fmod(np.rint(x), 2) == 0, y, -y)
 
 
 def cosine_of_turns(x: Array, bits: int = 53) -> Array:
