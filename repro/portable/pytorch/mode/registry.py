@@ -35,6 +35,7 @@ DEFINITIONS = (
     "pooling",
     "interpolation",
     "sampling",
+    "vision",
     "random",
     "collectives",
     "distributions",
