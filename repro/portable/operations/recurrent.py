@@ -17,10 +17,10 @@ Gates = tuple[Array, ...]
 
 
 def weights(xp: Backend, weight: Array) -> Any:
-    """The weight for the product with a state, a grid for each output, and for that with a gradient."""
-    q, p = quantize(xp, weight, (1,))
-    r, s = quantize(xp, weight, (0,))
-    return (xp.transpose(xp.f64(q))[None], xp.transpose(p)), (xp.f64(r)[None], s)
+    """The weight on one grid: for the product with a state, and for that with a gradient."""
+    q, p = quantize(xp, weight, (0, 1))
+    q = xp.f64(q)
+    return (xp.transpose(q)[None], p), (q[None], p)
 
 
 def times(xp: Backend, x: Array, weight: Any, plus: Array | None = None) -> Array:

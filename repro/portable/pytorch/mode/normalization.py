@@ -8,7 +8,7 @@ from torch import Tensor
 
 from repro.portable.operations import normalization
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import single
 
 Mask = Sequence[bool]
@@ -182,3 +182,15 @@ def _groups(x: Tensor | None, outer: int, group: int) -> Tensor | None:
         return None
     x = single(x)
     return x.reshape(outer, group, -1, 1) if x.dim() == 1 else x.reshape(outer, group, x.shape[1] // group, -1)
+
+
+@compose("_weight_norm_interface")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """T. Salimans and D. Kingma, arXiv 1602.07868: v g / |v|, and the norms."""
+    norms = torch.norm_except_dim(v, 2, dim)
+    return v * (g / norms), norms
+
+
+@compose("_weight_norm_interface_backward")
+def weight_norm_backward(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int) -> Any:
+    return torch.ops.aten._weight_norm_differentiable_backward(grad_w, saved_v, saved_g, saved_norms, dim)

@@ -37,6 +37,8 @@ DEFINITIONS = (
     "decompositions",
     "linear",
     "attention",
+    "ctc",
+    "optimizers",
     "recurrent",
 )
 """The files of this folder that define operations."""
