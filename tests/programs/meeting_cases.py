@@ -146,6 +146,71 @@ case("cosine_similarity", lambda a, b: F.cosine_similarity(a, b, 1), matrix, lam
 case("pairwise_distance", lambda a, b: F.pairwise_distance(a, b), matrix, lambda: numbers(7, 9, seed=5))
 case("cross", lambda a, b: torch.linalg.cross(a, b), lambda: numbers(7, 3), lambda: numbers(7, 3, seed=5))
 
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+
+def labels() -> Tensor:
+    return integers(9, 7, seed=8)
+
+
+def label_lists() -> Tensor:
+    found = torch.stack([torch.arange(9).roll(row) for row in range(7)])
+    found[torch.arange(7), torch.arange(7)] = -1
+    return found
+
+
+def positive() -> Tensor:
+    return numbers(9, seed=9).abs()
+
+
+for _reduction in ("none", "mean", "sum"):
+    _options = {"reduction": _reduction}
+    case(
+        f"nll_loss {_reduction}",
+        lambda x, t, w, o=_options: F.nll_loss(x, t, w.detach(), ignore_index=3, **o),
+        matrix,
+        labels,
+        positive,
+    )
+    case(
+        f"multi_margin_loss {_reduction}",
+        lambda x, t, w, o=_options: F.multi_margin_loss(x, t, 2, 1.5, w.detach(), **o),
+        matrix,
+        labels,
+        positive,
+    )
+    case(
+        f"multilabel_margin_loss {_reduction}",
+        lambda x, t, o=_options: F.multilabel_margin_loss(x, t, **o),
+        matrix,
+        label_lists,
+    )
+    case(
+        f"hinge_embedding_loss {_reduction}",
+        lambda x, t, o=_options: F.hinge_embedding_loss(x, t % 2 * 2 - 1, **o),
+        matrix,
+        lambda: integers(9, 7, 9),
+    )
+    case(
+        f"margin_ranking_loss {_reduction}",
+        lambda x, t, o=_options: F.margin_ranking_loss(x, x.roll(1, 1), t % 2 * 2 - 1, **o),
+        matrix,
+        lambda: integers(9, 7, 9),
+    )
+    case(
+        f"triplet_margin_loss {_reduction}",
+        lambda x, o=_options: F.triplet_margin_loss(x, x.roll(1, 0), x.roll(2, 0), **o),
+        matrix,
+    )
+    case(
+        f"cosine_embedding_loss {_reduction}",
+        lambda x, t, o=_options: F.cosine_embedding_loss(x, x.roll(1, 0), t % 2 * 2 - 1, **o),
+        matrix,
+        labels,
+    )
+case("multi_margin_loss, one sample", lambda x: F.multi_margin_loss(x[0], torch.tensor(4)), matrix)
+case("nll_loss2d", lambda x, t: F.nll_loss(x, t), image, lambda: integers(4, 2, 13, 17))
+
 # --- grids ------------------------------------------------------------------------------------------------------------
 
 

@@ -138,3 +138,33 @@ def test_where_two_machines_diverge():
     assert [row.relative for row in found.growth[:3]] == [0.0, 1.0, 0.0]
     (cause,) = found.causes
     assert (cause.fact, cause.a, cause.b) == ("framework.version", "2.15.0", "2.14.0")
+
+
+@pytest.mark.parametrize(
+    ("facts", "bits", "expected"),
+    [
+        ([{"precision": "high"}] * 2, "aa", ("same", "same", True)),
+        ([{"precision": "high"}] * 2, "ab", ("differs", "same", False)),
+        ([{"precision": "high"}, None], "ab", ("differs", None, None)),
+    ],
+)
+def test_a_command_with_portable_numerics_promises_the_same(facts: list[Any], bits: str, expected: tuple[object, ...]):
+    contents = []
+    for model, fact, bit in zip("AB", facts, bits, strict=True):
+        content = made(model=model)
+        content.runs = {
+            "command/as-it-stands": Run(
+                task="command",
+                numerics="repro portable -- python train.py",
+                label="as it stands",
+                command="repro portable -- python train.py",
+                status="done",
+                steps=3,
+                seconds=1.0,
+                fingerprint=f"sha256:{bit * 64}",
+                experiment={"facts": {"versions": {}, "scripts": {"train.py": "0"}, "portable_numerics": fact}},
+            )
+        }
+        contents.append(content)
+    (answer,) = answers(*contents).values()
+    assert (answer.answer, answer.promise, answer.kept) == expected

@@ -62,7 +62,7 @@ def keep(xp: Backend, key, step, shape, rate: float):
 # `blocks` are int64 [B]; the key is int64 of no dimension, or an int. Results are [B, 4], or [B, 2] in float64.
 
 
-def words(xp: Backend, blocks: Array, key: Any, part: int = 0) -> tuple[Array, ...]:
+def words(xp: Backend, blocks: Array, key: Any, part: Any = 0) -> tuple[Array, ...]:
     """Four words of each block, int64 [B] each."""
     zero = blocks * 0
     spread = key if isinstance(key, int) else key + zero  # in one kernel with the rest
@@ -75,10 +75,10 @@ def shares(xp: Backend, blocks: Array, key: Any, bits: int) -> list[Array]:
     drawn = words(xp, blocks, key)
     if bits <= 32:
         return [from_integer(xp, xp.shift_right(word, 32 - bits)) * 2.0**-bits for word in drawn]
-    return [_joined(xp, *drawn[place : place + 2], 26, bits - 26) for place in (0, 2)]
+    return [joined(xp, *drawn[place : place + 2], 26, bits - 26) for place in (0, 2)]
 
 
-def _joined(xp: Backend, high: Array, low: Array, more: int, bits: int) -> Array:
+def joined(xp: Backend, high: Array, low: Array, more: int, bits: int) -> Array:
     """The first bits of two words, as a share."""
     upper = from_integer(xp, xp.shift_right(high, 32 - bits))
     return upper * 2.0**-bits + from_integer(xp, xp.shift_right(low, 32 - more)) * 2.0 ** -(bits + more)
@@ -92,6 +92,11 @@ def inner_shares(xp: Backend, blocks: Array, key: Any, precision: int) -> list[A
 
 def _results(xp: Backend, found: list[Array], precision: int) -> Array:
     return xp.stack([xp.f32(each) if precision == SINGLE else each for each in found], 1)
+
+
+def integers(xp: Backend, blocks: Array, key: Any) -> Array:
+    """The words."""
+    return xp.stack(words(xp, blocks, key), 1)
 
 
 def bernoulli(xp: Backend, blocks: Array, key: Any, limit: Any) -> Array:

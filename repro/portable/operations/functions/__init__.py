@@ -25,6 +25,7 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @wraps(function)
     def definition(xp: Backend, *arrays: Array, **options: Any) -> Array:
-        return xp.f32(function(xp, *map(xp.f64, arrays), bits=SINGLE, **options))
+        found = function(xp, *map(xp.f64, arrays), bits=SINGLE, **options)
+        return tuple(map(xp.f32, found)) if isinstance(found, tuple) else xp.f32(found)
 
     return definition

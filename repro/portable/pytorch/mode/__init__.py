@@ -7,59 +7,82 @@
 From then on each of PyTorch's operations in this process gives the same bits on any CPU or GPU, or is refused by name.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Collection
+from contextlib import ExitStack
 from types import TracebackType
 
 import torch
 
+from repro.errors import UsageError
 from repro.portable import kernels
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import dispatch
+from repro.portable.pytorch.mode import compilers, dispatch, libraries
 from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
 from repro.portable.pytorch.mode.registry import Registration
 
 
 class Mode:
-    """The mode, on until close(); as a context, until its end."""
+    """The mode, on until it is closed; as a context, until its end."""
 
-    def __init__(self, allow: Collection[str] = (), precision: str = "high") -> None:
-        self.flags = torch._C._get_mkldnn_enabled(), torch._C._get_cudnn_enabled()
-        self.engine, Backend.engine = Backend.engine, "int16" if kernels.paired() else "float64"
-        self.registration = Registration(frozenset(allow))
-        torch._C._set_mkldnn_enabled(False)
-        torch._C._set_cudnn_enabled(False)
+    def __init__(self, allow: Collection[str], precision: str) -> None:
+        self.allow, self.precision = frozenset(allow), precision
+        self.uses = 0
+        self.undo = ExitStack()
+        with self.undo:
+            registration = Registration(self.allow)
+            self.undo.callback(registration.close)
+            for flag in ("mkldnn", "cudnn"):
+                change = getattr(torch._C, f"_set_{flag}_enabled")
+                self.undo.callback(change, getattr(torch._C, f"_get_{flag}_enabled")())
+                change(False)
+            compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
+            compilers.install(self.undo)
+            libraries.install(self.undo, registration.scan)
+            self.undo = self.undo.pop_all()
 
     def close(self) -> None:
+        """Leaves PyTorch as it was."""
         global _mode
-        self.registration.close()
-        Backend.engine = self.engine
-        torch._C._set_mkldnn_enabled(self.flags[0])
-        torch._C._set_cudnn_enabled(self.flags[1])
-        _mode = None
+        self.undo.close()
+        if _mode is self:
+            _mode = None
 
     def __enter__(self) -> "Mode":
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        self.uses -= 1
+        if self.uses <= 0:
+            self.close()
 
 
 _mode: Mode | None = None
+_switch = threading.RLock()
 
 
 def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
-    """Switches portable numerics on for this process: all threads, all devices."""
+    """Switches portable numerics on for this process: all threads, all devices.
+
+    They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
+    other operations that are let through or another precision.
+    """
     global _mode
-    if _mode is None:
-        _mode = Mode(allow, precision)
-    return _mode
+    with _switch:
+        if _mode is None:
+            _mode = Mode(allow, precision)
+        elif not _mode.allow.issuperset(allow) or (precision != "high" and precision != _mode.precision):
+            raise UsageError("portable: they are on already, with other options; call disable() first")
+        _mode.uses += 1
+        return _mode
 
 
 def disable() -> None:
-    """Switches them off."""
-    if _mode is not None:
-        _mode.close()
+    """Switches them off, whatever contexts are open."""
+    with _switch:
+        if _mode is not None:
+            _mode.close()
 
 
 def counted() -> dict[str, dict[str, int]]:

@@ -1,6 +1,6 @@
-"""Connectionist temporal classification, without a kernel of its own.
+"""Connectionist temporal classification, in float64 logarithms.
 
-A. Graves et al., ICML 2006, in logarithms. A state is a label or a blank between two: 2 S + 1 for S labels.
+Its exponentials and logarithms are operations of their own, which have definitions.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from repro.portable.pytorch.mode.dispatch import compose, define
 Lengths = Sequence[int] | Tensor
 
 
-@define("_use_cudnn_ctc_loss", "_use_cudnn_ctc_loss.Tensor")
-def use_cudnn(*_: Any, **__: Any) -> bool:
+@define("_use_cudnn_ctc_loss", "_use_cudnn_ctc_loss.Tensor", "_use_miopen_ctc_loss", "_use_miopen_ctc_loss.Tensor")
+def never(*_: Any, **__: Any) -> bool:
     return False
 
 
@@ -28,16 +28,27 @@ def ctc_loss(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """log_probs [T, N, C] -> the negative logarithms of the likelihoods [N], and of those of prefixes [N, T, 2 S + 1]."""
-    times, labels = _lengths(input_lengths, log_probs), _lengths(target_lengths, log_probs)
-    states = _states(targets, labels, blank)
-    alphas = _prefixes(_emitted(log_probs, states), _skips(states, blank))
-    last = alphas.gather(1, (times - 1).clamp(min=0)[:, None, None].expand(-1, 1, alphas.shape[2]))[:, 0]
-    ends = torch.stack((2 * labels, (2 * labels - 1).clamp(min=0)), 1)
-    both = last.gather(1, ends)
-    both[:, 1] = torch.where(labels > 0, both[:, 1], -torch.inf)
-    empty = torch.where(labels == 0, 0.0, torch.inf).to(both.dtype)
-    return torch.where(times > 0, -_logsumexp(both, 1), empty), alphas
+    """log_probs [T, N, C] -> the loss of each sample, and the logarithms of what its labels begin with, [N, T, L]."""
+    labels = _labels(log_probs, targets, target_lengths, blank)
+    steps, ends = _numbers(input_lengths, log_probs), _numbers(target_lengths, log_probs) * 2
+    taken = _taken(log_probs, labels)
+    skips = _skips(labels)
+    alpha = taken[0].masked_fill(torch.arange(labels.shape[1], device=labels.device) > 1, -torch.inf)
+    found = [alpha]
+    for probabilities in taken[1:]:
+        alpha = probabilities + _joined(alpha, _moved(alpha, 1), _moved(alpha, 2).masked_fill(~skips, -torch.inf))
+        found.append(alpha)
+    log_alpha = torch.stack(found, 1)
+    return (-_likelihood(log_alpha, steps, ends)).to(log_probs.dtype), log_alpha
+
+
+def _likelihood(log_alpha: Tensor, steps: Tensor, ends: Tensor) -> Tensor:
+    """Its logarithm, [N]: of what ends with the last label or with the blank after it."""
+    place = (steps - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, log_alpha.shape[2])
+    last = log_alpha.gather(1, place).squeeze(1)
+    before = last.gather(1, (ends - 1).clamp(min=0)[:, None]).masked_fill(ends[:, None] == 0, -torch.inf)
+    found = _joined(last.gather(1, ends[:, None]), before).squeeze(1)
+    return torch.where(steps == 0, torch.where(ends == 0, 0.0, -torch.inf), found)
 
 
 @compose("_ctc_loss_backward", "_ctc_loss_backward.Tensor")
@@ -52,88 +63,78 @@ def ctc_loss_backward(
     blank: int,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The gradient before a log_softmax: probabilities less those of the labels, as PyTorch has it."""
-    times, labels = _lengths(input_lengths, log_probs), _lengths(target_lengths, log_probs)
-    states = _states(targets, labels, blank)
-    betas = _suffixes(_emitted(log_probs, states), _skips(states, blank), times, labels)
-    # Both count what a state emits.
-    shares = log_alpha + betas - _emitted(log_probs, states).movedim(1, 0) + neg_log_likelihood[:, None, None]
-    shares = torch.where(shares == shares, shares, -torch.inf).exp()
-    found = torch.zeros_like(log_probs.movedim(1, 0))
-    found = found.scatter_add(2, states[:, None].expand(-1, found.shape[1], -1), shares)
-    found = (log_probs.exp() - found.movedim(0, 1)) * grad[:, None]
-    late = torch.arange(log_probs.shape[0], device=log_probs.device)[:, None] >= times
-    found = found.masked_fill(late[..., None], 0.0)
-    return found.masked_fill((neg_log_likelihood == torch.inf)[:, None], 0.0) if zero_infinity else found
+    labels = _labels(log_probs, targets, target_lengths, blank)
+    steps, ends = _numbers(input_lengths, log_probs), _numbers(target_lengths, log_probs) * 2
+    taken = _taken(log_probs, labels)
+    skips = _skips(labels)
+    place = torch.arange(labels.shape[1], device=labels.device)
+    final = (place == ends[:, None]) | (place == ends[:, None] - 1)
+    beta = torch.full_like(taken[0], -torch.inf)
+    found = []
+    for t in reversed(range(len(taken))):
+        following = _moved(beta.masked_fill(~skips, -torch.inf), -2)
+        beta = taken[t] + _joined(beta, _moved(beta, -1), following)
+        beta = torch.where((steps == t + 1)[:, None] & final, taken[t], beta)
+        found.append(beta)
+    log_beta = torch.stack(found[::-1], 1)
+    likelihood = _likelihood(log_alpha, steps, ends).view(-1, 1, 1)
+    share = torch.exp(log_alpha + log_beta - likelihood - taken.transpose(0, 1))
+    share = share.masked_fill(log_beta == -torch.inf, 0.0).masked_fill(log_alpha == -torch.inf, 0.0).transpose(0, 1)
+    zeros = torch.zeros(_batched(log_probs).shape, dtype=torch.float64, device=log_probs.device)
+    shares = zeros.scatter_add(2, labels.expand(share.shape), share)
+    gradient = (torch.exp(_batched(log_probs).double()) - shares) * grad.double().view(1, -1, 1)
+    beyond = torch.arange(len(taken), device=labels.device)[:, None] >= steps
+    if zero_infinity:
+        beyond = beyond | (neg_log_likelihood.view(1, -1) == torch.inf)
+    return gradient.masked_fill(beyond[:, :, None], 0.0).to(log_probs.dtype).view(log_probs.shape)
 
 
-def _lengths(lengths: Lengths, like: Tensor) -> Tensor:
-    return torch.as_tensor(lengths, dtype=torch.int64, device=like.device)
+def _batched(log_probs: Tensor) -> Tensor:
+    return log_probs if log_probs.dim() == 3 else log_probs.unsqueeze(1)
 
 
-def _states(targets: Tensor, labels: Tensor, blank: int) -> Tensor:
-    """Labels with blanks between and around them, [N, 2 S + 1]; blanks after the last of a sample."""
-    most = int(labels.max()) if labels.numel() else 0
-    place = torch.arange(most, device=labels.device)
-    there = place < labels[:, None]
-    if targets.dim() == 1:  # one after the other
-        index = (labels.cumsum(0) - labels)[:, None] + place
-        found = targets[index.clamp(max=max(0, len(targets) - 1))] if len(targets) else index
-    else:
-        found = targets[:, :most]
-    states = torch.full((len(labels), 2 * most + 1), blank, dtype=torch.int64, device=labels.device)
-    states[:, 1::2] = torch.where(there, found.to(labels.device).long(), blank)
-    return states
+def _numbers(lengths: Lengths, like: Tensor) -> Tensor:
+    return torch.as_tensor(lengths, dtype=torch.int64, device=like.device).reshape(-1)
 
 
-def _emitted(log_probs: Tensor, states: Tensor) -> Tensor:
-    """[T, N, 2 S + 1]: the logarithm of the probability of what each state emits."""
-    return log_probs.gather(2, states[None].expand(log_probs.shape[0], -1, -1))
+def _labels(log_probs: Tensor, targets: Tensor, lengths: Lengths, blank: int) -> Tensor:
+    """Labels with blanks between and around them, [N, L]."""
+    numbers = [int(length) for length in lengths]
+    rows = torch.full((len(numbers), 2 * max(numbers, default=0) + 1), blank, device=log_probs.device)
+    begin = 0
+    for sample, length in enumerate(numbers):
+        if targets.dim() > 1:
+            row = targets[sample, :length]
+        else:
+            row = targets[begin : begin + length]
+            begin += length
+        rows[sample, 1 : 2 * length : 2] = row.to(rows.device)
+    return rows
 
 
-def _skips(states: Tensor, blank: int) -> Tensor:
-    """Whether a state may follow the last but one: a label that is another one than the one before."""
-    found = torch.zeros_like(states, dtype=torch.bool)
-    found[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+def _taken(log_probs: Tensor, labels: Tensor) -> Tensor:
+    """The logarithms of the probabilities of the labels at each step, float64 [T, N, L]."""
+    return _batched(log_probs).gather(2, labels.expand(len(log_probs), *labels.shape)).double()
+
+
+def _skips(labels: Tensor) -> Tensor:
+    """Which labels may follow the label before without a blank between them."""
+    found = torch.zeros_like(labels, dtype=torch.bool)
+    found[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
     return found
 
 
-def _logsumexp(x: Tensor, dim: int) -> Tensor:
-    most = x.amax(dim, keepdim=True)
-    most = torch.where(most == -torch.inf, 0.0, most)
-    return (x - most).exp().sum(dim).log() + most.squeeze(dim)
+def _moved(x: Tensor, steps: int) -> Tensor:
+    """The logarithm of nothing, and what was before, or after."""
+    edge = torch.full_like(x[:, : abs(steps)], -torch.inf)
+    return torch.cat([edge, x], 1)[:, : x.shape[1]] if steps > 0 else torch.cat([x, edge], 1)[:, -x.shape[1] :]
 
 
-def _shifted(x: Tensor, by: int) -> Tensor:
-    """States before (by > 0) or after; none where there is none."""
-    size = x.shape[1]
-    padded = torch.nn.functional.pad(x, (by, 0) if by > 0 else (0, -by), value=-torch.inf)
-    return padded[:, :size] if by > 0 else padded[:, -size:]
-
-
-def _prefixes(emitted: Tensor, skips: Tensor) -> Tensor:
-    """[N, T, 2 S + 1]: the logarithm of the probability to be in a state at a time."""
-    alpha = torch.full_like(emitted[0], -torch.inf)
-    alpha[:, :2] = emitted[0, :, :2]
-    found = [alpha]
-    for each in emitted[1:]:
-        twice = torch.where(skips, _shifted(alpha, 2), -torch.inf)
-        alpha = _logsumexp(torch.stack((alpha, _shifted(alpha, 1), twice)), 0) + each
-        found.append(alpha)
-    return torch.stack(found, 1)
-
-
-def _suffixes(emitted: Tensor, skips: Tensor, times: Tensor, labels: Tensor) -> Tensor:
-    """[N, T, 2 S + 1]: the same of what follows from a state at a time on."""
-    state = torch.arange(emitted.shape[2], device=emitted.device)
-    final = (state == 2 * labels[:, None]) | (state == 2 * labels[:, None] - 1)
-    ahead = torch.nn.functional.pad(skips, (0, 2))[:, 2:]
-    beta = torch.full_like(emitted[0], -torch.inf)
-    found = []
-    for time in range(emitted.shape[0] - 1, -1, -1):
-        twice = torch.where(ahead, _shifted(beta, -2), -torch.inf)
-        following = _logsumexp(torch.stack((beta, _shifted(beta, -1), twice)), 0)
-        start = torch.where(final, 0.0, -torch.inf).to(emitted.dtype)
-        beta = torch.where((times - 1 == time)[:, None], start, following) + emitted[time]
-        found.append(beta)
-    return torch.stack(found[::-1], 1)
+def _joined(*logarithms: Tensor) -> Tensor:
+    """The logarithm of a sum, whose terms are added in their order."""
+    most = torch.stack(logarithms).amax(0)
+    most = most.masked_fill(most == -torch.inf, 0.0)
+    total: Any = 0.0
+    for each in logarithms:
+        total = total + torch.exp(each - most)
+    return most + torch.log(total)

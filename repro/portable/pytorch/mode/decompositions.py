@@ -13,7 +13,7 @@ NAMES = """
     glu_backward hardswish hardswish_backward hardsigmoid hardsigmoid_backward logit logit_backward
     logsumexp trace addr_never _weight_norm_interface_never dist logaddexp logaddexp2 rrelu_with_noise
     linspace_never xlogy special_entr unfold_backward_never
-    multilabel_margin_loss_forward multi_margin_loss_never frobenius_norm
+    frobenius_norm
 """
 """Without their overloads."""
 

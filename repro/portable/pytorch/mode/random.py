@@ -6,17 +6,17 @@ indices, whatever the strides are.
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from repro.portable.operations import functions, random
+from repro.portable.operations import random
 from repro.portable.operations.functions import DOUBLE, SINGLE
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode.dispatch import compose, define
-from repro.portable.pytorch.mode.generators import key
+from repro.portable.pytorch.mode.generators import key, on_cpu
 
 DIGITS = {torch.float64: 53, torch.float16: 11, torch.bfloat16: 8}
 """Bits of a uniform number, as in PyTorch; 24 otherwise."""
@@ -45,13 +45,19 @@ def drawn(
 def _blocks(first: int, size: int, device: torch.device) -> Tensor:
     """The numbers of blocks from the first one on: on a CPU a few more, so that few kernels are compiled."""
     if device.type == "cpu":
-        padded = 1 << -(-(size - 1).bit_length() // STEP) * STEP
-        counted = _counted(min(padded, LARGEST["cpu"]))
+        counted = _counted(padded(size, device))
         return counted + first if first else counted
     return torch.arange(first, first + size, device=device)
 
 
-@lru_cache(maxsize=None)
+def padded(n: int, device: torch.device) -> int:
+    """How many are computed for n: on a CPU a few more."""
+    if device.type != "cpu" or n >= LARGEST["cpu"]:
+        return n
+    return min(1 << -(-(n - 1).bit_length() // STEP) * STEP, LARGEST["cpu"])
+
+
+@cache
 def _counted(size: int) -> Tensor:
     return torch.arange(size)
 
@@ -111,16 +117,76 @@ def exponential(self: Tensor, lambd: float = 1.0, *, generator: Generator | None
     )
 
 
+@define("bernoulli_.Tensor", integers=True)
+def bernoulli_of(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
+    if not self.numel():
+        return self
+    shares = p.to(self.device, torch.float64)
+    check(bool(((shares >= 0) & (shares <= 1)).all()), "bernoulli_ expects all elements of p to be in [0, 1]")
+    words = drawn("bernoulli_", random.integers, self, generator)
+    return self.copy_(words.view(self.shape) < shares * 2.0**32)
+
+
+@compose("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def normal_of(mean: Any, std: Any, *, generator: Generator | None = None) -> Tensor:
+    """Standard numbers, times std, plus mean: each rounded."""
+    given = [each for each in (mean, std) if isinstance(each, Tensor)]
+    smallest = std if isinstance(std, float) or not std.numel() else std.min()
+    check(
+        not isinstance(std, Tensor) or not std.numel() or bool(smallest >= 0),
+        "normal expects all elements of std >= 0.0",
+    )
+    check(isinstance(std, Tensor) or std >= 0, f"normal expects std >= 0.0, but found std {std}")
+    found = given[0].new_empty(torch.broadcast_shapes(*(each.shape for each in given)))
+    return found.normal_(generator=generator).mul_(std).add_(mean)
+
+
+@compose("rrelu_with_noise")
+def rrelu_with_noise(
+    self: Tensor,
+    noise: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Each negative number times a uniform one, which `noise` gets for the gradient; the mean of the ends if not training."""
+    if not training:
+        return torch.nn.functional.leaky_relu(self, (lower + upper) / 2)
+    slopes = torch.empty_like(self).uniform_(lower, upper, generator=generator)
+    noise.copy_(torch.where(self <= 0, slopes, 1.0))
+    return self * noise
+
+
+# --- integers: PyTorch's own of a CPU -----------------------------------------------------------------------------------
+
+
+@define("random_", "random_.from", "random_.to", integers=True)
+def integers(self: Tensor, *ends: Any, generator: Generator | None = None) -> Tensor:
+    if self.is_cpu:
+        return self.random_(*ends, generator=generator)
+    with on_cpu("random_", generator, self.device) as taken:
+        return self.copy_(torch.empty(self.shape, dtype=self.dtype).random_(*ends, generator=taken))
+
+
+@define("randperm.generator_out", integers=True)
+def permutation(n: int, *, generator: Generator | None = None, out: Tensor) -> Tensor:
+    if out.is_cpu:
+        return torch.randperm(n, generator=generator, out=out)
+    with on_cpu("randperm", generator, out.device) as taken:
+        return out.resize_(n).copy_(torch.randperm(n, generator=taken, dtype=out.dtype))
+
+
 # --- dropout ----------------------------------------------------------------------------------------------------------
 
 
 @compose("native_dropout")
-def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """As torch.nn.functional.dropout computes it on a CPU, so that a GPU gives the same."""
-    if train is False or not input.numel():
-        return input.clone(), torch.ones_like(input, dtype=torch.bool)
-    noise = _noise(torch.empty_like(input).bernoulli_(1 - p), 1 - p)
-    return input * noise, noise != 0
+    if train is False or not x.numel():
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    noise = _noise(torch.empty_like(x).bernoulli_(1 - p), 1 - p)
+    return x * noise, noise != 0
 
 
 @compose("native_dropout_backward")
