@@ -16,7 +16,12 @@ from programs.coverage.training import OPTIMIZERS, Training, classifier, program
 CLASSIFIERS: dict[str, tuple[Callable[..., nn.Module], dict[str, Any], str, dict[str, Any]]] = {
     "resnet18": (models.resnet18, {}, "SGD, fused", {"shape": (4, 3, 32, 32)}),
     "resnext50_32x4d": (models.resnext50_32x4d, {}, "RMSprop", {"shape": (2, 3, 32, 32)}),
-    "densenet121": (models.densenet121, {"drop_rate": 0.1, "memory_efficient": True}, "Adagrad", {"shape": (2, 3, 32, 32)}),
+    "densenet121": (
+        models.densenet121,
+        {"drop_rate": 0.1, "memory_efficient": True},
+        "Adagrad",
+        {"shape": (2, 3, 32, 32)},
+    ),
     "inception_v3": (
         models.inception_v3,
         {"init_weights": False, "aux_logits": False},

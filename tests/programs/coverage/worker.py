@@ -1,8 +1,9 @@
 """Programs of the table of coverage, trained one after another in this process.
 
-    python worker.py GROUP [NAME ...] [--portable] [--threads=N]
+    python worker.py GROUP [NAME ...] [--portable] [--plain] [--threads=N]
+    python worker.py GROUP --list
 
-Prints a line of JSON for each: its name, the fingerprint of what it made, losses, seconds; or the error that ended it.
+--plain is without kernels. Prints a line of JSON for each: its name, the fingerprint of what it made, losses, seconds; or the error that ended it.
 """
 
 import argparse
@@ -55,15 +56,22 @@ def main() -> None:
     parser.add_argument("group")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--portable", action="store_true")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--raise", dest="raised", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(options.threads)
     programs = load(options.group)
+    if options.list:
+        print("\n".join(programs))
+        return
     if options.portable:
         import repro.portable.pytorch as portable
+        from repro.portable.pytorch import compiler
 
+        compiler.available = compiler.available and not options.plain
         portable.enable()
     for name in options.names or programs:
         start = time.perf_counter()

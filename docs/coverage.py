@@ -1,0 +1,173 @@
+"""Train the programs of docs/coverage.md, and write its table.
+
+    python docs/coverage.py train [--python=PATH] [--results=FILE] [GROUP[:NAME] ...]
+    python docs/coverage.py table [--results=FILE]
+
+`train` trains each program in each variant, with portable numerics and without, and adds what came of it to FILE; what is
+there already is not trained again. `table` writes the table from it. The programs are in tests/programs/coverage/.
+
+It is not run in CI. PATH is the Python of an environment with torch, torchvision, timm, transformers, accelerate,
+lightning, keras, diffusers, llvmlite and the packages of this project. All of it takes some hours on two cores.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from repro.verify.command_questions import AVX2, SSE4, THREADS
+
+ROOT = Path(__file__).parents[1]
+PAGE = Path(__file__).with_name("coverage.md")
+TABLE = re.compile(r"(<!-- coverage -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+WORKER = ROOT / "tests/programs/coverage/worker.py"
+GROUPS = ("plain", "torchvision", "timm", "transformers", "others", "trainers")
+SECONDS = 3600
+"""The longest time of one process."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a program is trained; its result must not depend on it."""
+
+    name: str
+    threads: int
+    switches: tuple[tuple[str, str], ...] = ()
+    kernels: bool = True
+    """Whether kernels are compiled."""
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | {name: str(self.threads) for name in THREADS} | dict(self.switches) | PATHS
+
+
+PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+VARIANTS = (
+    Variant("1 thread", 1),
+    Variant("2 threads, AVX2", 2, AVX2, kernels=False),
+    Variant("4 threads, SSE4", 4, SSE4, kernels=False),
+)
+
+Results = dict[tuple[str, str, str, bool], dict[str, Any]]
+"""By group, name, variant, and whether numerics are portable."""
+
+
+def results(path: Path) -> Results:
+    """What is in a file of results; a later line replaces an earlier one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = map(json.loads, lines)
+    return {(each["group"], each["name"], each["variant"], each["portable"]): each for each in found}
+
+
+def lines(process: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith('{"name"'):
+            yield json.loads(line)
+
+
+def train(python: str, path: Path, group: str, names: list[str], variant: Variant, portable: bool) -> None:
+    """Trains programs in one process; a program that ends the process is noted, and the others go on in another."""
+    options = [f"--threads={variant.threads}", *["--portable"] * portable, *["--plain"] * (not variant.kernels)]
+    while names:
+        command = [python, "-s", "-P", str(WORKER), group, *names, *options]
+        with subprocess.Popen(command, env=variant.environment(), stdout=subprocess.PIPE, text=True) as process:
+            for found in lines(process):
+                names = [name for name in names if name != found["name"]]
+                note(path, {"group": group, "variant": variant.name, "portable": portable} | found)
+        if names and process.returncode:
+            found = {"name": names.pop(0), "error": f"the process ended with {process.returncode}"}
+            note(path, {"group": group, "variant": variant.name, "portable": portable} | found)
+
+
+def note(path: Path, line: dict[str, Any]) -> None:
+    print(line["group"], line["name"], line["variant"], "portable" if line["portable"] else "own", outcome(line))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def outcome(line: dict[str, Any]) -> str:
+    return line.get("refused") or line.get("error") or line["fingerprint"][:15]
+
+
+def names_of(python: str, group: str) -> list[str]:
+    """The programs of a group, as its file has them."""
+    command = [python, "-s", "-P", str(WORKER), group, "--list"]
+    return subprocess.run(command, env=os.environ | PATHS, check=True, capture_output=True, text=True).stdout.split(
+        "\n"
+    )[:-1]
+
+
+# --- table ------------------------------------------------------------------------------------------------------------
+
+
+def one_fingerprint(found: list[dict[str, Any]]) -> bool:
+    return len({each.get("fingerprint") for each in found}) == 1 and "fingerprint" in found[0]
+
+
+def cell(found: list[dict[str, Any]]) -> str:
+    """What came of a program in all variants."""
+    if len(found) < len(VARIANTS):
+        return "not trained"
+    refused = next((each["refused"] for each in found if "refused" in each), None)
+    if refused is not None:
+        match = re.search(r"portable numerics: (\S+)", refused)
+        return f"refused: `{match[1] if match else refused}`"
+    if any("error" in each for each in found):
+        return "error"
+    return "one" if one_fingerprint(found) else f"{len({each['fingerprint'] for each in found})} differ"
+
+
+def table(found: Results) -> str:
+    """A row for each program: its fingerprints, and how much slower it was."""
+    programs = list(dict.fromkeys((group, name) for group, name, *_ in found))
+    rows, sums = [], {True: 0, False: 0}
+    for group, name in sorted(programs, key=lambda each: GROUPS.index(each[0])):
+        cells = []
+        for portable in (True, False):
+            given = [found[key] for v in VARIANTS if (key := (group, name, v.name, portable)) in found]
+            sums[portable] += len(given) == len(VARIANTS) and one_fingerprint(given)
+            cells.append(cell(given))
+        shown = found.get((group, name, VARIANTS[0].name, True), {}).get("fingerprint", "")[7:19]
+        rows.append(f"| {group} | `{name}` | {cells[0]} | {cells[1]} | `{shown}` |")
+    head = [
+        f"{sums[True]} of {len(programs)} programs have one fingerprint under portable numerics; {sums[False]} have one without.",
+        "",
+        "| from | program | portable | PyTorch's own | fingerprint |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("action", choices=("train", "table"))
+    parser.add_argument("programs", nargs="*", default=list(GROUPS), help="GROUP or GROUP:NAME")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--results", type=Path, default=ROOT / "workspace/coverage.jsonl")
+    options = parser.parse_args()
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    if options.action == "table":
+        page = PAGE.read_text(encoding="utf-8")
+        fresh = table(results(options.results))
+        PAGE.write_text(TABLE.sub(lambda match: match[1] + fresh + match[3], page), encoding="utf-8")
+        return
+    for each in options.programs:
+        group, _, name = each.partition(":")
+        names = [name] if name else names_of(options.python, group)
+        for portable in (True, False):
+            for variant in VARIANTS:
+                done = results(options.results)
+                left = [name for name in names if (group, name, variant.name, portable) not in done]
+                train(options.python, options.results, group, left, variant, portable)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Losses and gradients of programs, against those of float64.
+
+    python accuracy.py GROUP [NAME ...]
+
+Prints for each program how far its first loss and its gradients are from those of PyTorch in float64, relative to their
+norm: with PyTorch's own float32, and with portable numerics. A wrong definition stands out. Dropout is off.
+"""
+
+import copy
+import sys
+import warnings
+from typing import Any
+
+from torch import Tensor, nn
+
+import repro.portable.pytorch as portable
+from programs.coverage.training import Training, load
+from programs.coverage.worker import seeded
+from repro.portable.pytorch import compiler
+
+RATES = ("p", "drop_prob", "dropout", "attention_dropout")
+"""What modules call the share of what they drop."""
+
+
+def without_dropout(model: nn.Module) -> None:
+    for module in model.modules():
+        for name in RATES:
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+
+
+def double(batch: Any) -> Any:
+    """Numbers as float64, in tuples, lists and dictionaries, too."""
+    if isinstance(batch, Tensor):
+        return batch.double() if batch.is_floating_point() else batch
+    if isinstance(batch, dict):
+        return {name: double(each) for name, each in batch.items()}
+    return type(batch)(map(double, batch)) if isinstance(batch, (tuple, list)) else batch
+
+
+def gradients(training: Training, model: nn.Module, batch: Any) -> tuple[float, list[Tensor]]:
+    """The loss, and its gradients, of a copy."""
+    model = copy.deepcopy(model)
+    seeded()
+    loss = training.loss(model, batch)
+    loss.backward()
+    return loss.item(), [p.grad.double() for p in model.parameters() if p.grad is not None]
+
+
+def far(found: list[Tensor], exact: list[Tensor]) -> float:
+    """The norm of the differences to that of the exact ones."""
+    differences = sum((a - b).square().sum().item() for a, b in zip(found, exact, strict=True))
+    return (differences / sum(b.square().sum().item() for b in exact)) ** 0.5
+
+
+def worst(found: list[Tensor], exact: list[Tensor], least: float = 1e-3) -> float:
+    """The same of the worst parameter, of those whose gradient is no small part of all."""
+    whole = sum(b.square().sum().item() for b in exact) ** 0.5
+    return max(far([a], [b]) for a, b in zip(found, exact, strict=True) if b.norm().item() > least * whole)
+
+
+def main(group: str, *names: str) -> None:
+    warnings.filterwarnings("ignore")
+    compiler.available = False
+    programs = load(group)
+    for name in names or programs:
+        seeded()
+        training = programs[name]()
+        if not isinstance(training, Training):
+            continue
+        model, batch = training.model.train(), training.batch(0)
+        without_dropout(model)
+        exact = gradients(training, copy.deepcopy(model).double(), double(batch))
+        own = gradients(training, model, batch)
+        with portable.enable():
+            found = gradients(training, model, batch)
+        print(
+            f"{name:40} loss {exact[0]:.6f} own {abs(own[0] - exact[0]) / abs(exact[0]):.1e}"
+            f" portable {abs(found[0] - exact[0]) / abs(exact[0]):.1e}; gradients own {far(own[1], exact[1]):.1e}"
+            f" (worst {worst(own[1], exact[1]):.1e}), portable {far(found[1], exact[1]):.1e}"
+            f" (worst {worst(found[1], exact[1]):.1e})",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
