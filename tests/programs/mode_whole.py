@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import repro.portable.pytorch as portable
-from repro.portable.pytorch.mode import RefusedError, compilers, dispatch
+from repro.portable.pytorch.mode import compilers, dispatch
 
 CASES: dict[str, Callable[[], Any]] = {}
 
