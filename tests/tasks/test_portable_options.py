@@ -108,9 +108,8 @@ def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) 
     refused = ended(started(ROOT, "record", "--to=a", "--portable", *train, threads="2", cwd=tmp_path))
     assert refused.returncode == 1 and refused.stdout == through.stdout
     error, computed, seen = refused.stderr.splitlines()[-3:]
-    assert f"_linalg_svd at {STEPS}:" in error and error.endswith(
-        "it has no portable form; let it through with --allow linalg_svd"
-    )
+    assert re.search(rf"linalg_svd of float32 \[.*\] at {re.escape(STEPS)}:\d+: it has no portable form; ", error)
+    assert error.endswith('or let it through with --allow linalg_svd, in a script with enable(allow=["linalg_svd"])')
     assert computed.startswith("repro portable: ") and "let through" not in computed
     assert seen.startswith("repro: 3 steps observed (torch 2.")
 
