@@ -14,7 +14,7 @@ from torch.nn.functional import linear
 
 from repro.portable.operations import recurrent
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import precision
+from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import counts, plainly, replace
 
 State = tuple[Tensor, ...]
@@ -59,7 +59,7 @@ def layer(cell: Cell, x: Tensor, state: State, weights: Sequence[Tensor | None],
 
 def _is_plain(*tensors: Tensor) -> bool:
     """Whether the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
-    if precision.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+    if precisions.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return False
     return all(each.dtype == torch.float32 and each.numel() for each in tensors)
 
