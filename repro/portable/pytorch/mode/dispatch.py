@@ -192,3 +192,16 @@ def plainly(function: Function) -> Function:
             thread.inside = before
 
     return run
+
+
+def caught(function: Function) -> Function:
+    """A function whose operations are caught again, as those of a decomposition, also where a definition calls it."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        before, thread.inside = thread.inside, False
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = before
+
+    return run
