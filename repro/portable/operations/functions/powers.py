@@ -11,7 +11,8 @@ BEYOND = 1000.0
 
 def sqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
     """The square root, correctly rounded; NaN of negative numbers."""
-    return xp.where(x < 0.0, xp.nan, xp.sqrt(xp.where(x < 0.0, 0.0, x)))
+    # Of -x, not of 0: LLVM makes a maximum of a choice between 0 and x, and that takes 0 for -0.
+    return xp.where(x < 0.0, xp.nan, xp.sqrt(xp.where(x < 0.0, -x, x)))
 
 
 def rsqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
