@@ -39,7 +39,7 @@ def on_cpu(name: str, generator: Generator | None, device: torch.device) -> Iter
     The GPU's default generator is that of the CPU, as long as both have one seed: so a program draws the same on both.
     Otherwise it is one with the seed of the CUDA generator, at the place that its offset says.
     """
-    if torch.cuda.is_current_stream_capturing():
+    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
         raise refuse(name, "a CUDA graph would draw the same numbers at each replay", "draw outside of the graph")
     if generator is None:
         generator = torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]

@@ -22,8 +22,8 @@ DIGITS = {torch.float64: 53, torch.float16: 11, torch.bfloat16: 8}
 """Bits of a uniform number, as in PyTorch; 24 otherwise."""
 LARGEST = {"cpu": 2**16, "cuda": 2**22}
 """Blocks that are computed at once."""
-STEP = 3
-"""Kernels are of 2^0, 2^3, 2^6, ... blocks."""
+STEP = 2
+"""Kernels are of 1, 4, 16, ... blocks."""
 
 
 def drawn(
