@@ -135,3 +135,40 @@ case("quantile", lambda x: torch.quantile(x, 0.3, 1), ties)
 case("unique", lambda x: torch.unique(x, return_inverse=True, return_counts=True), ties, forward_only=True)
 case("unique rows", lambda x: torch.unique(x, dim=0, return_counts=True), ties, forward_only=True)
 case("unique_consecutive", lambda x: torch.unique_consecutive(x, return_counts=True), ties, forward_only=True)
+
+# --- zeros ------------------------------------------------------------------------------------------------------------
+
+
+def negative_zeros() -> Tensor:
+    return torch.zeros(37).neg()
+
+
+CHOICES: dict[str, Callable[[Tensor], Any]] = {
+    "maximum": lambda x: torch.maximum(x, torch.zeros_like(x)),
+    "minimum": lambda x: torch.minimum(torch.zeros_like(x), x),
+    "fmax": lambda x: torch.fmax(x, torch.zeros_like(x)),
+    "amax": lambda x: torch.stack([x, torch.zeros_like(x)]).amax(0),
+    "amin": lambda x: torch.stack([x, torch.zeros_like(x)]).amin(0),
+    "aminmax": lambda x: torch.stack(torch.aminmax(torch.stack([x, torch.zeros_like(x)]))),
+    "max": lambda x: torch.stack([x, torch.zeros_like(x)]).max(),
+    "relu": lambda x: torch.stack([torch.relu(x), torch.relu_(x.clone())]),
+    "relu6": lambda x: torch.stack([F.relu6(x), F.relu6(x.clone(), inplace=True)]),
+    "clamp": lambda x: torch.stack([x.clamp(min=0), x.clamp(0, 1), x.clone().clamp_(0, 1), x.clamp_min(0.0)]),
+    "clamp by tensors": lambda x: torch.clamp(x, min=torch.zeros_like(x)),
+    "softshrink": F.softshrink,
+    "foreach": lambda x: torch._foreach_maximum([x], [torch.zeros_like(x)])[0],
+}
+
+
+def without_sign(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    def checked(x: Tensor) -> Tensor:
+        found = function(x)
+        assert not found.signbit().any()
+        return found
+
+    return checked
+
+
+for _name, _function in CHOICES.items():
+    case(f"zeros of {_name}", without_sign(_function), negative_zeros, compared=False, forward_only=True)
+    case(f"{_name} of numbers", _function, image)

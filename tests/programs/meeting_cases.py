@@ -1,12 +1,15 @@
 """Cases of mode_indexing.py: numbers that meet, products and scans."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from programs.indexing_cases import case, image, integers, numbers, volume
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
+
+from programs.indexing_cases import case, image, integers, numbers, volume
+from repro.portable.pytorch.mode import vision
 
 
 def matrix() -> Tensor:
@@ -211,6 +214,30 @@ for _reduction in ("none", "mean", "sum"):
 case("multi_margin_loss, one sample", lambda x: F.multi_margin_loss(x[0], torch.tensor(4)), matrix)
 case("nll_loss2d", lambda x, t: F.nll_loss(x, t), image, lambda: integers(4, 2, 13, 17))
 
+
+def frames() -> Tensor:
+    return numbers(12, 3, 6).log_softmax(2)
+
+
+def sentences() -> Tensor:
+    return torch.tensor([[1, 2, 2, 5, 3], [3, 3, 3, 0, 0], [4, 0, 0, 0, 0]])
+
+
+for _reduction in ("none", "mean"):
+    case(
+        f"ctc_loss {_reduction}",
+        lambda x, t, how=_reduction: F.ctc_loss(x, t, (12, 9, 12), (5, 3, 0), reduction=how),
+        frames,
+        sentences,
+    )
+case("ctc_loss, infinite", lambda x, t: F.ctc_loss(x, t, (5, 5, 1), (5, 3, 1), zero_infinity=True), frames, sentences)
+case(
+    "ctc_loss, in one row",
+    lambda x: F.ctc_loss(x, torch.tensor([1, 2, 2, 4, 5, 5]), torch.tensor([12, 10, 9]), torch.tensor([3, 1, 2])),
+    frames,
+)
+case("logcumsumexp", lambda x: x.logcumsumexp(1), matrix)
+
 # --- grids ------------------------------------------------------------------------------------------------------------
 
 
@@ -244,3 +271,62 @@ for _aligned in (True, False):
         lambda: numbers(1, 3, 4),
         forward_only=True,
     )
+
+# --- what has no kernel of PyTorch's to be compared with --------------------------------------------------------------
+
+
+def boxes() -> Tensor:
+    found = numbers(200, 4, seed=3)
+    return torch.cat([found[:, :2], found[:, :2] + found[:, 2:].abs()], 1)
+
+
+def overlap(a: list[float], b: list[float]) -> float:
+    shared = max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    areas = [(each[2] - each[0]) * (each[3] - each[1]) for each in (a, b)]
+    return shared / (areas[0] + areas[1] - shared)
+
+
+def suppressed(dets: Tensor, scores: Tensor) -> Tensor:
+    """The boxes that stay, which are those of a loop."""
+    found = vision.nms(dets, scores, 0.3)
+    kept: list[int] = []
+    for i in sorted(range(len(dets)), key=lambda i: -scores[i].item()):
+        if all(overlap(dets[i].tolist(), dets[j].tolist()) <= 0.3 for j in kept):
+            kept.append(i)
+    assert found.tolist() == kept
+    return found
+
+
+def regions() -> Tensor:
+    return torch.cat([integers(2, 20, 1).float(), boxes()[:20] * 3 + 4], 1)
+
+
+def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
+    """Regions, which are means of what grid_sample gives, and the gradient."""
+    found = vision.roi_align(x, rois, 0.5, 3, 4, ratio, True)
+    for roi, region in zip(rois.double(), found, strict=True):
+        left, top, right, bottom = (roi[1:] * 0.5 - 0.5).tolist()
+        samples = [ratio or max(1, math.ceil(length / bins)) for length, bins in ((bottom - top, 3), (right - left, 4))]
+        rows, columns = (
+            begin + (torch.arange(bins * number).double() + 0.5) * ((end - begin) / (bins * number))
+            for begin, end, bins, number in ((top, bottom, 3, samples[0]), (left, right, 4, samples[1]))
+        )
+        grid = torch.stack([columns.expand(len(rows), -1) / 8 - 1, rows[:, None].expand(-1, len(columns)) / 6 - 1], -1)
+        image = x[int(roi[0])][None].double()
+        inside = (grid.abs() <= torch.tensor([1 + 1 / 8, 1 + 1 / 6])).all(-1)
+        taken = F.grid_sample(image, grid[None], padding_mode="border", align_corners=True)[0] * inside
+        means = F.avg_pool2d(taken, samples)
+        assert (means - region.double()).abs().max() < 1e-6 * x.abs().max()
+    ones = torch.ones_like(found)
+    gradient = vision.roi_align_backward(ones, rois, 0.5, 3, 4, *x.shape, ratio, True)
+    assert (
+        abs(gradient.double().sum() - vision.roi_align(torch.ones_like(x), rois, 0.5, 3, 4, ratio, True).double().sum())
+        < 1e-3
+    )
+    return found, gradient
+
+
+_alone = {"compared": False, "forward_only": True}
+case("nms", suppressed, boxes, lambda: integers(50, 200).float(), **_alone)
+for _ratio in (0, 2):
+    case(f"roi_align {_ratio}", lambda x, r, ratio=_ratio: aligned(x, r, ratio), image, regions, **_alone)

@@ -32,6 +32,10 @@ def channels_last(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
 
 
+WAYS = [("cpu", 2, True, Tensor.clone), ("cpu", 1, True, strided), ("cpu", 1, False, channels_last)]
+WAYS += [("cuda", 1, True, Tensor.clone)] if torch.cuda.is_available() else []
+
+
 def results(case: Case, inputs: list[Tensor], layout: Callable[[Tensor], Tensor] = Tensor.clone) -> list[Tensor]:
     """What a case gives, and the gradients of its inputs."""
     with torch.no_grad():
@@ -48,6 +52,7 @@ def results(case: Case, inputs: list[Tensor], layout: Callable[[Tensor], Tensor]
 def fingerprint(tensors: list[Tensor]) -> str:
     done = hashlib.sha256()
     for each in tensors:
+        each = each.cpu()
         each = each.view(torch.int16) if each.dtype == torch.bfloat16 else each
         done.update(f"{each.dtype}{list(each.shape)}".encode() + each.contiguous().numpy().tobytes())
     return done.hexdigest()
@@ -84,11 +89,13 @@ def main(names: list[str]) -> None:
             inputs = plainly(case.inputs)()
             first = results(case, inputs)
             report["fingerprints"][name] = same = fingerprint(first)
-            for threads, kernels, layout in ((2, fast, Tensor.clone), (2, fast, strided), (1, False, channels_last)):
+            for device, threads, kernels, layout in WAYS:
                 torch.set_num_threads(threads)
-                compiler.available = kernels
-                if plainly(fingerprint)(results(case, inputs, layout)) != same:
-                    report["differ"].append([name, threads, kernels, layout.__name__])
+                compiler.available = kernels and fast
+                with torch.device(device):
+                    found = results(case, [each.to(device) for each in inputs], layout)
+                if plainly(fingerprint)(found) != same:
+                    report["differ"].append([name, device, threads, kernels, layout.__name__])
             if case.compared:
                 expected = plainly(results)(case, [wide(each) for each in inputs])
                 if plainly(is_far)(first, expected, case.close):

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from programs.indexing_cases import case, numbers
 from torch import Tensor
+
+from programs.indexing_cases import case, numbers
 
 
 def convolved(dimensions: int, transposed: bool, **options: Any) -> Callable[..., Tensor]:
@@ -25,8 +26,8 @@ for _dimensions, _type in ((3, torch.float32), (3, torch.bfloat16), *((n, torch.
             case(
                 f"conv{_dimensions}d {_type} {_options} {_transposed}",
                 convolved(_dimensions, _transposed, **_options, **_more),
-                lambda n=_dimensions, type=_type: (numbers(2, 4, *SIZES[n]) / 3).to(type),
-                lambda n=_dimensions, type=_type, outer=_outer: (numbers(*outer, *KERNELS[n], seed=4) / 3).to(type),
-                lambda type=_type: numbers(6, seed=5).to(type),
+                lambda n=_dimensions, kind=_type: (numbers(2, 4, *SIZES[n]) / 3).to(kind),
+                lambda n=_dimensions, kind=_type, outer=_outer: (numbers(*outer, *KERNELS[n], seed=4) / 3).to(kind),
+                lambda kind=_type: numbers(6, seed=5).to(kind),
                 close=2e-3 if _type == torch.float32 else None,
             )

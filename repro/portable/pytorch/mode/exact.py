@@ -30,20 +30,18 @@ INDICES = """
 """What reads and writes by index, without adding."""
 
 CHOICES = """
-    _aminmax _foreach_clamp_max _foreach_clamp_min _foreach_max _foreach_maximum _foreach_minimum all amax amin aminmax any
-    argmax argmin bucketize clamp clamp_max clamp_min count_nonzero cummax cummin _cummax_helper _cummin_helper eq equal
-    fmax fmin ge gt heaviside isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor lt max
-    maximum min minimum ne searchsorted signbit threshold threshold_backward unique_consecutive unique_dim
-    unique_dim_consecutive where relu hardtanh hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices
-    adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d
-    _is_all_true _is_any_true nan_to_num
+    _aminmax all any argmax argmin bucketize count_nonzero cummax cummin _cummax_helper _cummin_helper eq equal ge gt
+    heaviside isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor lt max min ne
+    searchsorted signbit threshold threshold_backward unique_consecutive unique_dim unique_dim_consecutive where
+    hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d
+    fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d _is_all_true _is_any_true nan_to_num
 """
 """Comparisons, and the numbers that they choose; the first of equals."""
 
 SINGLE = """
     _foreach_abs _foreach_ceil _foreach_floor _foreach_frac _foreach_mul _foreach_neg _foreach_reciprocal _foreach_round
     _foreach_sign _foreach_trunc ceil copysign floor floor_divide fmod frac frexp neg nextafter positive remainder round
-    sign trunc leaky_relu leaky_relu_backward softshrink softshrink_backward hardshrink hardshrink_backward
+    sign trunc leaky_relu leaky_relu_backward softshrink_backward hardshrink hardshrink_backward
     _prelu_kernel _prelu_kernel_backward native_dropout_backward_none _amp_update_scale
     _amp_foreach_non_finite_check_and_unscale deg2rad rad2deg
 """
@@ -74,7 +72,7 @@ STATE = """
 """
 """What is known about tensors, and checks."""
 
-GUARDED = "abs reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
+GUARDED = "abs angle reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
 
 EXACT = frozenset(" ".join((MEMORY, INDICES, CHOICES, SINGLE, INTEGERS, FILLED, STATE)).split())

@@ -18,6 +18,7 @@ from repro.portable.pytorch.mode.refusal import allowed_name
 
 DEFINITIONS = (
     "arithmetic",
+    "choices",
     "products",
     "sums",
     "functions",
