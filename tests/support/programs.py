@@ -12,11 +12,11 @@ ENVIRONMENT = {
 }
 
 
-def program(framework: str, name: str, *arguments: str) -> str:
-    """The output of a program. It inherits no variable that decides what a framework computes."""
+def program(framework: str, name: str, *arguments: str, **environment: str) -> str:
+    """The output of a program. It inherits no variable that decides what a framework computes, but those given."""
     needs(framework)
     python = str(ROOT / ".venv" / framework / "bin" / "python")
-    env = {"PATH": os.environ["PATH"], **ENVIRONMENT}
+    env = {"PATH": os.environ["PATH"], **ENVIRONMENT, **environment}
     done = subprocess.run(
         [python, "-s", "-P", str(PROGRAMS / name), *arguments],
         cwd=ROOT,

@@ -116,5 +116,5 @@ def inverted_bottleneck() -> Training:
     """Of torchvision's EfficientNet, with squeeze and excitation, and stochastic depth."""
     from torchvision.models.efficientnet import MBConv, MBConvConfig
 
-    block = MBConv(MBConvConfig(2, 3, 1, 3, 3, 1), 0.3, nn.BatchNorm2d)
-    return classifier(nn.Sequential(block, nn.Flatten(), nn.Linear(192, 10)), "NAdam", (3, 3, 8, 8))
+    block = MBConv(MBConvConfig(1, 3, 1, 8, 8, 1), 0.3, nn.BatchNorm2d)
+    return classifier(nn.Sequential(block, nn.Flatten(), nn.Linear(128, 10)), "NAdam", (3, 8, 4, 4))

@@ -33,6 +33,7 @@ DEFINITIONS = (
     "ctc",
     "sorting",
     "pooling",
+    "detection",
     "interpolation",
     "sampling",
     "random",
