@@ -23,6 +23,7 @@ def constant(name: str, *bits: int) -> Coefficients:
         context.prec = DIGITS
         two, ten = Decimal(2), Decimal(10)
         found = {
+            "2 / 3": two / 3,
             "pi": PI,
             "1 / pi": 1 / PI,
             "ln 2": two.ln(),
@@ -60,6 +61,13 @@ def log(bits: int) -> Coefficients:
 
 
 @cache
+def log_pair() -> Coefficients:
+    """(2 artanh s - 2 s - 2 s^3 / 3) / s^5 = 2 / 5 + 2 z / 7 + ... in z."""
+    rest = series(Decimal(2) / 5, lambda n: Decimal(2 * n + 3) / (2 * n + 5))
+    return interpolated(rest, 0.0, 0.02945, 8)
+
+
+@cache
 def sine(bits: int) -> Coefficients:
     """(sin r - r) / r^3 = -1 / 3! + r^2 / 5! - ... in r^2, for |r| <= pi / 2."""
     rest = series(Decimal(-1) / 6, lambda n: Decimal(-1) / ((2 * n + 2) * (2 * n + 3)))
@@ -86,6 +94,8 @@ ERF_END = {24: 4.0, 53: 1.0}
 ERFC_END = {24: 10.5, 53: 28.0}
 """From here on erfc is 0, in float32 and in float64."""
 ERFC_MIDDLE = 0.625
+NDTR_END = 14.5
+"""ndtr is 0 in float32 below its negative."""
 
 
 def _erf(square: Decimal) -> Decimal:

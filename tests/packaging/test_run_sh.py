@@ -181,10 +181,11 @@ class TestRemovedVariables:
         assert environment[f"REPRO_SHUT_OUT_{name}"] == self.VALUE
         assert environment.get(name) == ours
 
-    def test_the_observer_gets_in_and_nothing_beside_it(self, root: Path) -> None:
+    @pytest.mark.parametrize("variable", ["REPRO_OBSERVE", "REPRO_PORTABLE"])
+    def test_what_is_injected_gets_in_and_nothing_beside_it(self, variable: str, root: Path) -> None:
         site = ROOT / "repro" / "inject" / "site"
-        _, environment = seen(root, PYTHONPATH=f"{site}:/nowhere:", REPRO_OBSERVE="/record")
-        assert (environment["PYTHONPATH"], environment["REPRO_OBSERVE"]) == (f"{site}:{root}", "/record")
+        _, environment = seen(root, PYTHONPATH=f"{site}:/nowhere:", **{variable: "/record"})
+        assert (environment["PYTHONPATH"], environment[variable]) == (f"{site}:{root}", "/record")
         assert environment["REPRO_SHUT_OUT_PYTHONPATH"] == f"{site}:/nowhere:"
 
     @pytest.mark.parametrize(

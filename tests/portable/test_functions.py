@@ -3,13 +3,14 @@
 And the reference against mpmath, by docs/functions.py.
 """
 
+import math
 import subprocess
 from typing import Any
 
 import numpy as np
 import pytest
 
-from repro.portable.reference import activations, functions, special
+from repro.portable.reference import activations, functions, special, trigonometric
 from support.programs import ENVIRONMENT
 from support.runs import ROOT, needs
 from support.workers import ask
@@ -42,15 +43,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Of activations, which are computed with them, and without."""
 ARRAYS = dict.fromkeys(("logaddexp", "xlogy", "xlog1py", "hypot", "power", "atan2", "glu"), 2) | {"glu_backward": 3}
 FINITE = [0.0, 5e-324, 1e-310, 3e-39, 2.0**-30, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 8.0, 8.5, 28.0, 103.5, 709.7, 745.5]
-SPECIAL = [*FINITE, 2.0**20, 2.0**60, 1e17, 1e38, 1e308, np.inf]
+NEAR_MULTIPLES_OF_PI = [math.ldexp(16367173, 72), math.ldexp(6381956970095103, 797)]
+"""Of its half, nearest of all numbers of float32, and of float64."""
+LARGE = [2.0**20, 2.0**51 + 0.5, 2.0**60, 1e17, 1e38, 1e308]
+SPECIAL = [*FINITE, *LARGE, *NEAR_MULTIPLES_OF_PI, np.inf]
 
 
 def numbers(bits: int, seed: int) -> np.ndarray:
     """Of both signs and all magnitudes, with special ones; float32 numbers for 24 bits."""
     random = np.random.default_rng(seed)
     sizes = np.exp(random.uniform(-80, 80, 60))
-    found = [SPECIAL, sizes, random.uniform(0, 1, 60), random.normal(0, 3, 60), random.uniform(0, 60, 40)]
-    x = np.concatenate(found)
+    x = np.concatenate(
+        (np.array(SPECIAL), sizes, random.uniform(0, 1, 60), random.normal(0, 3, 60), random.uniform(0, 60, 40))
+    )
     x = np.concatenate((x, -x, [np.nan]))
     with np.errstate(over="ignore"):
         return x.astype(np.float32).astype(float) if bits == 24 else x
@@ -73,7 +78,8 @@ def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def compare(ask, way: str, file: str, name: str, options: dict[str, Any]) -> None:
-    home = activations if file == "activations" else functions if hasattr(functions, name) else special
+    homes = [activations] if file == "activations" else [functions, trigonometric, special]
+    (home,) = (module for module in homes if getattr(vars(module).get(name), "__module__", "") == module.__name__)
     arrays = ARRAYS.get(name, 1 + name.endswith("_backward"))
     given = arguments(options["bits"], arrays)
     with np.errstate(all="ignore"):

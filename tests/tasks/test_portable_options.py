@@ -60,12 +60,12 @@ def test_a_record_without_pytorch_is_not_of_portable_numerics(tree: Path, tmp_pa
 def test_threads_are_promised_to_be_the_same(
     options: list[str], words: list[str], code: int, promised: str | None, answer: str, tree: Path, tmp_path: Path
 ) -> None:
-    ask = ("--ask", "restart,threads", "--json=j", "--to=v", *options)
+    ask = ("--ask", "restart,observed,threads", "--json=j", "--to=v", *options)
     done = repro(tree, tmp_path, "verify", *ask, "--", sys.executable, TRAINING, *words)
     assert done.returncode == code, done.stderr
     found = {one["question"]: one for one in json.loads((tmp_path / "j").read_text())["answers"]}
     assert (found["threads"]["promised"], found["threads"]["answer"]) == (promised, answer)
-    assert found["restart"]["answer"] == "same"
+    assert found["restart"]["answer"] == found["observed"]["answer"] == "same"  # portable without the observer, too
     assert ("portable numerics cover PyTorch's operations alone" in found["threads"]["why"]) == (code == 3)
     assert ("portable numerics: 4 operations of 1 kind" in " ".join(done.stdout.split())) == bool(options)
     results = json.loads((tmp_path / "v" / "results.json").read_text())
@@ -108,9 +108,8 @@ def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) 
     refused = ended(started(ROOT, "record", "--to=a", "--portable", *train, threads="2", cwd=tmp_path))
     assert refused.returncode == 1 and refused.stdout == through.stdout
     error, computed, seen = refused.stderr.splitlines()[-3:]
-    assert f"_linalg_svd at {STEPS}:" in error and error.endswith(
-        "it has no portable form; let it through with --allow linalg_svd"
-    )
+    assert re.search(rf"linalg_svd of float32 \[.*\] at {re.escape(STEPS)}:\d+: it has no portable form; ", error)
+    assert error.endswith('or let it through with --allow linalg_svd, in a script with enable(allow=["linalg_svd"])')
     assert computed.startswith("repro portable: ") and "let through" not in computed
     assert seen.startswith("repro: 3 steps observed (torch 2.")
 

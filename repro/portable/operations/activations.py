@@ -7,7 +7,7 @@ Formulas and arguments are those of PyTorch's operations of these names; `gradie
 from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus
 from repro.portable.operations.functions.errors import ndtr
-from repro.portable.operations.functions.exponential import exp, expm1
+from repro.portable.operations.functions.exponential import exp, expm1, sigmoids
 from repro.portable.operations.functions.exponential import sigmoid as logistic
 from repro.portable.operations.functions.logarithmic import softplus as softplus_of_one
 from repro.portable.xp import Array, Backend
@@ -28,8 +28,7 @@ def gelu_backward(xp: Backend, gradient: Array, x: Array, tanh: bool = False, bi
     """ndtr x + x times the density of the normal distribution."""
     x = _finite(xp, x)
     if tanh:
-        u = _twice_u(xp, x)
-        share, other = logistic(xp, u, bits), logistic(xp, -u, bits)
+        share, other = sigmoids(xp, _twice_u(xp, x), bits)
         steepness = plus(xp, x * x, 3.0 * CUBIC, 1.0) * ROOT
         return gradient * plus(xp, x * share, other * steepness, share)
     density = exp(xp, x * x * -0.5, bits) * DENSITY
@@ -54,7 +53,8 @@ def silu(xp: Backend, x: Array, bits: int = 53) -> Array:
 def silu_backward(xp: Backend, gradient: Array, x: Array, bits: int = 53) -> Array:
     """sigmoid x (1 + x (1 - sigmoid x))."""
     x = _finite(xp, x)
-    return gradient * (logistic(xp, x, bits) * plus(xp, x, logistic(xp, -x, bits), 1.0))
+    share, other = sigmoids(xp, x, bits)
+    return gradient * (share * plus(xp, x, other, 1.0))
 
 
 def mish(xp: Backend, x: Array, bits: int = 53) -> Array:
@@ -161,5 +161,5 @@ def glu(xp: Backend, a: Array, b: Array, bits: int = 53) -> Array:
 
 def glu_backward(xp: Backend, gradient: Array, a: Array, b: Array, bits: int = 53) -> tuple[Array, Array]:
     """With respect to both halves."""
-    share = logistic(xp, b, bits)
-    return gradient * share, gradient * (a * (share * logistic(xp, -b, bits)))
+    share, other = sigmoids(xp, b, bits)
+    return gradient * share, gradient * (a * (share * other))

@@ -36,9 +36,9 @@ def _softmax_forward(xp: Backend, x):
     return y, (y,)
 
 
-def _softmax_backward(xp: Backend, saved, gradient, needs, shapes):
+def _softmax_backward(xp: Backend, saved, gradient, needs, shapes, slices: int = 1):
     (y,) = saved
-    along = xp.r32(exact_dot(xp, gradient, y, (-1,)))
+    along = xp.r32(exact_dot(xp, gradient, y, (-1,), slices=slices))
     return (xp.r32(xp.f64(y) * (xp.f64(gradient) - xp.f64(along))),)
 
 

@@ -6,7 +6,16 @@ A `layout` names the axes of images: BHWC, BCHW, CHWB. Weights are [O, h, w, I /
 import math
 
 from repro.portable.constants import BITS
-from repro.portable.operations.grids import Operation, exact_sum, product, quantize, scaled
+from repro.portable.operations.grids import (
+    Operation,
+    exact_sum,
+    operands,
+    product,
+    product_of_slices,
+    quantize,
+    scaled,
+    sliced,
+)
 from repro.portable.xp import Backend
 
 Pair = tuple[int, int]
@@ -164,52 +173,105 @@ def placed(xp: Backend, part, image, stride: Pair, padding: Pair, offset: Pair):
     return xp.pad(part, (*lead, *edges, (0, 0)))
 
 
-def planar_forward(xp: Backend, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+# --- images [B, C, H, W], weights [O, I / groups, h, w], operands in slices --------------------------------------------
+
+PLANAR = "BCHW"
+
+
+def planar_forward(
+    xp: Backend, x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, groups: int, slices: int = 1
+):
     """x [B, I, H, W], weight [O, I / groups, h, w] -> [B, O, H', W'], as `convolution`."""
-    weight = xp.permute(weight, (0, 2, 3, 1))
-    return _forward(xp, x, weight, bias, stride, padding, dilation, groups, "BCHW")[0]
+    how = stride, padding, dilation, groups, PLANAR
+    (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
+    q, w = operands(xp, q, w, work=_work(x, weight), groups=groups, layout=PLANAR)
+    y = product_of_slices(xp, lambda a, b: xp.convolve(a, b, *how), q, w)
+    plus = None if bias is None else along("C", xp, bias, PLANAR)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
 
 
 def planar_backward(
-    xp: Backend, x, weight, gradient, stride: Pair, padding: Pair, dilation: Pair, groups: int, needs: tuple[bool, bool]
+    xp: Backend,
+    x,
+    weight,
+    gradient,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+    needs: tuple[bool, bool],
+    slices: int = 1,
 ):
     """The gradients of planar_forward with respect to x and to the weight, each if needed."""
-    taps = xp.permute(weight, (0, 2, 3, 1))
-    q, p = quantize(xp, x, all_but("B", "BCHW"))
-    w, s = quantize(xp, taps, (0, 1, 2, 3))
-    work = math.prod(weight.shape) * math.prod(x.shape) // x.shape[1]
-    q, w = xp.operands(q, w, work=work, groups=groups, layout="BCHW")
-    shapes = (tuple(x.shape), tuple(taps.shape), None)
-    saved = q, p, w, s
-    grad_x, grad_w, _ = _backward(
-        xp, saved, gradient, (*needs, False), shapes, stride, padding, dilation, groups, layout="BCHW"
-    )
-    return grad_x, None if grad_w is None else xp.permute(grad_w, (0, 3, 1, 2))
+    how = stride, padding, dilation, groups, PLANAR
+    (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
+    q, w = operands(xp, q, w, work=_work(x, weight), groups=groups, layout=PLANAR)
+    grad_x = grad_weight = None
+    if needs[0]:
+        g, r = _images(xp, gradient, slices)
+        g = [xp.operand_like(each, w[0]) for each in g]
+        total = product_of_slices(xp, lambda a, b: xp.convolve_back(a, b, tuple(x.shape), *how), g, w)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+    if needs[1]:
+        grad_weight = _grad_taps(xp, q, gradient * p, w[0], weight, how, slices)
+    return grad_x, grad_weight
 
 
-def transposed_forward(xp: Backend, x, weight, stride: Pair, padding: Pair, dilation: Pair, groups: int, image):
+def transposed_forward(
+    xp: Backend, x, weight, stride: Pair, padding: Pair, dilation: Pair, groups: int, image, slices: int = 1
+):
     """x [B, I, H, W], weight [I, O / groups, h, w] -> images of this shape: a convolution's gradient, the other way."""
-    q, p = quantize(xp, x, all_but("B", "BCHW"))
-    w, s = quantize(xp, xp.permute(weight, (0, 2, 3, 1)), (0, 1, 2, 3))
-    q, w = xp.operands(q, w, work=0, groups=groups, layout="BCHW")
-    y = xp.convolve_back(q, w, image, stride, padding, dilation, groups, "BCHW")
+    how = stride, padding, dilation, groups, PLANAR
+    (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
+    q, w = operands(xp, q, w, work=0, groups=groups, layout=PLANAR)
+    y = product_of_slices(xp, lambda a, b: xp.convolve_back(a, b, image, *how), q, w)
     return xp.r32(scaled(xp, y, 2 * BITS, p, s))
 
 
 def transposed_backward(
-    xp: Backend, x, weight, gradient, stride: Pair, padding: Pair, dilation: Pair, groups: int, needs: tuple[bool, bool]
+    xp: Backend,
+    x,
+    weight,
+    gradient,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+    needs: tuple[bool, bool],
+    slices: int = 1,
 ):
     """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
-    taps = xp.permute(weight, (0, 2, 3, 1))
-    grad_x = grad_w = None
-    g, r = quantize(xp, gradient, all_but("B", "BCHW"))
-    w, s = quantize(xp, taps, (0, 1, 2, 3))
-    g, w = xp.operands(g, w, work=0, groups=groups, layout="BCHW")
+    how = stride, padding, dilation, groups, PLANAR
+    (g, r), (w, s) = _images(xp, gradient, slices), _taps(xp, weight, slices)
+    g, w = operands(xp, g, w, work=0, groups=groups, layout=PLANAR)
+    grad_x = grad_weight = None
     if needs[0]:
-        total = xp.convolve(g, w, stride, padding, dilation, groups, "BCHW")
+        total = product_of_slices(xp, lambda a, b: xp.convolve(a, b, *how), g, w)
         grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
-        h, u = quantize(xp, x * r, all_but("C", "BCHW"))
-        total = xp.convolve_with(g, xp.operand_like(h, w), tuple(taps.shape), stride, padding, dilation, groups, "BCHW")
-        grad_w = xp.permute(xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1)))), (0, 3, 1, 2))
-    return grad_x, grad_w
+        grad_weight = _grad_taps(xp, g, x * r, w[0], weight, how, slices)
+    return grad_x, grad_weight
+
+
+def _images(xp: Backend, x, slices: int):
+    """A grid for each sample."""
+    return sliced(xp, x, all_but("B", PLANAR), slices)
+
+
+def _taps(xp: Backend, weight, slices: int):
+    """[O, I / groups, h, w] -> [O, h, w, I / groups], on one grid."""
+    return sliced(xp, xp.permute(weight, (0, 2, 3, 1)), (0, 1, 2, 3), slices)
+
+
+def _grad_taps(xp: Backend, q, gradient, like, weight, how, slices: int):
+    """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of q."""
+    h, r = sliced(xp, gradient, all_but("C", PLANAR), slices)
+    h = [xp.operand_like(each, like) for each in h]
+    outputs, inputs, height, width = weight.shape
+    shape = outputs, height, width, inputs
+    total = product_of_slices(xp, lambda a, b: xp.convolve_with(a, b, shape, *how), q, h)
+    return xp.permute(xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(r, (-1, 1, 1, 1)))), (0, 3, 1, 2))
+
+
+def _work(x, weight) -> int:
+    return math.prod(weight.shape) * math.prod(x.shape) // x.shape[1]

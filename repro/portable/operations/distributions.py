@@ -30,6 +30,7 @@ def gamma(xp: Backend, blocks: Array, key: Any, part: Any, shape: Array) -> tupl
     G. Marsaglia and W. Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS 26 (2000).
     """
     first, second, third, fourth = (plus(xp, xp.f64(word), 2.0**-32, 2.0**-33) for word in words(xp, blocks, key, part))
+    given, shape = shape, xp.where((shape >= 0.0) & (shape < xp.inf), shape, 1.0)
     small = shape < 1.0
     d = xp.where(small, shape + 1.0, shape) - 1.0 / 3.0
     x = xp.sqrt(log(xp, first) * -2.0) * cos(xp, second * (2.0 * math.pi), DOUBLE, large=False)
@@ -38,10 +39,7 @@ def gamma(xp: Backend, blocks: Array, key: Any, part: Any, shape: Array) -> tupl
     log_v = log(xp, xp.where(base > 0.0, v, 1.0))
     accepted = (base > 0.0) & (log(xp, third) < plus(xp, x * x, 0.5, d * (1.0 - v + log_v)))
     boost = xp.where(small, exp(xp, log(xp, fourth) / shape), 1.0)
-    possible = (shape >= 0.0) & (shape < xp.inf)
-    return xp.where(possible, d * v * boost, shape * xp.inf), accepted | (shape != shape) | (shape < 0.0) | (
-        shape == xp.inf
-    )
+    return xp.where(given == shape, d * v * boost, xp.where(given > 0.0, given, xp.nan)), accepted
 
 
 def _uniform(xp: Backend, blocks: Array, key: Any, part: Any) -> tuple[Array, Array]:
@@ -74,12 +72,13 @@ def few_poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) ->
         found = xp.where(share >= total, float(n), found)
         probability = probability * mean * (1.0 / n)
         total = total + probability
-    return xp.where(mean == mean, found, mean), share == share
+    return xp.where(mean == mean, found, xp.nan), share == share
 
 
 def poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tuple[Array, Array]:
     """W. Hormann, The transformed rejection method for generating Poisson random variables (1993), PTRS."""
     first, second = _uniform(xp, blocks, key, part)
+    given, mean = mean, xp.where(mean < xp.inf, mean, FEW)
     root, u = xp.sqrt(mean), first - 0.5
     b = plus(xp, root, 2.53, 0.931)
     a = plus(xp, b, 0.02483, -0.059)
@@ -91,8 +90,7 @@ def poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tup
     height = log(xp, second * inverse_alpha / (a / (us * us) + b))
     n = xp.where(k >= 0.0, k, 0.0)
     density = plus(xp, n, log(xp, mean), -mean) - _log_factorial(xp, n)
-    finite = mean < xp.inf
-    return xp.where(finite, k, mean), quick | (possible & (height <= density)) | (mean == xp.inf)
+    return xp.where(given == mean, k, given), quick | (possible & (height <= density))
 
 
 def few_binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: Array) -> tuple[Array, Array]:
@@ -105,12 +103,13 @@ def few_binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, 
         found = xp.where((share >= total) & (count >= float(n)), float(n), found)
         probability = probability * odds * (count - (n - 1.0)) * (1.0 / n)
         total = total + probability
-    return xp.where(total == total, found, total), share == share
+    return xp.where(total == total, found, xp.nan), share == share
 
 
 def binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: Array) -> tuple[Array, Array]:
     """W. Hormann, The generation of binomial random variates (1993), BTRS; p <= 1/2."""
     first, second = _uniform(xp, blocks, key, part)
+    given, count = count, xp.where(count < xp.inf, count, 2.0 * FEW)
     u, mean = first - 0.5, count * p
     root = xp.sqrt(mean * (1.0 - p))
     b = plus(xp, root, 2.53, 1.15)
@@ -125,5 +124,4 @@ def binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: A
     most = _log_factorial(xp, mode) + _log_factorial(xp, count - mode)
     density = most - _log_factorial(xp, n) - _log_factorial(xp, count - n)
     density = plus(xp, n - mode, log(xp, p / (1.0 - p)), density)
-    finite = count < xp.inf
-    return xp.where(finite, k, count), (possible & (quick | (height <= density))) | (count == xp.inf)
+    return xp.where(given == count, k, given), possible & (quick | (height <= density))

@@ -37,6 +37,20 @@ def quantize(xp: Backend, x: Array, axes: Axes, bits: int = BITS, batch: bool = 
     return xp.rint(x * up), p
 
 
+def sliced(xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False) -> tuple[list[Array], Array]:
+    """Integers as quantize gives them, with BITS bits; then those of what they leave, with the next BITS bits; and p.
+
+    The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact.
+    """
+    up, p = xp.grids(x, axes, BITS, batch)
+    rest = x * up
+    found = [xp.rint(rest)]
+    for _ in range(slices - 1):
+        rest = (rest - found[-1]) * 2.0**BITS
+        found.append(xp.rint(rest))
+    return found, p
+
+
 def grids(xp: Backend, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
     """2^bits / p and p for each group, see quantize; where p is NaN the first is any power of two."""
     e = xp.exponent_above(x, axes)
@@ -68,6 +82,28 @@ def product(xp: Backend, a: Array, b: Array, ranks: int = 1) -> Array:
     """
     check_length(a.shape[-1] * ranks)
     return xp.matmul(a, b)
+
+
+def operands(xp: Backend, a: list[Array], b: list[Array], **how: Any) -> tuple[list[Array], list[Array]]:
+    """Slices of two arrays in the form in which the matmul backend takes them: see Backend.operands."""
+    pairs = [xp.operands(first, second, **how) for first, second in zip(a, b, strict=True)]
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
+def product_of_slices(xp: Backend, multiply: Callable[[Array, Array], Array], a: list[Array], b: list[Array]) -> Array:
+    """The product of numbers in slices, in the unit of the first ones, float64: each sum exact, joined from the smallest.
+
+    `multiply` gives the exact product of integers. Products of slices that are below the last slice count for nothing:
+    of two slices there are three products.
+    """
+    total = None
+    for order in reversed(range(len(a))):
+        part = None
+        for index in range(order + 1):
+            each = multiply(a[index], b[order - index])
+            part = each if part is None else part + each
+        total = part if total is None else total * 2.0**-BITS + part
+    return total
 
 
 def rounded_product(xp: Backend, a: Array, b: Array, *scales: Array, plus: Array | None = None) -> Array:
@@ -104,12 +140,16 @@ def exact_mean(xp: Backend, x: Array, axes: Axes, batch: bool = False) -> Array:
     return xp.r32(exact_sum(xp, x, axes, batch, MEAN_BITS) * (1.0 / count(xp, x.shape, axes, batch)))
 
 
-def exact_dot(xp: Backend, a: Array, b: Array, axes: Axes, batch: bool = False) -> Array:
-    """The sum of a b along the axes, float64, with axes of size 1, of both on a grid for each sum."""
-    (q, p), (r, s) = quantize(xp, a, axes, batch=batch), quantize(xp, b, axes, batch=batch)
+def exact_dot(xp: Backend, a: Array, b: Array, axes: Axes, batch: bool = False, slices: int = 1) -> Array:
+    """The sum of a b along the axes, float64, with axes of size 1, of both in slices on a grid for each sum."""
+    (q, p), (r, s) = sliced(xp, a, axes, slices, batch), sliced(xp, b, axes, slices, batch)
     check_length(count(xp, a.shape, axes, batch))
-    total = xp.sum(xp.f64(q) * xp.f64(r), axes)
-    return scaled(xp, xp.total(total) if batch else total, 2 * BITS, p, s)
+
+    def multiply(first: Array, second: Array) -> Array:
+        total = xp.sum(xp.f64(first) * xp.f64(second), axes)
+        return xp.total(total) if batch else total
+
+    return scaled(xp, product_of_slices(xp, multiply, q, r), 2 * BITS, p, s)
 
 
 def count(xp: Backend, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:

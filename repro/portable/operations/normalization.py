@@ -44,11 +44,13 @@ def _forward(xp: Backend, x, axes, eps: float, center: bool, batch: bool):
     return ((y, mean, variance) if center else (y, variance)), (y, inverse)
 
 
-def _backward(xp: Backend, saved, gradient, needs, shapes, axes, eps: float, center: bool, batch: bool):
+def _backward(
+    xp: Backend, saved, gradient, needs, shapes, axes, eps: float, center: bool, batch: bool, slices: int = 1
+):
     """(g - mean(g) - y mean(g y)) inverse; without `center` the first mean is left out."""
     y, inverse = saved
     share = 1.0 / count(xp, y.shape, axes, batch)
-    along = xp.r32(exact_dot(xp, gradient, y, axes, batch) * share)
+    along = xp.r32(exact_dot(xp, gradient, y, axes, batch, slices) * share)
     rest = xp.f64(gradient)
     if center:
         rest = rest - xp.f64(exact_mean(xp, gradient, axes, batch))
@@ -89,7 +91,9 @@ def scaled_forward(xp: Backend, x, scale, shift, axes, eps: float):
     return _scaled(xp, y, scale, shift), mean, variance, inverse
 
 
-def scaled_backward(xp: Backend, x, mean, inverse, scale, like, gradient, axes, needs: tuple[bool, bool, bool]):
+def scaled_backward(
+    xp: Backend, x, mean, inverse, scale, like, gradient, axes, needs: tuple[bool, bool, bool], slices: int = 1
+):
     """The gradients with respect to x, scale and shift, each if needed, from what scaled_forward returned.
 
     The last two are of the shape of `like`.
@@ -101,8 +105,8 @@ def scaled_backward(xp: Backend, x, mean, inverse, scale, like, gradient, axes, 
     grad_x = None
     if needs[0]:
         through = gradient if scale is None else xp.r32(xp.f64(gradient) * xp.f64(scale))
-        (grad_x,) = _backward(xp, (y, inverse), through, None, None, axes, 0.0, center=True, batch=False)
-    return grad_x, *_of_affine(xp, y, like, gradient, needs)
+        (grad_x,) = _backward(xp, (y, inverse), through, None, None, axes, 0.0, center=True, batch=False, slices=slices)
+    return grad_x, *_of_affine(xp, y, like, gradient, needs, slices)
 
 
 def fixed_forward(xp: Backend, x, mean, variance, scale, shift, eps: float):
@@ -111,12 +115,14 @@ def fixed_forward(xp: Backend, x, mean, variance, scale, shift, eps: float):
     return _scaled(xp, y, scale, shift)
 
 
-def fixed_backward(xp: Backend, x, mean, variance, scale, like, gradient, eps: float, needs: tuple[bool, bool, bool]):
+def fixed_backward(
+    xp: Backend, x, mean, variance, scale, like, gradient, eps: float, needs: tuple[bool, bool, bool], slices: int = 1
+):
     """The gradients of fixed_forward with respect to x, scale and shift."""
     y, (inverse,) = _fixed_forward(xp, x, mean, variance, eps)
     through = gradient if scale is None else xp.r32(xp.f64(gradient) * xp.f64(scale))
     grad_x = xp.r32(xp.f64(through) * xp.f64(inverse)) if needs[0] else None
-    return grad_x, *_of_affine(xp, y, like, gradient, needs)
+    return grad_x, *_of_affine(xp, y, like, gradient, needs, slices)
 
 
 def _scaled(xp: Backend, y, scale, shift):
@@ -125,10 +131,10 @@ def _scaled(xp: Backend, y, scale, shift):
     return xp.r32(y if shift is None else xp.f64(y) + xp.f64(shift)) if scale is not None or shift is not None else y
 
 
-def _of_affine(xp: Backend, y, like, gradient, needs):
+def _of_affine(xp: Backend, y, like, gradient, needs, slices: int):
     """The gradients of scale and shift, of the shape of `like`."""
     if like is None:
         return None, None
     others = tuple(axis for axis, size in enumerate(like.shape) if size == 1)
-    grad_scale = xp.r32(exact_dot(xp, gradient, y, others)) if needs[1] else None
+    grad_scale = xp.r32(exact_dot(xp, gradient, y, others, slices=slices)) if needs[1] else None
     return grad_scale, xp.r32(exact_sum(xp, gradient, others)) if needs[2] else None

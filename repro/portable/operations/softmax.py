@@ -1,9 +1,9 @@
 """Softmax and its logarithm, of the last axis."""
 
+from repro.portable.constants import EXP_BITS
 from repro.portable.operations.attention import powers
 from repro.portable.operations.grids import exact_sum
 from repro.portable.operations.losses import logarithm
-from repro.portable.constants import EXP_BITS
 from repro.portable.xp import Backend
 
 

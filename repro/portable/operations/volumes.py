@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from repro.portable.constants import BITS
 from repro.portable.operations.convolution import placed
-from repro.portable.operations.grids import check_length, quantize, scaled
+from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
 from repro.portable.xp import Backend
 
 Triple = tuple[int, int, int]
 LAYOUT = "BCHW"
+SAMPLE, CHANNEL, ALL = (1, 2, 3, 4), (0, 2, 3, 4), (0, 1, 2, 3, 4)
+"""The axes of which each sample, each channel, and a whole weight has a grid."""
 
 
 @dataclass(frozen=True)
@@ -31,44 +33,51 @@ class Steps:
         return self.stride[1:], self.padding[1:], self.dilation[1:], self.groups, LAYOUT
 
 
-def forward(xp: Backend, x, weight, bias, how: Steps):
+def forward(xp: Backend, x, weight, bias, how: Steps, slices: int = 1):
     """A grid for each sample, one for the weight."""
-    (q, p), (w, s) = quantize(xp, x, (1, 2, 3, 4)), quantize(xp, weight, (0, 1, 2, 3, 4))
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     plus = None if bias is None else xp.reshape(bias, (-1, 1, 1, 1))
-    return xp.r32(scaled(xp, convolve(xp, q, w, how), 2 * BITS, p, s, plus=plus))
+    y = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), q, w)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
 
 
-def backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool]):
+def backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
-    (q, p), (w, s) = quantize(xp, x, (1, 2, 3, 4)), quantize(xp, weight, (0, 1, 2, 3, 4))
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     if needs[0]:
-        g, r = quantize(xp, gradient, (1, 2, 3, 4))
-        grad_x = xp.r32(scaled(xp, convolve_back(xp, g, w, tuple(x.shape), how), 2 * BITS, r, s))
+        g, r = sliced(xp, gradient, SAMPLE, slices)
+        total = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, tuple(x.shape), how), g, w)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
-        g, r = quantize(xp, gradient * p, (0, 2, 3, 4))
-        total = convolve_with(xp, q, g, tuple(weight.shape), how)
-        grad_w = xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(r, (-1, 1, 1, 1, 1))))
+        grad_w = _grad_weight(xp, q, gradient * p, weight, how, slices)
     return grad_x, grad_w
 
 
-def transposed_forward(xp: Backend, x, weight, how: Steps, image: tuple[int, ...]):
+def transposed_forward(xp: Backend, x, weight, how: Steps, image: tuple[int, ...], slices: int = 1):
     """x [B, I, ...], weight [I, O / groups, ...] -> volumes of this shape: a convolution's gradient, the other way."""
-    (q, p), (w, s) = quantize(xp, x, (1, 2, 3, 4)), quantize(xp, weight, (0, 1, 2, 3, 4))
-    return xp.r32(scaled(xp, convolve_back(xp, q, w, image, how), 2 * BITS, p, s))
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
+    y = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, image, how), q, w)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s))
 
 
-def transposed_backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool]):
+def transposed_backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
-    (g, r), (w, s) = quantize(xp, gradient, (1, 2, 3, 4)), quantize(xp, weight, (0, 1, 2, 3, 4))
+    (g, r), (w, s) = sliced(xp, gradient, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     if needs[0]:
-        grad_x = xp.r32(scaled(xp, convolve(xp, g, w, how), 2 * BITS, r, s))
+        total = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), g, w)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
-        h, u = quantize(xp, x * r, (0, 2, 3, 4))
-        total = convolve_with(xp, g, h, tuple(weight.shape), how)
-        grad_w = xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1, 1))))
+        grad_w = _grad_weight(xp, g, x * r, weight, how, slices)
     return grad_x, grad_w
+
+
+def _grad_weight(xp: Backend, q, gradient, weight, how: Steps, slices: int):
+    """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of q."""
+    h, u = sliced(xp, gradient, CHANNEL, slices)
+    total = product_of_slices(xp, lambda a, b: convolve_with(xp, a, b, tuple(weight.shape), how), q, h)
+    return xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1, 1))))
 
 
 # --- integers ---------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Backend:
     def sqrt(x: Tensor) -> Tensor:
         # On a CPU torch.sqrt is MKL's: one in eighty is the float64 next to the right one. Compiled, NumPy's becomes
         # torch's, and that the processor's own.
-        return torch.from_numpy(np.asarray(np.sqrt(x.numpy()))) if x.device.type == "cpu" else torch.sqrt(x)
+        return torch.from_numpy(np.asarray(np.sqrt(x.detach().numpy()))) if x.device.type == "cpu" else torch.sqrt(x)
 
     @staticmethod
     def where(condition: Tensor, a, b) -> Tensor:

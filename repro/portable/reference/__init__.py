@@ -20,6 +20,8 @@ from repro.portable.reference.convolution import (
     channels,
     convolution,
     convolution_gradients,
+    convolution_gradients_highest,
+    convolution_highest,
     max_pool,
     max_pool_gradients,
     mean,
@@ -27,7 +29,14 @@ from repro.portable.reference.convolution import (
     meetings,
     sizes,
 )
-from repro.portable.reference.linear import embedding, embedding_gradients, linear, linear_gradients
+from repro.portable.reference.linear import (
+    embedding,
+    embedding_gradients,
+    linear,
+    linear_gradients,
+    matmul,
+    matmul_highest,
+)
 from repro.portable.reference.losses import cross_entropy, cross_entropy_gradients, logarithm, mse, mse_gradients
 from repro.portable.reference.normalization import normalize, normalize_by, normalize_by_gradients, normalize_gradients
 from repro.portable.reference.optimizers import adadelta, adam, clip, moving, sgd
@@ -65,6 +74,8 @@ __all__ = [
     "clip",
     "convolution",
     "convolution_gradients",
+    "convolution_gradients_highest",
+    "convolution_highest",
     "cross_entropy",
     "cross_entropy_gradients",
     "dropout",
@@ -82,6 +93,8 @@ __all__ = [
     "linear",
     "linear_gradients",
     "logarithm",
+    "matmul",
+    "matmul_highest",
     "max_pool",
     "max_pool_gradients",
     "mean",

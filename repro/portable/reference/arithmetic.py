@@ -1,6 +1,7 @@
 """Reference: rounding, grids, exact sums."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -34,6 +35,19 @@ def grid(x: Array, axes: tuple[int, ...], bits: int = BITS) -> tuple[Array, Arra
     e = np.where(largest > 0, np.maximum(e, SMALLEST), SMALLEST)
     q = np.rint(np.ldexp(np.where(counts, x, 0.0), bits - e)).astype(np.int64)
     return q, np.where(counts, np.ldexp(1.0, e), np.nan)
+
+
+def halves(x: Array, axes: tuple[int, ...]) -> tuple[tuple[Array, Array], Array]:
+    """Two slices of BITS bits, int64, and p: as of grid, and what that leaves, on a grid that is 2^BITS times finer."""
+    q, p = grid(x, axes)
+    counts = ~np.isnan(p)
+    scaled = np.where(counts, f64(x), 0.0) * (2.0**BITS / np.where(counts, p, 1.0))
+    return (q, np.rint((scaled - q) * 2.0**BITS).astype(np.int64)), p
+
+
+def product_of_halves(multiply: Callable[[Array, Array], Array], a: tuple[Array, Array], b: tuple[Array, Array]):
+    """Three of the four products of two slices each, in the unit of the first ones: sums of int64, added in float64."""
+    return multiply(a[0], b[0]) + (multiply(a[0], b[1]) + multiply(a[1], b[0])) * 2.0**-BITS
 
 
 def exact_sum(x: Array, axes: tuple[int, ...], bits: int = SUM_BITS) -> Array:

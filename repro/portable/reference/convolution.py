@@ -5,7 +5,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from repro.portable.constants import BITS
-from repro.portable.reference.arithmetic import Array, Pair, exact_mean, exact_sum, f64, grid, length, r32
+from repro.portable.reference.arithmetic import (
+    Array,
+    Pair,
+    exact_mean,
+    exact_sum,
+    f64,
+    grid,
+    halves,
+    length,
+    product_of_halves,
+    r32,
+)
 
 
 def sizes(image: Sequence[int], kernel: Sequence[int], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Pair:
@@ -42,28 +53,67 @@ def convolution(x, weight, bias, stride: Pair, padding: Pair, dilation: Pair, gr
     A grid for each sample, one for the weight.
     """
     (q, p), (w, s) = grid(x, (1, 2, 3)), grid(weight, (0, 1, 2, 3))
-    image, kernel = x.shape[1:3], weight.shape[1:3]
-    total = np.zeros((len(x), *sizes(image, kernel, stride, padding, dilation), len(weight)), np.int64)
-    for (i, j), (r, c), (row, column) in meetings(image, kernel, stride, padding, dilation):
-        for outs, ins in channels(weight, groups):
-            total[:, r, c, outs] += q[:, row, column, ins] @ w[outs, i, j].T
-    y = total * (p * s * 2.0 ** (-2 * BITS))
+    y = convolved(q, w, stride, padding, dilation, groups) * (p * s * 2.0 ** (-2 * BITS))
     return r32(y if bias is None else y + f64(bias))
+
+
+def convolved(q: Array, w: Array, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
+    """The convolution of integers."""
+    image, kernel = q.shape[1:3], w.shape[1:3]
+    total = np.zeros((len(q), *sizes(image, kernel, stride, padding, dilation), len(w)), np.int64)
+    for (i, j), (r, c), (row, column) in meetings(image, kernel, stride, padding, dilation):
+        for outs, ins in channels(w, groups):
+            total[:, r, c, outs] += q[:, row, column, ins] @ w[outs, i, j].T
+    return total
 
 
 def convolution_gradients(x, weight, bias, gradient, stride: Pair, padding: Pair, dilation: Pair, groups: int):
     """As those of linear, with samples for rows."""
     (q, p), (w, s), (g, r) = grid(x, (1, 2, 3)), grid(weight, (0, 1, 2, 3)), grid(gradient, (1, 2, 3))
     h, t = grid(gradient * p, (0, 1, 2))
-    grad_x, grad_weight = np.zeros(x.shape, np.int64), np.zeros(weight.shape, np.int64)
-    for (i, j), (y, c), (row, column) in meetings(x.shape[1:3], weight.shape[1:3], stride, padding, dilation):
-        for outs, ins in channels(weight, groups):
-            grad_x[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
-            grad_weight[outs, i, j] += h[:, y, c, outs].T @ q[:, row, column, ins]
+    grad_x = convolved_back(g, w, x.shape, stride, padding, dilation, groups)
+    grad_weight = convolved_with(q, h, weight, stride, padding, dilation, groups)
     return (
         r32(grad_x * (r * s * 2.0 ** (-2 * BITS))),
         r32(grad_weight * (t.reshape(-1, 1, 1, 1) * 2.0 ** (-2 * BITS))),
         None if bias is None else r32(exact_sum(gradient, (0, 1, 2)))[0, 0, 0],
+    )
+
+
+def convolved_back(g: Array, w: Array, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
+    """The gradient of `convolved` with respect to q, of this shape."""
+    found = np.zeros(shape, np.int64)
+    for (i, j), (y, c), (row, column) in meetings(shape[1:3], w.shape[1:3], stride, padding, dilation):
+        for outs, ins in channels(w, groups):
+            found[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
+    return found
+
+
+def convolved_with(q: Array, g: Array, weight: Array, stride: Pair, padding: Pair, dilation: Pair, groups: int):
+    """The gradient with respect to w, of the shape of a weight."""
+    found = np.zeros(weight.shape, np.int64)
+    for (i, j), (y, c), (row, column) in meetings(q.shape[1:3], weight.shape[1:3], stride, padding, dilation):
+        for outs, ins in channels(weight, groups):
+            found[outs, i, j] += g[:, y, c, outs].T @ q[:, row, column, ins]
+    return found
+
+
+def convolution_highest(x, weight, bias, *how):
+    """convolution with operands in two slices; how: stride, padding, dilation, groups."""
+    (q, p), (w, s) = halves(x, (1, 2, 3)), halves(weight, (0, 1, 2, 3))
+    y = product_of_halves(lambda a, b: convolved(a, b, *how), q, w) * (p * s * 2.0 ** (-2 * BITS))
+    return r32(y if bias is None else y + f64(bias))
+
+
+def convolution_gradients_highest(x, weight, gradient, *how):
+    """Those with respect to x and to the weight."""
+    (q, p), (w, s), (g, r) = halves(x, (1, 2, 3)), halves(weight, (0, 1, 2, 3)), halves(gradient, (1, 2, 3))
+    h, t = halves(gradient * p, (0, 1, 2))
+    grad_x = product_of_halves(lambda a, b: convolved_back(a, b, x.shape, *how), g, w)
+    grad_weight = product_of_halves(lambda a, b: convolved_with(a, b, weight, *how), q, h)
+    return (
+        r32(grad_x * (r * s * 2.0 ** (-2 * BITS))),
+        r32(grad_weight * (t.reshape(-1, 1, 1, 1) * 2.0 ** (-2 * BITS))),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.portable.constants import BITS, SUM_BITS
-from repro.portable.reference.arithmetic import Array, exact_sum, f64, grid, r32
+from repro.portable.reference.arithmetic import Array, exact_sum, f64, grid, halves, product_of_halves, r32
 
 
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
@@ -21,6 +21,20 @@ def linear_gradients(x: Array, weight: Array, bias: Array | None, gradient: Arra
     h, r = grid(rows * p.reshape(-1, 1), (0,))
     grad_weight = r32((h.T @ inputs) * (r.T * 2.0 ** (-2 * BITS)))
     return grad_x, grad_weight, None if bias is None else r32(exact_sum(rows, (0,)))[0]
+
+
+def matmul(a: Array, b: Array, plus: Array | None = None) -> Array:
+    """a [..., M, K] b [..., K, N] + plus [N]: a grid for each row of a, and for each column of b."""
+    (q, p), (w, s) = grid(a, (-1,)), grid(b, (-2,))
+    y = (q @ w) * (p * s * 2.0 ** (-2 * BITS))
+    return r32(y if plus is None else y + f64(plus))
+
+
+def matmul_highest(a: Array, b: Array, plus: Array | None = None) -> Array:
+    """The same of operands in two slices."""
+    (q, p), (w, s) = halves(a, (-1,)), halves(b, (-2,))
+    y = product_of_halves(np.matmul, q, w) * (p * s * 2.0 ** (-2 * BITS))
+    return r32(y if plus is None else y + f64(plus))
 
 
 def embedding(index: Array, weight: Array) -> Array:

@@ -3,18 +3,19 @@
 import numpy as np
 
 from repro.portable import polynomials
-from repro.portable.polynomials import BESSEL_SPLIT, ERF_END, ERFC_END, ERFC_MIDDLE, ERFINV_ENDS, ERFINV_SPLIT, SHIFTED
-from repro.portable.reference.arithmetic import Array
-from repro.portable.reference.functions import (
-    PI,
-    cosine_of_turns,
-    exp,
-    log,
-    log1p,
-    polynomial,
-    sine_of_turns,
-    two_product,
+from repro.portable.polynomials import (
+    BESSEL_SPLIT,
+    ERF_END,
+    ERFC_END,
+    ERFC_MIDDLE,
+    ERFINV_ENDS,
+    ERFINV_SPLIT,
+    NDTR_END,
+    SHIFTED,
 )
+from repro.portable.reference.arithmetic import Array
+from repro.portable.reference.functions import exp, log, log1p, polynomial, two_product
+from repro.portable.reference.trigonometric import PI, cosine_of_turns, sine_of_turns
 
 # --- error functions --------------------------------------------------------------------------------------------------
 
@@ -55,7 +56,8 @@ def erfc(x: Array, bits: int = 53, rest: Array | float = 0.0) -> Array:
 def ndtr(x: Array, bits: int = 53) -> Array:
     high, low = polynomials.constant("sqrt 1/2", 52)
     if bits == 24:
-        return erfc(x * -high, bits) * 0.5
+        y = exp(x * x * -0.5, bits) * (_scaled_erfc(np.minimum(np.abs(x), NDTR_END) * high, bits) * 0.5)
+        return np.where(x > 0, 1.0 - y, y)
     x = np.clip(x, -40.0, 40.0)
     y, lost = two_product(x, -high)
     return erfc(y, bits, x * -low + lost) * 0.5

@@ -1,6 +1,6 @@
 """Programs of the table of coverage, trained one after another in this process.
 
-    python worker.py GROUP [NAME ...] [--portable] [--plain] [--threads=N]
+    python worker.py GROUP [NAME ...] [--portable] [--plain] [--threads=N] [--device=DEVICE]
     python worker.py GROUP --list
 
 --plain is without kernels. Prints a line of JSON for each: its name, the fingerprint of what it made, losses, seconds; or the error that ended it.
@@ -59,10 +59,12 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", help="where programs make their tensors")
     parser.add_argument("--raise", dest="raised", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(options.threads)
+    torch.set_default_device(options.device)
     programs = load(options.group)
     if options.list:
         print("\n".join(programs))

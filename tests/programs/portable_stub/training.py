@@ -7,7 +7,9 @@ import torch
 
 import repro
 
+precision = repr(getattr(torch, "precision", None))
+print(precision)
 for step in range(1, 5):
     torch.computed("mm")
     threads = os.environ.get("OMP_NUM_THREADS") if sys.argv[1:] else None
-    repro.watch(step, {"weight": step, "threads": repr(threads), "precision": repr(getattr(torch, "precision", None))})
+    repro.watch(step, {"weight": step, "threads": repr(threads), "precision": precision})

@@ -9,7 +9,7 @@ from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus, polynomial, two_product, with_sign
 from repro.portable.operations.functions.exponential import exp
 from repro.portable.operations.functions.logarithmic import log, log1p
-from repro.portable.polynomials import ERF_END, ERFC_END, ERFC_MIDDLE, SCALED_ERFC_TAIL
+from repro.portable.polynomials import ERF_END, ERFC_END, ERFC_MIDDLE, NDTR_END, SCALED_ERFC_TAIL
 from repro.portable.xp import Array, Backend
 
 
@@ -53,7 +53,9 @@ def ndtr(xp: Backend, x: Array, bits: int = 53) -> Array:
     """The distribution function of the normal distribution, erfc(-x / sqrt 2) / 2."""
     high, low = polynomials.constant("sqrt 1/2", 52)
     if bits == 24:
-        return erfc(xp, x * -high, bits) * 0.5
+        size = xp.clip(absolute(xp, x), -1.0, NDTR_END)
+        y = exp(xp, x * x * -0.5, bits) * (_scaled_of_positive(xp, size * high, bits) * 0.5)
+        return xp.where(x > 0.0, 1.0 - y, y)
     x = xp.clip(x, -40.0, 40.0)
     y, lost = two_product(xp, x, -high)
     return _erfc(xp, y, bits, plus(xp, x, -low, lost)) * 0.5

@@ -66,8 +66,14 @@ def expm1(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 def sigmoid(xp: Backend, x: Array, bits: int = 53) -> Array:
     """1 / (1 + e^-x), for x < 0 as e^x / (1 + e^x)."""
+    return sigmoids(xp, x, bits)[0]
+
+
+def sigmoids(xp: Backend, x: Array, bits: int = 53) -> tuple[Array, Array]:
+    """sigmoid x and sigmoid(-x), by one power."""
     power = exp(xp, -absolute(xp, x), bits)
-    return xp.where(x < 0.0, power, 1.0) / (power + 1.0)
+    below = power + 1.0
+    return xp.where(x < 0.0, power, 1.0) / below, xp.where(x < 0.0, 1.0, power) / below
 
 
 def tanh(xp: Backend, x: Array, bits: int = 53) -> Array:

@@ -91,11 +91,18 @@ def log_pair(xp: Backend, x: Array) -> tuple[Array, Array]:
     s = f / below
     product, lost = two_product(xp, s, below)
     s_rest = plus(xp, s, -below_rest, (f - product) - lost) / below
-    z = s * s
+    z, z_rest = two_product(xp, s, s)
+    cube, cube_rest = two_product(xp, s, z)
+    cube_rest = plus(xp, s, z_rest, cube_rest)
+    share, share_rest = polynomials.constant("2 / 3", 52)
+    third, third_rest = two_product(xp, cube, share)
+    third_rest = plus(xp, cube, share_rest, plus(xp, cube_rest, share, third_rest))
+    rest = plus(xp, cube * z, polynomial(xp, z, polynomials.log_pair()), third_rest)
+    rest = rest + plus(xp, z, s_rest * 2.0, s_rest * 2.0)
     high, low = ln2()
-    rest = plus(xp, s * z, polynomial(xp, z, polynomials.log(53)), s_rest * 2.0)
     first, lost = two_sum(xp, e * high, s * 2.0)
-    y, lost = two_sum(xp, first, plus(xp, e, low, lost + rest))
+    first, more_lost = two_sum(xp, first, third)
+    y, lost = two_sum(xp, first, plus(xp, e, low, (lost + more_lost) + rest))
     finite = (x > 0.0) & (x < xp.inf)
     return _in_domain(xp, x, y), xp.where(finite, lost, 0.0)
 

@@ -2,7 +2,7 @@
 
 from repro.portable.operations.functions.arithmetic import absolute, plus, two_product
 from repro.portable.operations.functions.exponential import exp
-from repro.portable.operations.functions.logarithmic import log_pair
+from repro.portable.operations.functions.logarithmic import log, log_pair
 from repro.portable.xp import Array, Backend
 
 BEYOND = 1000.0
@@ -11,7 +11,8 @@ BEYOND = 1000.0
 
 def sqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
     """The square root, correctly rounded; NaN of negative numbers."""
-    return xp.where(x < 0.0, xp.nan, xp.sqrt(xp.where(x < 0.0, 0.0, x)))
+    # Of -x, not of 0: LLVM makes a maximum of a choice between 0 and x, and that takes 0 for -0.
+    return xp.where(x < 0.0, xp.nan, xp.sqrt(xp.where(x < 0.0, -x, x)))
 
 
 def rsqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
@@ -34,12 +35,15 @@ def hypot(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
 
 
 def power(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:
-    """x^y = exp(y log |x|), with the logarithm and the product in pairs of float64; special cases as IEEE 754's pow."""
+    """x^y = exp(y log |x|), for float64 with the logarithm and the product in pairs; special cases as IEEE 754's pow."""
     size = absolute(xp, x)
-    log, rest = log_pair(xp, size)
-    product, lost = two_product(xp, y, log)
-    inside = absolute(xp, product) < BEYOND
-    magnitude = exp(xp, product, bits, xp.where(inside, plus(xp, y, rest, lost), 0.0))
+    if bits == 24:
+        magnitude = exp(xp, y * log(xp, size), bits)
+    else:
+        logarithm, rest = log_pair(xp, size)
+        product, lost = two_product(xp, y, logarithm)
+        inside = absolute(xp, product) < BEYOND
+        magnitude = exp(xp, product, bits, xp.where(inside, plus(xp, y, rest, lost), 0.0))
     magnitude = xp.where((y == 0.0) | (size == 1.0), 1.0, magnitude)
     half = y * 0.5
     odd = (xp.floor(y) == y) & (xp.floor(half) != half)

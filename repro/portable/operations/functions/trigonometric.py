@@ -45,7 +45,8 @@ def sin_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:
     """sin(pi x)."""
     whole = xp.rint(x)
     y = _sine_near(xp, (x - whole) * polynomials.constant("pi")[0], bits)
-    return xp.where(absolute(xp, x) < 2.0**51, xp.number(xp.pattern(y) ^ odd(xp, whole)), (x - x) * 0.0)
+    half = whole * 0.5
+    return xp.where(xp.floor(half) == half, y, -y)
 
 
 def cos_of_turns(xp: Backend, x: Array, bits: int = 53) -> Array:

@@ -18,7 +18,7 @@ import torch
 from repro.errors import UsageError
 from repro.portable import kernels
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import compilers, dispatch, libraries
+from repro.portable.pytorch.mode import compilers, dispatch, libraries, precisions
 from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
 from repro.portable.pytorch.mode.registry import Registration
 
@@ -38,6 +38,7 @@ class Mode:
                 self.undo.callback(change, getattr(torch._C, f"_get_{flag}_enabled")())
                 change(False)
             compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
+            compilers.replace(self.undo, precisions, "slices", precisions.slices_of(precision))
             compilers.install(self.undo)
             libraries.install(self.undo, registration.scan)
             self.undo = self.undo.pop_all()
@@ -65,8 +66,9 @@ _switch = threading.RLock()
 def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
-    They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are let through or another precision.
+    `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
+    below the largest number of their row, with "high" 13. They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
+    other operations that are let through or another precision, and of an unknown one.
     """
     global _mode
     with _switch:

@@ -91,7 +91,9 @@ for _name, _function in FUNCTIONS.items():
 @define("elu")
 def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
     (x,), dtype = floats(self)
-    return evaluate(activations.elu, x, alpha=float(alpha), scale=float(scale), input_scale=float(input_scale)).to(dtype)
+    return evaluate(activations.elu, x, alpha=float(alpha), scale=float(scale), input_scale=float(input_scale)).to(
+        dtype
+    )
 
 
 @define("elu_backward")

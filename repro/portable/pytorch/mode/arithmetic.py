@@ -30,6 +30,8 @@ def arithmetic(operation: OpOverload, name: str) -> Function:
                 counts[name] += 1
                 return _with_factor(name, a, b, alpha, options.get("out"))
         if not by_number:
+            if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+                a = torch.scalar_tensor(a, dtype=torch.result_type(a, a))
             if not isinstance(a, Tensor) and name.startswith(("add", "mul")):
                 a, b = b, a  # beside a half, a CPU takes the second number as it is, and rounds the first one
             if not isinstance(b, Tensor):

@@ -54,6 +54,7 @@ def _eager(module: ModuleType, undo: ExitStack) -> None:
         return None
 
     replace(undo, module, "_callback_from_stance", none)
+    replace(undo, module, "_stance", module.DynamoStance("force_eager"))  # or fullgraph=True misses its graph
 
 
 def note() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from repro.portable.operations import convolution as definitions
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import images, sums, volumes
+from repro.portable.pytorch.mode import images, precisions, sums, volumes
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.types import narrowed, single
 
@@ -31,13 +31,14 @@ def convolution(
         return volumes.convolution(input, weight, bias, how, transposed, output_padding)
     x, w = _planar(single(input)), _planar(single(weight))
     how = _how(stride, padding, dilation, groups, x)
-    if not transposed and images.possible(x, w, groups):
+    slices = precisions.slices
+    if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
         y = images.forward(x, w, None if bias is None else single(bias), **how)
     elif transposed:
-        y = run(definitions.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding))
+        y = run(definitions.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding), slices=slices)
     else:
-        y = run(definitions.planar_forward, x, w, None if bias is None else single(bias), **how)
+        y = run(definitions.planar_forward, x, w, None if bias is None else single(bias), **how, slices=slices)
     if transposed and bias is not None:
         y = y + single(bias).view(-1, 1, 1)
     return narrowed(y if input.dim() == 4 else y.squeeze(2), dtype)
@@ -64,12 +65,13 @@ def convolution_backward(
     g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
     how = _how(stride, padding, dilation, groups, x)
     needs = tuple(output_mask[:2])
-    if not transposed and images.possible(x, w, groups):
+    slices = precisions.slices
+    if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
         grad_x, grad_w = images.backward(x, w, g, **how, needs=needs)
     else:
         backward = definitions.transposed_backward if transposed else definitions.planar_backward
-        grad_x, grad_w = run(backward, x, w, g, **how, needs=needs)
+        grad_x, grad_w = run(backward, x, w, g, **how, needs=needs, slices=slices)
     if input.dim() == 3:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
     grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
@@ -87,7 +89,12 @@ def _how(
     def pair(given: Sequence[int], other: int) -> tuple[int, int]:
         return (other, given[0]) if len(given) == 1 else tuple(given)  # type: ignore[return-value]
 
-    return {"stride": pair(stride, 1), "padding": pair(padding, 0), "dilation": pair(dilation, 1), "groups": groups}
+    return {
+        "stride": pair(stride, 1),
+        "padding": pair(padding, 0),
+        "dilation": pair(dilation, 1),
+        "groups": groups,
+    }
 
 
 def _enlarged(x: Tensor, w: Tensor, how: dict[str, Any], more: Sequence[int]) -> tuple[int, int, int, int]:

@@ -1,9 +1,14 @@
 """Operations that PyTorch's own table takes apart into smaller ones."""
 
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
 import torch
+from torch import Tensor
 from torch._decomp import decomposition_table
 
-from repro.portable.pytorch.mode.dispatch import compose, definitions
+from repro.portable.pytorch.mode.dispatch import Function, caught, compose, definitions
 
 NAMES = """
     _softmax_backward_data native_dropout_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
@@ -24,3 +29,31 @@ for _name in NAMES.split():
         _function = decomposition_table.get(getattr(_packet, _kind))
         if _function is not None and _full not in definitions and not _kind.endswith("out"):
             compose(_full)(_function)
+
+# --- float64 ----------------------------------------------------------------------------------------------------------
+
+DOUBLES = """
+    _softmax _softmax_backward_data _log_softmax _log_softmax_backward_data native_layer_norm native_layer_norm_backward
+    native_group_norm native_group_norm_backward native_batch_norm native_batch_norm_backward _native_batch_norm_legit
+    _native_batch_norm_legit_no_training
+"""
+"""Defined for float32; for float64 they are taken apart into sums and functions, which are defined for it."""
+
+
+def _by_type(function: Function, of_doubles: Function) -> Function:
+    @wraps(function)
+    def chosen(*arguments: Any, **options: Any) -> Any:
+        first = next(each for each in arguments if isinstance(each, Tensor))
+        return (of_doubles if first.dtype == torch.float64 else function)(*arguments, **options)
+
+    return chosen
+
+
+for _name in DOUBLES.split():
+    _packet = getattr(torch.ops.aten, _name)
+    for _kind in _packet.overloads():
+        _full = _name if _kind == "default" else f"{_name}.{_kind}"
+        _function = decomposition_table.get(getattr(_packet, _kind))
+        if _full in definitions and _function is not None:
+            _definition = definitions[_full]
+            definitions[_full] = replace(_definition, function=_by_type(_definition.function, caught(_function)))

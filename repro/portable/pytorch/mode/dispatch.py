@@ -16,7 +16,7 @@ from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import OpOverload
 
-from repro.portable.pytorch.mode.refusal import refuse
+from repro.portable.pytorch.mode.refusal import allowed_name, refuse
 
 KEY = DispatchKey.BackendSelect
 BELOW = torch._C._dispatch_keyset_full_after(KEY)
@@ -114,10 +114,12 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
         if tensor.device.type not in DEVICES:
             return False
         if tensor.is_complex():
-            raise refuse(name, "complex numbers have no portable form", "compute with the real and imaginary parts")
+            raise refuse(
+                name, "complex numbers have no portable form", "compute with the real and imaginary parts", [tensor]
+            )
         if tensor.layout is not torch.strided or tensor.is_quantized:
             kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
-            raise refuse(name, f"{kind} has no portable form", "use a dense one")
+            raise refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
         found = found or integers or tensor.is_floating_point()
     return found
 
@@ -160,7 +162,8 @@ def refusal(operation: OpOverload, name: str) -> Function:
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside and concerned(name, arguments, options, integers=False):
-            raise refuse(name, "it has no portable form")
+            values = tensors_in((*arguments, *options.values()))
+            raise refuse(name, "it has no portable form", tensors=values)
         return redispatch(keys & BELOW, *arguments, **options)
 
     return refused
@@ -178,16 +181,24 @@ def passage(operation: OpOverload, name: str) -> Function:
     return passed
 
 
-def allowed_name(full: str) -> str:
-    """The name by which a user lets an operation through: `linalg_svd` of `aten::linalg_svd.U`."""
-    return full.removeprefix("aten::").partition(".")[0].strip("_")
-
-
 def plainly(function: Function) -> Function:
     """A function whose operations are PyTorch's own, as those of a definition."""
 
     def run(*arguments: Any, **options: Any) -> Any:
         before, thread.inside = thread.inside, True
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = before
+
+    return run
+
+
+def caught(function: Function) -> Function:
+    """A function whose operations are caught again, as those of a decomposition, also where a definition calls it."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        before, thread.inside = thread.inside, False
         try:
             return function(*arguments, **options)
         finally:

@@ -1,7 +1,8 @@
 """Sums and products of float64 numbers, by slices.
 
 A number is cut into slices on a grid: integers so small that their sums, and those of their products, are exact in
-float64. The sums of the slices are added from the largest on.
+float64. The sums of the slices are added from the smallest on, and products of slices below the last one are left out.
+So a result is as exact as float64, relative to the largest numbers of its groups.
 """
 
 import math
@@ -40,13 +41,18 @@ def slices(x: Tensor, axes: tuple[int, ...], bits: int, number: int) -> tuple[li
     return found, torch.where(e > 1023, math.nan, unit)
 
 
+def number(bits: int) -> int:
+    """The slices that hold all of a number as large as the largest of its group."""
+    return -(-SIGNIFICAND // bits)
+
+
 def total(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The sum along the axes, with axes of size 1."""
     terms = math.prod(x.shape[axis] for axis in axes)
     if not terms:
         return x.sum(axes, keepdim=True)
     bits = SIGNIFICAND - 1 - max(1, terms - 1).bit_length()
-    parts, unit = slices(x, axes, bits, -(-2 * SIGNIFICAND // bits))
+    parts, unit = slices(x, axes, bits, number(bits))
     found = torch.zeros((), dtype=torch.float64, device=x.device)
     for part in reversed(parts):
         found = found * 2.0**-bits + part.sum(axes, keepdim=True)
@@ -60,7 +66,7 @@ def bits_of(terms: int) -> int:
 
 def operand(x: Tensor, axes: tuple[int, ...], bits: int) -> tuple[list[Tensor], Tensor]:
     """The slices of an operand of products, see slices."""
-    return slices(x, axes, bits, -(-SIGNIFICAND // bits) + 1)
+    return slices(x, axes, bits, number(bits))
 
 
 def multiplied(

@@ -25,7 +25,6 @@ from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.types import HALVES
 
 
-
 def evaluate(function: Callable[..., Any], *arrays: Tensor, **options: Any) -> Any:
     """A function of repro.portable.operations for float32 or float64 tensors of one type, which is that of the result."""
     if arrays[0].dtype == torch.float64:
@@ -40,7 +39,9 @@ def floats(*arrays: Any) -> tuple[tuple[Tensor, ...], torch.dtype]:
         dtype = torch.get_default_dtype()
     wide = torch.float32 if dtype in HALVES else dtype
     device = next(each.device for each in arrays if isinstance(each, Tensor))
-    given = (each if isinstance(each, Tensor) else torch.scalar_tensor(each, dtype=wide, device=device) for each in arrays)
+    given = (
+        each if isinstance(each, Tensor) else torch.scalar_tensor(each, dtype=wide, device=device) for each in arrays
+    )
     return tuple(each.to(dtype=wide, device=device) for each in given), dtype
 
 
@@ -155,5 +156,3 @@ def pow_by_number(self: Tensor, exponent: Any) -> Tensor:
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
     (x, y), dtype = floats(self, other)
     return (x * evaluate(exponential.exp2, y)).to(dtype)
-
-

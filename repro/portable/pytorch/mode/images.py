@@ -48,7 +48,9 @@ class Windows:
         begin = [max(0, first) for first in self.start]
         last = [
             first + step * (count - 1) + hole * (taps - 1)
-            for first, step, count, hole, taps in zip(self.start, self.stride, self.out, self.dilation, self.taps, strict=True)
+            for first, step, count, hole, taps in zip(
+                self.start, self.stride, self.out, self.dilation, self.taps, strict=True
+            )
         ]
         after = [max(0, end - size + 1) for end, size in zip(last, sizes, strict=True)]
         high, wide = (size + first + more for size, first, more in zip(sizes, before, after, strict=True))
@@ -179,7 +181,12 @@ def _phases(
         found[-1] = [(*each[:3], each[3], each[4], max(1, (each[1].step or 1) * hole // step)) for each in phases]  # type: ignore[misc]
     for rows, down, high, top, height, apart in found[0]:  # type: ignore[misc]
         for columns, across, wide, left, width, beside in found[1]:  # type: ignore[misc]
-            yield rows, columns, (down, across), Windows((high, wide), (height, width), (top, left), (1, 1), (apart, beside))
+            yield (
+                rows,
+                columns,
+                (down, across),
+                Windows((high, wide), (height, width), (top, left), (1, 1), (apart, beside)),
+            )
 
 
 def _sides(x: Tensor) -> Pair:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from repro.portable.operations import normalization
 from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import single
 
@@ -134,7 +135,11 @@ def batch_norm_backward(
     if train:
         return _backward(input, x, g, _channel(save_mean), _channel(save_invstd), scale, like, (0, 2), output_mask)
     given = x, _channel(running_mean), _channel(running_var), scale, like, g
-    return _shaped(input, run(normalization.fixed_backward, *given, eps=eps, needs=tuple(output_mask)), output_mask)
+    return _shaped(
+        input,
+        run(normalization.fixed_backward, *given, eps=eps, needs=tuple(output_mask), slices=precisions.slices),
+        output_mask,
+    )
 
 
 def _backward(
@@ -149,7 +154,9 @@ def _backward(
     mask: Mask,
 ) -> Gradients:
     given = x, single(mean), single(inverse), scale, scale if like is None else like, g
-    return _shaped(input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask)), mask)
+    return _shaped(
+        input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask), slices=precisions.slices), mask
+    )
 
 
 def _shaped(input: Tensor, found: Gradients, mask: Mask) -> Gradients:

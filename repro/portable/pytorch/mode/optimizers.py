@@ -95,7 +95,15 @@ def _adam(
 
 
 def _sgd(
-    f: Any, p: Any, g: Any, buffer: Any, numbers: Sequence[Any], decay: bool, momentum: bool, nesterov: bool, first: bool
+    f: Any,
+    p: Any,
+    g: Any,
+    buffer: Any,
+    numbers: Sequence[Any],
+    decay: bool,
+    momentum: bool,
+    nesterov: bool,
+    first: bool,
 ) -> Any:
     share, beta, rest, rate = numbers
     if decay:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from repro.portable.operations import products
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles
+from repro.portable.pytorch.mode import doubles, precisions
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import as_given
 
@@ -28,7 +28,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
 @as_given
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     if alpha == beta == 1 and self.dim() == 1 and self.dtype == torch.float32 and mat1.numel() and mat2.numel():
-        return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]))
+        return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=precisions.slices)
     return plus(product(mat1, mat2), self, beta, alpha)
 
 
@@ -73,7 +73,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
     if a.dtype == torch.float64:
         return doubles.product(a, b)
-    return run(products.matmul if a.dim() == 2 else products.batched, a, b)
+    return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=precisions.slices)
 
 
 def plus(y: Tensor, added: Tensor, beta: Any, alpha: Any) -> Tensor:

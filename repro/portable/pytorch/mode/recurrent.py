@@ -14,6 +14,7 @@ from torch.nn.functional import linear
 
 from repro.portable.operations import recurrent
 from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import counts, plainly, replace
 
 State = tuple[Tensor, ...]
@@ -57,8 +58,8 @@ def layer(cell: Cell, x: Tensor, state: State, weights: Sequence[Tensor | None],
 
 
 def _is_plain(*tensors: Tensor) -> bool:
-    """Whether the one definition holds: float32, and nobody differentiates forward or maps."""
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+    """Whether the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
+    if precisions.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return False
     return all(each.dtype == torch.float32 and each.numel() for each in tensors)
 

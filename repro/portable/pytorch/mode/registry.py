@@ -14,6 +14,7 @@ from torch._ops import OpOverload
 from repro.errors import UsageError
 from repro.portable.pytorch.mode import dispatch, variants
 from repro.portable.pytorch.mode.exact import NAMESPACES, base, is_exact, is_guarded
+from repro.portable.pytorch.mode.refusal import allowed_name
 
 DEFINITIONS = (
     "arithmetic",
@@ -36,6 +37,7 @@ DEFINITIONS = (
     "detection",
     "interpolation",
     "sampling",
+    "vision",
     "random",
     "collectives",
     "distributions",
@@ -98,7 +100,7 @@ class Registration:
         if operation is None:
             return None
         computed = any(_has_kernel(full, key) for key in BACKENDS)
-        if computed and dispatch.allowed_name(full) in self.allowed:
+        if computed and allowed_name(full) in self.allowed:
             return dispatch.passage(operation, full)
         if full in dispatch.definitions:
             return dispatch.kernel(operation, full, dispatch.definitions[full])
@@ -114,6 +116,8 @@ class Registration:
                 return dispatch.guard(operation, name)
             if is_exact(name) or operation.is_view:
                 return None
+        elif is_python(full):
+            return None
         if _has_kernel(full, "CompositeImplicitAutograd") or not computed:
             return None
         return dispatch.refusal(operation, name if space == "aten" else full)
@@ -124,8 +128,8 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 
     An operation of another library is there only when that has been imported.
     """
-    allowed = frozenset(map(dispatch.allowed_name, names))
-    known = {dispatch.allowed_name(full) for full in torch._C._dispatch_get_all_op_names() if full.startswith("aten::")}
+    allowed = frozenset(map(allowed_name, names))
+    known = {allowed_name(full) for full in torch._C._dispatch_get_all_op_names() if full.startswith("aten::")}
     for name in sorted(allowed - known):
         if "::" not in name:
             near = difflib.get_close_matches(name, known, n=1)
@@ -139,6 +143,12 @@ def load() -> None:
     """Imports the definitions."""
     for file in DEFINITIONS:
         importlib.import_module(f"{__package__}.{file}")  # `repro portable` loads it under a private name
+
+
+def is_python(full: str) -> bool:
+    """Whether all kernels of an operation were registered in Python, where they are made of other operations."""
+    kernels = [line for line in torch._C._dispatch_dump(full).splitlines() if ": registered at " in line]
+    return all(".py:" in line for line in kernels)
 
 
 def overload(full: str) -> OpOverload | None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from repro.portable.operations import attention, softmax
 from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import single
 
@@ -20,9 +21,10 @@ def softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 @define("_softmax_backward_data")
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
-    return _last(lambda y, g: run(attention.softmax.backward, (y,), g, None, None)[0], dim, output, grad_output).to(
-        input_dtype
-    )
+    def backward(y: Tensor, g: Tensor) -> Tensor:
+        return run(attention.softmax.backward, (y,), g, None, None, slices=precisions.slices)[0]
+
+    return _last(backward, dim, output, grad_output).to(input_dtype)
 
 
 @define("_log_softmax")

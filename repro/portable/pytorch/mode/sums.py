@@ -9,6 +9,7 @@ from torch import Tensor
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.operations import grids, sums
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode import doubles
 from repro.portable.pytorch.mode.dispatch import compose, define
@@ -114,7 +115,7 @@ def std_mean(self: Tensor, dim: Any = None, *, correction: float | None = None, 
 
 def _norm(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     if x.dtype == torch.float64 or not x.numel():
-        return exact(x * x, axes).sqrt()
+        return Backend.sqrt(exact(x * x, axes))
     return run(sums.norm, x, axes)
 
 
@@ -159,7 +160,7 @@ def _scan(axis: int) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
     def of(x: Tensor, _: tuple[int, ...]) -> Tensor:
         if x.dtype == torch.float64:
             bits = doubles.SIGNIFICAND - 1 - max(1, x.shape[axis] - 1).bit_length()
-            parts, unit = doubles.slices(x, (axis,), bits, -(-2 * doubles.SIGNIFICAND // bits))
+            parts, unit = doubles.slices(x, (axis,), bits, doubles.number(bits))
             found = torch.zeros((), dtype=torch.float64, device=x.device)
             for part in reversed(parts):
                 found = found * 2.0**-bits + part.cumsum(axis)

@@ -6,15 +6,13 @@ import torch
 from torch import Tensor
 
 from repro.portable.operations import volumes
-from repro.portable.operations.volumes import Steps
+from repro.portable.operations.volumes import ALL, CHANNEL, SAMPLE, Steps
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles, sums
+from repro.portable.pytorch.mode import doubles, precisions, sums
 from repro.portable.pytorch.mode.types import narrowed, single
 
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
-SAMPLE, CHANNEL, ALL = (1, 2, 3, 4), (0, 2, 3, 4), (0, 1, 2, 3, 4)
-"""The axes of which each sample, each channel, and a whole weight has a grid."""
 
 
 def steps(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Steps:
@@ -38,9 +36,9 @@ def convolution(
     if v.dtype == torch.float64:
         y = _wide(v, SAMPLE, w, ALL, _terms(w, transposed), _back(image, how) if transposed else _forth(how))
     elif transposed:
-        y = run(volumes.transposed_forward, v, w, how=how, image=image)
+        y = run(volumes.transposed_forward, v, w, how=how, image=image, slices=precisions.slices)
     else:
-        y = run(volumes.forward, v, w, None if bias is None else single(bias), how=how)
+        y = run(volumes.forward, v, w, None if bias is None else single(bias), how=how, slices=precisions.slices)
     if bias is not None and (transposed or v.dtype == torch.float64):
         y = y + single(bias).view(-1, 1, 1, 1)
     return narrowed(_given(y, x), x.dtype)
@@ -54,7 +52,7 @@ def convolution_backward(
         grad_x, grad_w = _wide_backward(g, v, w, how, transposed, mask)
     else:
         backward = volumes.transposed_backward if transposed else volumes.backward
-        grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]))
+        grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]), slices=precisions.slices)
     grad_bias = sums.along(sums._total, g, CHANNEL, False, None) if mask[2] else None
     shaped = (None if each is None else _given(each, x) for each in (grad_x, grad_w))
     return tuple(None if each is None else narrowed(each, x.dtype) for each in (*shaped, grad_bias))  # type: ignore[return-value]

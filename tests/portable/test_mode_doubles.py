@@ -1,0 +1,12 @@
+"""float64 under the mode for any PyTorch program."""
+
+import json
+
+from support.programs import program
+
+
+def test_sums_and_products_are_as_exact_as_float64_and_have_one_result_with_any_threads() -> None:
+    found = json.loads(program("pytorch", "mode_doubles.py"))
+    assert found["1 threads"] == found["2 threads"]
+    assert {name: error for name, error in found["errors"].items() if error > 0.5} == {}
+    assert set(found["errors"]) == {"product", "sum", "scan", "squares"}

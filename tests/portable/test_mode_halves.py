@@ -1,0 +1,15 @@
+"""float16, bfloat16 and autocast under the mode for any PyTorch program."""
+
+import json
+
+from support.programs import program
+
+EPSILON = {"torch.bfloat16": 2.0**-8, "torch.float16": 2.0**-11}
+
+
+def test_a_network_of_halves_has_one_result_with_any_threads_and_gradients_close_to_pytorchs_own() -> None:
+    found = json.loads(program("pytorch", "mode_halves.py"))
+    assert len(found) == 4
+    for kind, (one, two, away) in found.items():
+        assert one == two, kind
+        assert away < 16 * EPSILON[kind.split(",")[0]], kind

@@ -1,0 +1,81 @@
+"""What is said of an operation without a portable form, and where it was called."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.programs import program
+from support.runs import PROGRAMS
+
+ONCE = "compute it once, outside of the training, and load its result, or "
+LINES = (PROGRAMS / "mode_refusals.py").read_text().splitlines()
+
+
+def line(mark: str) -> str:
+    """The line of the program with this comment."""
+    return f"line {1 + next(place for place, text in enumerate(LINES) if text.endswith(f'# {mark}'))}"
+
+
+def text(name: str, values: str, where: str, remedy: str = ONCE, why: str = "it has no portable form") -> str:
+    allowed = f'let it through with --allow {name}, in a script with enable(allow=["{name}"])'
+    return f"portable numerics: {name} of {values} at {where}: {why}; {remedy}{allowed}"
+
+
+SQUARE = "float32 [3, 3]"
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, Any]:
+    return json.loads(program("pytorch", "mode_refusals.py"))
+
+
+def test_what_where_the_value_and_the_remedy(said: dict[str, Any]) -> None:
+    assert said["forward"] == text("linalg_svd", SQUARE, line("HERE"))
+    assert (
+        "fft_r2c" in said["transform"] and "multiply by matrices of cosines and sines, or let it" in said["transform"]
+    )
+    assert "to_sparse" in said["sparse"] and "use a dense tensor, or let it" in said["sparse"]
+    assert "mul of complex64 [3, 3]" in said["complex"] and "complex numbers have no portable form" in said["complex"]
+
+
+def test_the_line_is_the_programs_where_a_library_calls(said: dict[str, Any]) -> None:
+    assert said["library"] == text("geqrf", SQUARE, line("LIBRARY"))
+
+
+def test_of_a_backward_pass_the_line_that_called_it_and_of_anomaly_mode_the_forwards(said: dict[str, Any]) -> None:
+    name, values = "linalg_solve_triangular", f"{SQUARE}, {SQUARE}"
+    where = f"{line('BACKWARD')}, in LinalgQrBackward0 of backward()"
+    assert said["backward"] == text(name, values, where)
+    assert said["anomaly"] == text(name, values, f"{where} for {line('FORWARD')}")
+
+
+def test_the_line_of_a_worker(said: dict[str, Any]) -> None:
+    assert said["worker"].endswith(text("linalg_qr", SQUARE, line("WORKER")))
+
+
+@pytest.mark.parametrize(
+    ("source", "where", "values"),
+    [
+        ("command line", "<string>:3", "float32 [2, 2]"),
+        ("cell", "<ipython-input-3>:1", "float32 [2, 2]"),
+        ("source that is gone", "folder/program.py:2", SQUARE),
+    ],
+)
+def test_the_line_of_a_program_without_a_file(said: dict[str, Any], source: str, where: str, values: str) -> None:
+    assert said[source].endswith(text("linalg_svd", values, where))
+
+
+@pytest.mark.parametrize("how", ["loaded", "imported"])
+def test_operations_of_a_library_that_comes_later_are_refused_but_of_integers(said: dict[str, Any], how: str) -> None:
+    assert said["later"][how].startswith(f"portable numerics: {how}::double of {SQUARE} at ")
+    assert f"--allow {how}::double" in said["later"][how]
+    assert said["later"][f"{how}, integers"] == "passed"
+
+
+def test_operations_that_python_defines_pass(said: dict[str, Any]) -> None:
+    assert said["later"]["custom"] == "passed"
+
+
+def test_only_extensions_that_need_pytorch_are_looked_through(said: dict[str, Any]) -> None:
+    assert said["needs PyTorch"] == [True, False]

@@ -1,0 +1,66 @@
+"""The mode stays whole: threads, forks, exceptions, compilers, tracers, other modes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.programs import program
+
+NOTE = "portable numerics: torch.compile runs eagerly, as kernels that it makes have no portable form\n"
+ON = "portable: they are on already, with other options; call disable() first"
+OPERATIONS = ["aten.matmul.default", "aten.tanh.default", "aten.sum.default", "aten.add.Tensor"]
+EXPECTED: dict[str, Any] = {
+    "threads_train_alike_and_are_counted": [True] * 3,
+    "a_forked_child_has_the_mode_and_may_leave_it": 0,
+    "workers_of_a_loader_have_the_mode": True,
+    "threads_of_autograd_have_the_mode": [True] * 2,
+    "the_mode_may_change_while_another_thread_runs": True,
+    "exceptions_within_a_definition_leave_it_whole": [True] * 4,
+    "contexts_nest": [True] * 4,
+    "other_options_are_refused_while_it_is_on": [ON] * 2,
+    "other_modes_and_subclasses_go_along": dict.fromkeys(
+        [
+            "subclass",
+            "dispatch mode",
+            "function mode",
+            "counter",
+            "inference",
+            "anomaly",
+            "profiler",
+            "device",
+            "saved tensors",
+        ],
+        True,
+    ),
+    "hooks_of_saved_tensors_compute_portably": True,
+    "defaults_of_types_and_devices": [True, "meta", True],
+    "compiled_functions_run_eagerly_and_one_note_says_so": [True, True, True, NOTE],
+    "modules_and_optimizers_that_are_compiled_are_what_they_are_otherwise": [
+        ["_orig_mod.weight", "_orig_mod.bias"],
+        1,
+    ],
+    "scripted_functions_come_by": [True] * 4,
+    "tracers_see_the_operations_of_pytorch": {
+        "export False": [OPERATIONS, True],
+        "export True": [OPERATIONS, True],
+        "fake": [3, 5],
+        "fx": ["aten.mm.default", *OPERATIONS[1:]],
+    },
+    "transforms_of_functions_come_by": [True] * 3,
+    "flex_attention_runs_eagerly": True,
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return json.loads(program("pytorch", "mode_whole.py"))
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_mode_stays_whole(found: dict[str, Any], name: str) -> None:
+    assert found[name] == EXPECTED[name]
+
+
+def test_no_case_is_left_out(found: dict[str, Any]) -> None:
+    assert found.keys() == EXPECTED.keys()

@@ -1,0 +1,135 @@
+"""What is said of operations without a portable form: prints the lines of errors as JSON."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import repro.portable.pytorch as portable
+from repro.portable.pytorch.mode import libraries
+from repro.portable.pytorch.mode.refusal import RefusedError
+
+portable.enable()
+needs = libraries.needs_pytorch
+HERE = f"{__file__}:"
+X = torch.eye(3)
+
+
+def refused(function: Callable[[], Any]) -> str:
+    """The error's text, with this file's name left out."""
+    try:
+        function()
+    except RefusedError as error:
+        return str(error).replace(HERE, "line ")
+    return "passed"
+
+
+def backward(anomaly: bool) -> str:
+    x = X.clone().requires_grad_()
+    with torch.autograd.set_detect_anomaly(anomaly, check_nan=False):
+        with portable.enable(), allowed("linalg_qr"):
+            loss = torch.linalg.qr(x)[0].sum()  # FORWARD
+        return refused(lambda: loss.backward())  # BACKWARD
+
+
+class allowed:  # noqa: N801
+    """Lets an operation through for a while, to come to its backward pass."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __enter__(self) -> None:
+        portable.disable()
+        portable.enable(allow=self.names)
+
+    def __exit__(self, *_: Any) -> None:
+        portable.disable()
+        portable.enable()
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, _: int) -> Tensor:
+        return torch.linalg.qr(X)[0]  # WORKER
+
+
+def worker() -> str:
+    loader = torch.utils.data.DataLoader(Rows(), num_workers=1, multiprocessing_context="fork")
+    said = refused(lambda: list(loader))
+    return said.strip().splitlines()[-1]
+
+
+def without_a_file(text: str) -> str:
+    """The last line of stderr of a program that has no file."""
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True).stderr.splitlines()[-1]
+
+
+def source_that_is_gone() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.py"
+        path.write_text("def run(x):\n    return x.svd()\n")
+        spec = util.spec_from_file_location("program", path)
+        module = util.module_from_spec(spec)  # type: ignore[arg-type]
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        path.unlink()
+        return refused(lambda: module.run(X)).replace(folder, "folder")
+
+
+def loaded_later() -> dict[str, str]:
+    """Operations that a library brings along, as C++ and as Python, when one is loaded and when it is imported."""
+    found = {}
+    kept = []
+    for name in ("loaded", "imported"):
+        library = torch._C._dispatch_library("DEF", name, "", "library.cpp", 1)
+        library.define(f"{name}::double(Tensor x) -> Tensor", "")
+        library.impl("double", "CPU", lambda keys, x: x + x, True)
+        kept.append(library)
+        if name == "loaded":
+            torch.ops.load_library(str(Path(torch.__file__).parent / "lib" / "libtorch_global_deps.so"))
+        else:
+            libraries.needs_pytorch = lambda path: True
+            spec = util.find_spec("_lsprof")
+            spec.loader.exec_module(util.module_from_spec(spec))  # type: ignore[union-attr, arg-type]
+        operation = getattr(torch.ops, name).double
+        found[name] = refused(lambda operation=operation: operation(X))
+        found[f"{name}, integers"] = refused(lambda operation=operation: operation(torch.arange(3)))
+    custom = torch.library.custom_op("mine::double", lambda x: x + x, mutates_args=(), schema="(Tensor x) -> Tensor")
+    portable.disable()
+    portable.enable()
+    found["custom"] = refused(lambda: custom(X))
+    return found
+
+
+def main() -> None:
+    enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
+    found = {
+        "forward": refused(lambda: torch.linalg.svd(X)),  # HERE
+        "complex": refused(lambda: X.to(torch.complex64) * 2),
+        "sparse": refused(lambda: X.to_sparse()),
+        "transform": refused(lambda: torch.fft.fft(X)),
+        "library": refused(lambda: torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 3))),  # LIBRARY
+        "backward": backward(False),
+        "anomaly": backward(True),
+        "worker": worker(),
+        "command line": without_a_file(f"{enabling}torch.linalg.svd(torch.eye(2))"),
+        "cell": without_a_file(
+            f"{enabling}exec(compile('torch.linalg.svd(torch.eye(2))', '<ipython-input-3>', 'exec'))"
+        ),
+        "source that is gone": source_that_is_gone(),
+        "later": loaded_later(),
+        "needs PyTorch": [needs(torch._C.__file__), needs(util.find_spec("_ctypes").origin)],  # type: ignore[union-attr]
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
