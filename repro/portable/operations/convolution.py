@@ -166,7 +166,7 @@ def placed(xp: Backend, part, image, stride: Pair, padding: Pair, offset: Pair):
     for axis, size, pad, first in zip((0, 1), (rows, columns), padding, offset, strict=True):
         begin = first - pad
         part = part[(*(slice(None),) * (len(outer) + axis), slice(max(0, -begin), None))]
-        begin, left = max(0, begin), size - max(0, -begin)
+        begin, left = min(max(0, begin), image[1 + axis]), size - max(0, -begin)
         keep = max(0, min(left, image[1 + axis] - begin))
         part = part[(*(slice(None),) * (len(outer) + axis), slice(0, keep))]
         edges.append((begin, image[1 + axis] - begin - keep))

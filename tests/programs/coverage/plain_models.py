@@ -111,9 +111,10 @@ def autoencoder() -> Training:
     return Training(model, lambda _: batch, OPTIMIZERS["Adagrad"](list(model.parameters())), loss)
 
 
-@program("plain", "shufflenet")
-def shufflenet() -> Training:
-    """Of torchvision."""
-    from torchvision.models import ShuffleNetV2
+@program("plain", "inverted bottleneck")
+def inverted_bottleneck() -> Training:
+    """Of torchvision's EfficientNet, with squeeze and excitation, and stochastic depth."""
+    from torchvision.models.efficientnet import MBConv, MBConvConfig
 
-    return classifier(ShuffleNetV2([1, 1, 1], [8, 16, 16, 16, 32], num_classes=10), "NAdam", (2, 3, 32, 32))
+    block = MBConv(MBConvConfig(1, 3, 1, 8, 8, 1), 0.3, nn.BatchNorm2d)
+    return classifier(nn.Sequential(block, nn.Flatten(), nn.Linear(128, 10)), "NAdam", (3, 8, 4, 4))

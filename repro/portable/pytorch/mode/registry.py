@@ -35,6 +35,7 @@ DEFINITIONS = (
     "ctc",
     "sorting",
     "pooling",
+    "detection",
     "interpolation",
     "sampling",
     "vision",
