@@ -22,6 +22,16 @@ from repro.portable.pytorch.mode import compilers, dispatch, libraries, precisio
 from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
 from repro.portable.pytorch.mode.registry import Registration
 
+KERNELS = (
+    (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
+    (torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled),
+    (torch._C._get_flash_sdp_enabled, torch._C._set_sdp_use_flash),
+    (torch._C._get_mem_efficient_sdp_enabled, torch._C._set_sdp_use_mem_efficient),
+    (torch._C._get_cudnn_sdp_enabled, torch._C._set_sdp_use_cudnn),
+    (torch.backends.mha.get_fastpath_enabled, torch.backends.mha.set_fastpath_enabled),
+)
+"""Switches of kernels for what is otherwise made of smaller operations: what they are, and how to set them."""
+
 
 class Mode:
     """The mode, on until it is closed; as a context, until its end."""
@@ -33,9 +43,8 @@ class Mode:
         with self.undo:
             registration = Registration(self.allow)
             self.undo.callback(registration.close)
-            for flag in ("mkldnn", "cudnn"):
-                change = getattr(torch._C, f"_set_{flag}_enabled")
-                self.undo.callback(change, getattr(torch._C, f"_get_{flag}_enabled")())
+            for given, change in KERNELS:
+                self.undo.callback(change, given())
                 change(False)
             compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
             compilers.replace(self.undo, precisions, "slices", precisions.slices_of(precision))
