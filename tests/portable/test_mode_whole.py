@@ -15,7 +15,7 @@ EXPECTED: dict[str, Any] = {
     "a_forked_child_has_the_mode_and_may_leave_it": 0,
     "workers_of_a_loader_have_the_mode": True,
     "threads_of_autograd_have_the_mode": [True] * 2,
-    "the_mode_may_change_while_another_thread_runs": True,
+    "it_may_be_switched_on_while_another_thread_runs": True,
     "exceptions_within_a_definition_leave_it_whole": [True] * 4,
     "contexts_nest": [True] * 4,
     "other_options_are_refused_while_it_is_on": [ON] * 2,

@@ -90,7 +90,10 @@ def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
 
 
 def disable() -> None:
-    """Switches them off, whatever contexts are open."""
+    """Switches them off, whatever contexts are open.
+
+    An operation that another thread starts at that moment may end with an internal error of PyTorch's dispatcher.
+    """
     with _switch:
         if _mode is not None:
             _mode.close()
