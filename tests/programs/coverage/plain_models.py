@@ -65,7 +65,7 @@ def bfloat16() -> Training:
     """Under autocast."""
 
     def loss(model: nn.Module, batch: Any) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(batch[0].device.type, torch.bfloat16):
             return F.cross_entropy(model(batch[0]), batch[1])
 
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 10))

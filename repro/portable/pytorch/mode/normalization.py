@@ -201,3 +201,13 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
 @compose("_weight_norm_interface_backward")
 def weight_norm_backward(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int) -> Any:
     return torch.ops.aten._weight_norm_differentiable_backward(grad_w, saved_v, saved_g, saved_norms, dim)
+
+
+@replace("rms_norm")
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Tensor:
+    """By its parts, as on a CPU: on GPUs PyTorch has a kernel of its own."""
+    x = single(input)
+    axes = tuple(range(-len(normalized_shape), 0))
+    squares = (x * x).mean(axes, keepdim=True)
+    y = x * torch.rsqrt(squares + (torch.finfo(input.dtype).eps if eps is None else eps))
+    return (y if weight is None else y * weight).to(torch.result_type(input, input if weight is None else weight))
