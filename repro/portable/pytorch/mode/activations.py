@@ -127,11 +127,3 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
 def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     (g, x), dtype = floats(grad_output, self)
     return torch.cat(evaluate(activations.glu_backward, g, *x.chunk(2, dim)), dim).to(dtype)
-
-
-@define("softshrink")
-def softshrink(self: Tensor, lambd: Any = 0.5) -> Tensor:
-    """On GPUs PyTorch gives some of the zeros a sign."""
-    (x,), dtype = floats(self)
-    found = torch.where(x > lambd, x - lambd, torch.where(x < -lambd, x + lambd, 0.0))
-    return torch.where(x == x, found, x).to(dtype)
