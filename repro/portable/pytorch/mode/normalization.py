@@ -9,7 +9,7 @@ from torch import Tensor
 from repro.portable.operations import normalization
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode import precisions
-from repro.portable.pytorch.mode.dispatch import compose, define
+from repro.portable.pytorch.mode.dispatch import compose, define, replace
 from repro.portable.pytorch.mode.types import single
 
 Mask = Sequence[bool]
