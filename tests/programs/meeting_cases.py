@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from programs.indexing_cases import case, image, integers, numbers, volume
-from repro.portable.pytorch.mode import vision
+from repro.portable.pytorch.mode import detection
 
 
 def matrix() -> Tensor:
@@ -288,7 +288,7 @@ def overlap(a: list[float], b: list[float]) -> float:
 
 def suppressed(dets: Tensor, scores: Tensor) -> Tensor:
     """The boxes that stay, which are those of a loop."""
-    found = vision.nms(dets, scores, 0.3)
+    found = detection.nms(dets, scores, 0.3)
     kept: list[int] = []
     for i in sorted(range(len(dets)), key=lambda i: -scores[i].item()):
         if all(overlap(dets[i].tolist(), dets[j].tolist()) <= 0.3 for j in kept):
@@ -303,7 +303,7 @@ def regions() -> Tensor:
 
 def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
     """Regions, which are means of what grid_sample gives, and the gradient."""
-    found = vision.roi_align(x, rois, 0.5, 3, 4, ratio, True)
+    found = detection.roi_align(x, rois, 0.5, 3, 4, ratio, True)
     for roi, region in zip(rois.double(), found, strict=True):
         left, top, right, bottom = (roi[1:] * 0.5 - 0.5).tolist()
         samples = [ratio or max(1, math.ceil(length / bins)) for length, bins in ((bottom - top, 3), (right - left, 4))]
@@ -318,9 +318,9 @@ def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
         means = F.avg_pool2d(taken, samples)
         assert (means - region.double()).abs().max() < 1e-6 * x.abs().max()
     ones = torch.ones_like(found)
-    gradient = vision.roi_align_backward(ones, rois, 0.5, 3, 4, *x.shape, ratio, True)
+    gradient = detection.roi_align_backward(ones, rois, 0.5, 3, 4, *x.shape, ratio, True)
     assert (
-        abs(gradient.double().sum() - vision.roi_align(torch.ones_like(x), rois, 0.5, 3, 4, ratio, True).double().sum())
+        abs(gradient.double().sum() - detection.roi_align(torch.ones_like(x), rois, 0.5, 3, 4, ratio, True).double().sum())
         < 1e-3
     )
     return found, gradient
