@@ -37,11 +37,19 @@ def full(value: float, device: str, *shape: int) -> Tensor:
 
 
 Case = Callable[[str], Tensor]
+
+
+def of_type(dtype: torch.dtype) -> dict[str, Case]:
+    return {
+        f"uniform_ {dtype}": lambda d: empty(d, 301, dtype=dtype).uniform_(),
+        f"uniform_ of ends {dtype}": lambda d: empty(d, 7, dtype=dtype).uniform_(-2, 3),
+        f"normal_ {dtype}": lambda d: empty(d, 301, dtype=dtype).normal_(),
+        f"exponential_ {dtype}": lambda d: empty(d, 40, dtype=dtype).exponential_(0.3),
+    }
+
+
 CASES: dict[str, Case] = {
-    **{f"uniform_ {dtype}": lambda d, t=dtype: empty(d, 301, dtype=t).uniform_() for dtype in TYPES},
-    **{f"uniform_ of ends {dtype}": lambda d, t=dtype: empty(d, 7, dtype=t).uniform_(-2, 3) for dtype in TYPES},
-    **{f"normal_ {dtype}": lambda d, t=dtype: empty(d, 301, dtype=t).normal_() for dtype in TYPES},
-    **{f"exponential_ {dtype}": lambda d, t=dtype: empty(d, 40, dtype=t).exponential_(0.3) for dtype in TYPES},
+    **{name: case for dtype in TYPES for name, case in of_type(dtype).items()},
     "several chunks": lambda d: empty(d, 2**18 + 5).uniform_(),
     "no dimension": lambda d: empty(d).normal_(),
     "rand": lambda d: torch.rand(3, 5, device=d),
@@ -293,7 +301,7 @@ def without_workers() -> list[str]:
     states: list[Tensor] = []
     base = int(torch.empty((), dtype=torch.int64).random_())
     for epoch in range(2):
-        batches = list(loader.batch_sampler)  # type: ignore[arg-type]
+        batches = list(loader.batch_sampler)
         state = torch.get_rng_state()
         for number, batch in enumerate(batches):
             worker = number % 2
