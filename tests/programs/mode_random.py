@@ -18,7 +18,9 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 
 import repro.portable.pytorch as portable
+from repro.portable.operations import random
 from repro.portable.pytorch import compiler
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode.generators import on_cpu
 from repro.portable.reference import random as reference
 
@@ -354,6 +356,10 @@ def counterparts() -> dict[str, bool]:
         "resumed": torch.equal(drawn(resumed, 2000), right[1]) and torch.equal(drawn(resumed, 4), right[2]),
         "resumed again": torch.equal(drawn(Counter(5, offset), 2000), right[1]),
         "offset": cuda.offset == resumed.offset and cuda.offset % 4 == 0,
+        "key as an int": torch.equal(
+            random.normal(Backend, torch.arange(9), 2**40 + 3, precision=24),
+            random.normal(Backend, torch.arange(9), torch.tensor(2**40 + 3), precision=24),
+        ),
         "other seed": not torch.equal(drawn(Counter(6), 2000), right[1]),
     }
 
