@@ -149,6 +149,22 @@ case("cosine_similarity", lambda a, b: F.cosine_similarity(a, b, 1), matrix, lam
 case("pairwise_distance", lambda a, b: F.pairwise_distance(a, b), matrix, lambda: numbers(7, 9, seed=5))
 case("cross", lambda a, b: torch.linalg.cross(a, b), lambda: numbers(7, 3), lambda: numbers(7, 3, seed=5))
 
+
+def spaced(x: Tensor) -> tuple[Tensor, ...]:
+    return (
+        torch.linspace(0.03, 0.7, 77, dtype=x.dtype),
+        torch.linspace(-3, 5, 4, dtype=x.dtype),
+        torch.linspace(2.5, 9, 1, dtype=x.dtype),
+        torch.logspace(-1, 2, 33, dtype=x.dtype),
+        torch.arange(0.3, 77, 0.37, dtype=x.dtype),
+        torch.arange(5, -5, -2, dtype=x.dtype),
+        torch.hann_window(33, dtype=x.dtype),
+    )
+
+
+case("linspace, arange", spaced, matrix, forward_only=True)
+case("bilinear layer", F.bilinear, matrix, lambda: numbers(7, 5, seed=5), lambda: numbers(4, 9, 5, seed=6))
+
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
