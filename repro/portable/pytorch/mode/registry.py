@@ -19,6 +19,7 @@ from repro.portable.pytorch.mode.refusal import allowed_name
 DEFINITIONS = (
     "arithmetic",
     "choices",
+    "factories",
     "products",
     "sums",
     "functions",
