@@ -1,6 +1,6 @@
 """Train the programs of docs/coverage.md, and write its table.
 
-    python docs/coverage.py train [--python=PATH] [--results=FILE] [GROUP[:NAME] ...]
+    python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [GROUP[:NAME] ...]
     python docs/coverage.py table [--results=FILE]
 
 `train` trains each program in each variant, with portable numerics and without, and adds what came of it to FILE; what is
@@ -54,6 +54,9 @@ VARIANTS = (
     Variant("2 threads, AVX2", 2, AVX2, kernels=False),
     Variant("4 threads, SSE4", 4, SSE4, kernels=False),
 )
+
+OWN = (VARIANTS[0], VARIANTS[-1])
+"""Those without portable numerics: enough to see that they differ."""
 
 Results = dict[tuple[str, str, str, bool], dict[str, Any]]
 """By group, name, variant, and whether numerics are portable."""
@@ -109,12 +112,12 @@ def names_of(python: str, group: str) -> list[str]:
 
 
 def one_fingerprint(found: list[dict[str, Any]]) -> bool:
-    return len({each.get("fingerprint") for each in found}) == 1 and "fingerprint" in found[0]
+    return bool(found) and len({each.get("fingerprint") for each in found}) == 1 and "fingerprint" in found[0]
 
 
 def cell(found: list[dict[str, Any]]) -> str:
     """What came of a program in all variants."""
-    if len(found) < len(VARIANTS):
+    if not found:
         return "not trained"
     refused = next((each["refused"] for each in found if "refused" in each), None)
     if refused is not None:
@@ -132,8 +135,10 @@ def table(found: Results) -> str:
     for group, name in sorted(programs, key=lambda each: GROUPS.index(each[0])):
         cells = []
         for portable in (True, False):
-            given = [found[key] for v in VARIANTS if (key := (group, name, v.name, portable)) in found]
-            sums[portable] += len(given) == len(VARIANTS) and one_fingerprint(given)
+            variants = VARIANTS if portable else OWN
+            given = [found[key] for v in variants if (key := (group, name, v.name, portable)) in found]
+            given = given if len(given) == len(variants) else []
+            sums[portable] += one_fingerprint(given)
             cells.append(cell(given))
         shown = found.get((group, name, VARIANTS[0].name, True), {}).get("fingerprint", "")[7:19]
         rows.append(f"| {group} | `{name}` | {cells[0]} | {cells[1]} | `{shown}` |")
@@ -151,6 +156,7 @@ def main() -> None:
     parser.add_argument("action", choices=("train", "table"))
     parser.add_argument("programs", nargs="*", default=list(GROUPS), help="GROUP or GROUP:NAME")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--numerics", choices=("portable", "own"), action="append")
     parser.add_argument("--results", type=Path, default=ROOT / "workspace/coverage.jsonl")
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
@@ -162,8 +168,8 @@ def main() -> None:
     for each in options.programs:
         group, _, name = each.partition(":")
         names = [name] if name else names_of(options.python, group)
-        for portable in (True, False):
-            for variant in VARIANTS:
+        for portable in [each == "portable" for each in options.numerics or ("portable", "own")]:
+            for variant in VARIANTS if portable else OWN:
                 done = results(options.results)
                 left = [name for name in names if (group, name, variant.name, portable) not in done]
                 train(options.python, options.results, group, left, variant, portable)
