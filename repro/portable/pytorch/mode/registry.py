@@ -33,6 +33,7 @@ DEFINITIONS = (
     "distances",
     "losses",
     "ctc",
+    "groups",
     "sorting",
     "pooling",
     "detection",
