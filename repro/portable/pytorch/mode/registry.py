@@ -34,6 +34,7 @@ DEFINITIONS = (
     "losses",
     "ctc",
     "groups",
+    "linalg",
     "sorting",
     "pooling",
     "detection",
