@@ -32,24 +32,25 @@ def _reflection(x: Tensor) -> tuple[Tensor, Tensor]:
     """The vector v and the factor t of I - t v v^T, which takes x [..., K] to a multiple of the first axis."""
     scale = x.abs().amax(-1, keepdim=True)
     x = x / torch.where(scale == 0, 1.0, scale)
-    norm = Backend.sqrt(_total(x * x))[..., None]
+    norm = Backend.sqrt(_total((x * x)[..., None]))
     first = x[..., :1]
     away = first + torch.where(first < 0, -norm, norm)
     v = torch.cat((torch.ones_like(first), x[..., 1:] / torch.where(away == 0, 1.0, away)), -1)
     alone = x[..., 1:].abs().amax(-1, keepdim=True) == 0
-    return v, torch.where(alone, 0.0, 2.0 / _total(v * v)[..., None])
+    return v, torch.where(alone, 0.0, 2.0 / _total((v * v)[..., None]))
 
 
 def _reflected(x: Tensor, v: Tensor, factor: Tensor) -> Tensor:
     """[..., K, N]"""
-    along = _total((v[..., None] * x).transpose(-1, -2))
+    along = _total(v[..., None] * x)
     return x - v[..., None] * (factor * along)[..., None, :]
 
 
 def _total(x: Tensor) -> Tensor:
-    """The sum over the last axis, by halves: float64 sums of one order everywhere."""
-    while x.shape[-1] > 1:
-        half = x.shape[-1] // 2
-        odd = x[..., 2 * half :]
-        x = torch.cat((x[..., :half] + x[..., half : 2 * half], odd), -1)
-    return x[..., 0]
+    """The sum over the last axis but one, by halves: float64 sums of one order everywhere."""
+    while x.shape[-2] > 1:
+        half = (x.shape[-2] + 1) // 2
+        upper, lower = x[..., :half, :], x[..., half:, :]
+        x = upper.clone()
+        x[..., : lower.shape[-2], :] += lower
+    return x[..., 0, :]
