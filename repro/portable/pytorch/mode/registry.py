@@ -34,6 +34,8 @@ DEFINITIONS = (
     "distances",
     "losses",
     "ctc",
+    "groups",
+    "linalg",
     "sorting",
     "pooling",
     "detection",
