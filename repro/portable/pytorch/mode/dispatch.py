@@ -17,6 +17,7 @@ from torch._C import DispatchKey
 from torch._ops import OpOverload
 
 from repro.portable.pytorch.mode.refusal import allowed_name, refuse
+from repro.portable.pytorch.mode.validation import check, is_checked
 
 KEY = DispatchKey.BackendSelect
 BELOW = torch._C._dispatch_keyset_full_after(KEY)
@@ -151,11 +152,14 @@ def _refused(name: str, tensor: Tensor) -> Exception:
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
     """What the dispatcher calls for an operation with a definition."""
     function, composed, integers = definition.function, definition.composed, definition.integers
-    redispatch = operation._handle.redispatch_boxed
+    redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
+    own = plainly(redispatch)
 
     def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
         if thread.inside or not concerned(name, arguments, options, integers):
             return redispatch(keys & BELOW, *arguments, **options)
+        if checked:
+            check(operation, own, keys & BELOW, arguments, options)
         counts[name] += 1
         if composed:
             return function(*arguments, **options)
