@@ -51,6 +51,9 @@ definitions: dict[str, Definition] = {}
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""
+checked: set[str] = set()
+"""Types of devices that passed the self-check."""
+
 specials: dict[str, Function] = {}
 """Makers of kernels, by the name of all overloads."""
 
@@ -111,8 +114,11 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
     """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
     found = any(isinstance(each, torch.dtype) and each.is_floating_point for each in options.values())
     for tensor in tensors_in((*arguments, *options.values())):
-        if tensor.device.type not in DEVICES:
-            return False
+        device = tensor.device
+        if device.type not in checked:
+            if device.type not in DEVICES:
+                return False
+            check(device)
         if tensor.is_complex():
             raise refuse(
                 name, "complex numbers have no portable form", "compute with the real and imaginary parts", [tensor]
@@ -122,6 +128,18 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
             raise refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
         found = found or integers or tensor.is_floating_point()
     return found
+
+
+def check(device: torch.device) -> None:
+    """The self-check of a device: UsageError where it fails."""
+    from repro.portable.pytorch.mode.checks import check_device  # which needs definitions
+
+    checked.add(device.type)
+    try:
+        caught(check_device)(device)
+    except BaseException:
+        checked.discard(device.type)
+        raise
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
