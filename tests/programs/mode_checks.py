@@ -11,6 +11,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -94,11 +95,16 @@ def truncated(right: Callable, x: Tensor) -> Tensor:
     )
 
 
-def contracted(_: Any, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """With one rounding, where long double has more bits."""
-    long = (np.asarray(each, np.longdouble) for each in (x, y, z))
-    a, b, c = long
-    return torch.from_numpy((a * b + c).astype(np.float64))
+def contracted(right: Callable) -> Callable:
+    """Kernels with one rounding of a product and a sum."""
+
+    def run(function: Callable, *given: Any, **options: Any) -> Any:
+        if function is not checks._contracted:
+            return right(function, *given, **options)
+        x, y, z = ([Fraction(each) for each in array.tolist()] for array in given)
+        return torch.tensor([float(a * b + c) for a, b, c in zip(x, y, z, strict=True)], dtype=torch.float64)
+
+    return run
 
 
 def other_word(right: Callable, x: Tensor, *rest: Any, **options: Any) -> Tensor:
@@ -141,7 +147,11 @@ def in_float32(right: Callable) -> Callable:
 
 
 def other_kernel(right: Callable) -> Callable:
-    return lambda function, *given, **options: [each * (1 + 2.0**-23) for each in right(function, *given, **options)]
+    def run(function: Callable, *given: Any, **options: Any) -> Any:
+        found = right(function, *given, **options)
+        return found if function is checks._contracted else [each * (1 + 2.0**-22) for each in found]
+
+    return run
 
 
 FAULTS: dict[str, Callable[[], Any]] = {
@@ -149,7 +159,7 @@ FAULTS: dict[str, Callable[[], Any]] = {
     "rounding up": rounding_up,
     "truncation": lambda: Planted(float=truncated),
     "flushing": flushing,
-    "contraction": lambda: mock.patch.object(checks, "_contracted", contracted),
+    "contraction": lambda: mock.patch.object(checks, "run", contracted(checks.run)),
     "reciprocal": lambda: Planted(div=by_reciprocal, __truediv__=by_reciprocal, true_divide=by_reciprocal),
     "root": lambda: Planted(sqrt=next_number),
     "root of definitions": lambda: patched(Backend, "sqrt", lambda right: lambda x: right(x * (1 + 2.0**-50))),
@@ -169,12 +179,29 @@ FAULTS: dict[str, Callable[[], Any]] = {
 
 
 def said(fault: Callable[[], Any]) -> str:
+    """What the self-check says of a fault."""
     checks.passed.clear()
     try:
-        with fault(), portable.enable():
-            return ""
+        with fault():
+            dispatch.check(torch.device("cpu"))
     except UsageError as error:
         return str(error)
+    return ""
+
+
+def refused() -> list[bool]:
+    """Whether the mode stays off with a fault, and whether it is on without."""
+    found = []
+    for fault in (flushing, ExitStack):
+        try:
+            with fault():
+                portable.enable()
+        except UsageError:
+            found.append(dispatch.thread.inside or bool(dispatch.checked))
+        else:
+            found.append(bool(dispatch.checked))
+            portable.disable()
+    return found
 
 
 # --- the reference ----------------------------------------------------------------------------------------------------
@@ -262,4 +289,7 @@ REFERENCE = (rounding, subnormals, contraction, division, root, choices, narrow_
 if __name__ == "__main__":
     np.seterr(over="ignore")
     right = {each.__name__: checks.fingerprint(each()) == checks.golden()[each.__name__] for each in REFERENCE}
-    print(json.dumps({"faults": {name: said(fault) for name, fault in FAULTS.items()}, "reference": right}))
+    with portable.enable():
+        answers = {name: said(fault) for name, fault in FAULTS.items()}
+        counted = portable.counted()["operations"]
+    print(json.dumps({"faults": answers, "reference": right, "on": refused(), "counted": counted}))
