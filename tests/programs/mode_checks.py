@@ -183,7 +183,7 @@ def said(fault: Callable[[], Any]) -> str:
     checks.passed.clear()
     try:
         with fault():
-            dispatch.check(torch.device("cpu"))
+            dispatch.check_device(torch.device("cpu"))
     except UsageError as error:
         return str(error)
     return ""
@@ -197,9 +197,9 @@ def refused() -> list[bool]:
             with fault():
                 portable.enable()
         except UsageError:
-            found.append(dispatch.thread.inside or bool(dispatch.checked))
+            found.append(dispatch.thread.inside or bool(dispatch.devices_checked))
         else:
-            found.append(bool(dispatch.checked))
+            found.append(bool(dispatch.devices_checked))
             portable.disable()
     return found
 
