@@ -100,6 +100,8 @@ class Plan:
             places[place] = tensor
         for step in self.steps:
             step(places)
+        if isinstance(self.result, int):
+            return places[self.result]
         return mapped(self.result, int, places.__getitem__)
 
     def _schedule(self, nodes: list[Node], result: Any) -> None:

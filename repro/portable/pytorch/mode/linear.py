@@ -8,30 +8,40 @@ from torch.autograd import Function, forward_ad
 
 from repro.portable.operations.linear import linear as dense
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode.dispatch import DEVICES, counts, replace, plainly
+from repro.portable.pytorch.mode import precisions
+from repro.portable.pytorch.mode.dispatch import DEVICES, counts, plainly, replace
 from repro.portable.pytorch.mode.types import HALVES, single
 
 PLAIN = {Tensor, nn.Parameter}
 SINGLE = {torch.float32, *HALVES}
+kernels = plainly(run)
 
 
 @replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for."""
-    if _plain(input, weight, bias):
-        return _Linear.apply(input, weight, bias)
+    if _is_plain(input) and _is_plain(weight) and (bias is None or _is_plain(bias)) and _is_dense(input, weight):
+        if torch.is_grad_enabled():
+            return _Linear.apply(input, weight, bias)
+        return _forward(input, weight, bias)[0]
     if bias is not None and input.dim() == 2:
         return torch.addmm(bias, input, weight.t())
     y = torch.matmul(input, weight.t() if weight.dim() == 2 else weight)
     return y if bias is None else y + bias
 
 
-def _plain(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    tensors = (input, weight) if bias is None else (input, weight, bias)
+def _is_plain(x: Tensor) -> bool:
+    return type(x) in PLAIN and x.dtype in SINGLE and (x.is_cpu or x.device.type in DEVICES)
+
+
+def _is_dense(input: Tensor, weight: Tensor) -> bool:
+    """Whether it is a product of matrices with numbers in them, and no transform of PyTorch is under way."""
     return (
-        weight.dim() == 2
-        and input.dim() > 1
-        and all(type(each) in PLAIN and each.dtype in SINGLE and each.device.type in DEVICES for each in tensors)
+        input.dim() > 1
+        and weight.dim() == 2
+        and input.shape[-1] == weight.shape[1]
+        and input.dtype == weight.dtype
+        and precisions.slices == 1
         and input.numel() > 0
         and weight.numel() > 0
         and input.layout == weight.layout == torch.strided
@@ -40,15 +50,19 @@ def _plain(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     )
 
 
+def _forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+    counts["linear"] += 1
+    y, saved = kernels(dense.forward, single(x), single(weight), None if bias is None else single(bias))
+    return torch.ops.aten._unsafe_view(y.to(x.dtype), y.shape), saved  # no view, which may not be changed in place
+
+
 class _Linear(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        counts["linear"] += 1
-        given = single(x), single(weight), None if bias is None else single(bias)
-        y, saved = plainly(run)(dense.forward, *given)
-        ctx.shapes = tuple(None if each is None else tuple(each.shape) for each in given)
+        y, saved = _forward(x, weight, bias)
+        ctx.shapes = tuple(x.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
         ctx.save_for_backward(x, weight, *saved)
-        return torch.ops.aten._unsafe_view(y.to(x.dtype), y.shape)  # no view, which may not be changed in place
+        return y
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
@@ -60,7 +74,7 @@ class _Linear(Function):
                 rows.t() @ x.flatten(0, -2),
                 rows.sum(0) if ctx.needs_input_grad[2] else None,
             )
-        found = plainly(run)(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
+        found = kernels(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
         return tuple(
             each.to(x.dtype) if needed and each is not None else None
             for each, needed in zip(found, ctx.needs_input_grad, strict=True)

@@ -33,6 +33,7 @@ DEFINITIONS = (
     "scans",
     "distances",
     "losses",
+    "likelihood",
     "ctc",
     "groups",
     "linalg",

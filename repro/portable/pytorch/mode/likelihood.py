@@ -1,0 +1,60 @@
+"""The negative log-likelihood of classes."""
+
+import torch
+from torch import Tensor
+
+from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.losses import MEAN, NONE
+from repro.portable.pytorch.mode.sums import exact
+from repro.portable.pytorch.mode.types import as_given
+
+def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """The class that counts for each sample, with an axis of size 1, and its weight, 0 for what is ignored."""
+    if self.dim() > 1:
+        target = target.unsqueeze(1)
+    seen = target != ignore_index
+    classes = torch.where(seen, target, 0)
+    if weight is None:
+        return classes, seen.to(self.dtype)
+    return classes, torch.where(seen, weight[classes], 0.0)
+
+
+@define("nll_loss_forward", "nll_loss2d_forward")
+@as_given
+def nll_loss(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Of [N, C] or [C], and of [N, C, H, W]; the sum and the weights are exact."""
+    classes, shares = _counted(self, target, weight, ignore_index)
+    axis = min(1, self.dim() - 1)
+    index = classes if self.dim() > 1 else classes.reshape(1)
+    each = self.gather(axis, index)
+    each = -(each if weight is None else each * shares)
+    each = torch.where(shares.reshape(each.shape) == 0, 0.0, each)
+    if reduction == NONE and self.dim() > 1:
+        return each.squeeze(1), self.new_zeros(())
+    total = exact(shares.reshape(-1), (0,)).to(self.dtype).reshape(())
+    found = exact(each.reshape(-1), (0,)).reshape(())
+    if reduction == MEAN:
+        found = found.to(self.dtype) / total
+    return found.to(self.dtype), total
+
+
+@define("nll_loss_backward", "nll_loss2d_backward")
+@as_given
+def nll_loss_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
+    classes, shares = _counted(self, target, weight, ignore_index)
+    gradient = grad_output / total_weight if reduction == MEAN else grad_output
+    if reduction == NONE and self.dim() > 1:
+        gradient = gradient.unsqueeze(1)
+    index = classes if self.dim() > 1 else classes.reshape(1)
+    values = torch.where(shares == 0, 0.0, -(gradient * shares)).reshape(index.shape)
+    return torch.zeros_like(self).scatter_(min(1, self.dim() - 1), index, values)
