@@ -157,6 +157,8 @@ def spaced(x: Tensor) -> tuple[Tensor, ...]:
         torch.arange(0.3, 77, 0.37, dtype=x.dtype),
         torch.arange(5, -5, -2, dtype=x.dtype),
         torch.hann_window(33, dtype=x.dtype),
+        torch.kaiser_window(33, dtype=x.dtype),
+        torch.kaiser_window(20, False, 5.0, dtype=x.dtype),
     )
 
 

@@ -14,6 +14,10 @@ def convolved(dimensions: int, transposed: bool, **options: Any) -> Callable[...
     return lambda x, w, b: getattr(torch.nn.functional, name)(x, w, b, **options)
 
 
+def made(*shape: int, kind: torch.dtype, seed: int = 0) -> Callable[[], Tensor]:
+    return lambda: (numbers(*shape, seed=seed) / 3).to(kind)
+
+
 SIZES = {1: (11,), 2: (9, 8), 3: (7, 6, 5)}
 KERNELS = {1: (3,), 2: (3, 2), 3: (3, 2, 2)}
 OPTIONS: list[dict[str, Any]] = [{}, {"stride": 2, "padding": 1, "groups": 2}, {"dilation": 2, "padding": 2}]
@@ -26,8 +30,8 @@ for _dimensions, _type in ((3, torch.float32), (3, torch.bfloat16), *((n, torch.
             case(
                 f"conv{_dimensions}d {_type} {_options} {_transposed}",
                 convolved(_dimensions, _transposed, **_options, **_more),
-                lambda n=_dimensions, kind=_type: (numbers(2, 4, *SIZES[n]) / 3).to(kind),
-                lambda n=_dimensions, kind=_type, outer=_outer: (numbers(*outer, *KERNELS[n], seed=4) / 3).to(kind),
-                lambda kind=_type: numbers(6, seed=5).to(kind),
+                made(2, 4, *SIZES[_dimensions], kind=_type),
+                made(*_outer, *KERNELS[_dimensions], kind=_type, seed=4),
+                made(6, kind=_type, seed=5),
                 close=2e-3 if _type == torch.float32 else None,
             )

@@ -30,8 +30,8 @@ def convolution(
         others = stride, padding, dilation, transposed, output_padding, groups
         return torch.ops.aten.convolution(input, weight, bias, *others)
     if input.dim() == 5 or dtype == torch.float64:
-        how = volumes.steps(stride, padding, dilation, groups)
-        return volumes.convolution(input, weight, bias, how, transposed, output_padding)
+        steps = volumes.steps(stride, padding, dilation, groups)
+        return volumes.convolution(input, weight, bias, steps, transposed, output_padding)
     x, w = _planar(single(input)), _planar(single(weight))
     how = _how(stride, padding, dilation, groups, x)
     slices = precisions.slices
@@ -66,8 +66,8 @@ def convolution_backward(
         others = bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
         return torch.ops.aten.convolution_backward(grad_output, input, weight, *others)
     if input.dim() == 5 or dtype == torch.float64:
-        how = volumes.steps(stride, padding, dilation, groups)
-        return volumes.convolution_backward(grad_output, input, weight, how, transposed, output_mask)
+        steps = volumes.steps(stride, padding, dilation, groups)
+        return volumes.convolution_backward(grad_output, input, weight, steps, transposed, output_mask)
     g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
     how = _how(stride, padding, dilation, groups, x)
     needs = tuple(output_mask[:2])

@@ -33,13 +33,18 @@ def ctc_loss(
     steps, ends = _numbers(input_lengths, log_probs), _numbers(target_lengths, log_probs) * 2
     taken = _taken(log_probs, labels)
     skips = _skips(labels)
-    alpha = taken[0].masked_fill(torch.arange(labels.shape[1], device=labels.device) > 1, -torch.inf)
+    log_alpha = _beginnings(taken, skips)
+    return (-_likelihood(log_alpha, steps, ends)).to(log_probs.dtype), log_alpha.to(log_probs.dtype)
+
+
+def _beginnings(taken: Tensor, skips: Tensor) -> Tensor:
+    """The logarithms of the probabilities of all ways to each label and step, float64 [N, T, L]."""
+    alpha = taken[0].masked_fill(torch.arange(taken.shape[2], device=taken.device) > 1, -torch.inf)
     found = [alpha]
     for probabilities in taken[1:]:
         alpha = probabilities + _joined(alpha, _moved(alpha, 1), _moved(alpha, 2).masked_fill(~skips, -torch.inf))
         found.append(alpha)
-    log_alpha = torch.stack(found, 1)
-    return (-_likelihood(log_alpha, steps, ends)).to(log_probs.dtype), log_alpha
+    return torch.stack(found, 1)
 
 
 def _likelihood(log_alpha: Tensor, steps: Tensor, ends: Tensor) -> Tensor:
@@ -77,6 +82,7 @@ def ctc_loss_backward(
         beta = torch.where((steps == t + 1)[:, None] & final, taken[t], beta)
         found.append(beta)
     log_beta = torch.stack(found[::-1], 1)
+    log_alpha = _beginnings(taken, skips)  # what was saved is rounded
     likelihood = _likelihood(log_alpha, steps, ends).view(-1, 1, 1)
     share = torch.exp(log_alpha + log_beta - likelihood - taken.transpose(0, 1))
     share = share.masked_fill(log_beta == -torch.inf, 0.0).masked_fill(log_alpha == -torch.inf, 0.0).transpose(0, 1)

@@ -4,10 +4,13 @@ PyTorch's kernels contract a product and a sum on some processors. It makes room
 is how that is filled.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
-from repro.portable.pytorch.mode.dispatch import compose, define
+from repro.portable.pytorch.mode.dispatch import Function, compose, counts, define, refusal, special
 from repro.portable.pytorch.mode.indexing import rounded
 from repro.portable.pytorch.mode.variants import fill
 
@@ -45,3 +48,18 @@ def arange(start: float, end: float, step: float = 1, *, out: Tensor) -> Tensor:
         return out
     place = torch.arange(out.numel(), device=out.device).double()
     return fill(out, rounded(place * float(step) + float(start), out.dtype))
+
+
+@special("kaiser_window")
+def kaiser_window(operation: OpOverload, name: str) -> Function:
+    """In the place of what PyTorch itself has registered for it: no tensor goes in."""
+
+    def window(_: Any, length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
+        counts[name] += 1
+        n = length + periodic
+        place = torch.arange(n, dtype=torch.float64, device=options.get("device")) * (2.0 / max(1, n - 1)) - 1.0
+        found = torch.i0(torch.sqrt((1.0 - place * place).clamp(min=0)) * beta)
+        found = found / torch.i0(torch.full_like(found, beta)) if n > 1 else torch.ones_like(found)
+        return found[:length].to(options.get("dtype") or torch.get_default_dtype())
+
+    return refusal(operation, name) if name.endswith("out") else window

@@ -20,8 +20,8 @@ def interpolation(name: str, dimensions: int, taps: Callable[..., Taps], options
     own = getattr(aten, name)
 
     def axes(sizes: Sizes, output_size: Sizes, given: Sequence[Any]) -> list[Taps]:
-        scales = (*given[options:], *[None] * dimensions)[:dimensions]
-        scales = [scale if scale is not None and scale > 0 else None for scale in scales]
+        scales = [scale if scale is not None and scale > 0 else None for scale in given[options:]]
+        scales += [None] * (dimensions - len(scales))
         each = zip(sizes, output_size, scales, strict=True)
         return [taps(size, outputs, *given[:options], scale) for size, outputs, scale in each]
 

@@ -33,7 +33,8 @@ def _average(dimensions: int) -> None:
 
 
 def _how(dimensions: int, kernel: Sizes, stride: Sizes, padding: Sizes, options: Sequence[Any]) -> tuple[Any, ...]:
-    ceil_mode, count_include_pad, divisor = (*options, *(False, True, None)[len(options) :])
+    rest: tuple[Any, ...] = (False, True, None)
+    ceil_mode, count_include_pad, divisor = (*options, *rest[len(options) :])
     sizes = [tuple(each) * (dimensions // len(each)) for each in (kernel, stride or kernel, padding)]
     return (*sizes, ceil_mode, count_include_pad, divisor)
 

@@ -88,7 +88,7 @@ class Registration:
                 self._library(space).impl(name, key, dispatch.replacements[name], False)
             return
         found = self._kernel(full, space, name)
-        if found is None or _has_kernel(full, "BackendSelect"):
+        if found is None or (_has_kernel(full, "BackendSelect") and base(name) not in dispatch.specials):
             return
         self._library(space).impl(name, "BackendSelect", found, True)
 

@@ -6,6 +6,7 @@ pixels that they share is added exactly.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 FAR = 10.0
 """How far outside of an image all places are alike."""
 
-Factor = Tensor
+Factor: TypeAlias = Tensor
 """float64 [N, P]."""
 Axis = list[tuple[Tensor, Tensor, Factor, Factor | None]]
 """Along an axis, of each tap: the pixel, whether there is one, its weight, and the slope of that by the coordinate."""
@@ -109,7 +110,9 @@ def axes_of(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: boo
 def corners(axes: Sequence[Axis], sizes: Sequence[int], slope: int | None = None) -> Iterator[tuple[Tensor, Factor]]:
     """Pixels of flat images and their weights, 0 outside of the image; or slopes of these along one axis."""
     for taps in product(*axes):
-        pixel, inside, weight = None, None, None
+        pixel: Tensor | None = None
+        inside: Tensor | None = None
+        weight: Tensor | None = None
         for axis, (index, within, share, steep) in enumerate(taps):
             factor = steep if axis == slope else share
             assert factor is not None

@@ -76,15 +76,15 @@ Multiply = Callable[[Tensor, Tensor], Tensor]
 
 
 def _forth(how: Steps) -> Multiply:
-    return lambda q, w: volumes.convolve(Backend, q, w, how)  # type: ignore[arg-type]
+    return lambda q, w: volumes.convolve(Backend, q, w, how)
 
 
 def _back(image: Sequence[int], how: Steps) -> Multiply:
-    return lambda g, w: volumes.convolve_back(Backend, g, w, tuple(image), how)  # type: ignore[arg-type]
+    return lambda g, w: volumes.convolve_back(Backend, g, w, tuple(image), how)
 
 
 def _with(weight: Tensor, how: Steps) -> Multiply:
-    return lambda q, g: volumes.convolve_with(Backend, q, g, tuple(weight.shape), how)  # type: ignore[arg-type]
+    return lambda q, g: volumes.convolve_with(Backend, q, g, tuple(weight.shape), how)
 
 
 def _terms(w: Tensor, outputs: bool) -> int:
@@ -98,8 +98,12 @@ def _wide(
     """A product of float64 operands that have grids along these axes."""
     bits = doubles.bits_of(terms)
     (first, p), (second, s) = doubles.operand(a, axes, bits), doubles.operand(b, others, bits)
-    slices = [[part.float() for part in each] for each in (first, second)]
-    return doubles.multiplied(*slices, bits, multiply) * (p * s)
+    return _product(first, second, bits, multiply) * (p * s)
+
+
+def _product(first: list[Tensor], second: list[Tensor], bits: int, multiply: Multiply) -> Tensor:
+    """Of slices, which float32 holds."""
+    return doubles.multiplied([part.float() for part in first], [part.float() for part in second], bits, multiply)
 
 
 def _wide_backward(
@@ -122,5 +126,4 @@ def _wide_with(first: Tensor, second: Tensor, terms: int, multiply: Multiply) ->
     bits = doubles.bits_of(terms)
     slices, p = doubles.operand(first, SAMPLE, bits)
     others, s = doubles.operand(second * p, CHANNEL, bits)
-    parts = [[part.float() for part in each] for each in (slices, others)]
-    return doubles.multiplied(*parts, bits, multiply) * s.view(-1, 1, 1, 1, 1)
+    return _product(slices, others, bits, multiply) * s.view(-1, 1, 1, 1, 1)
