@@ -47,7 +47,7 @@ def train(model: nn.Module, rank: int, accumulated: int = 1) -> str:
     for step in range(STEPS):
         for part in range(accumulated):
             x = numbers(16, 20, shift=0.1 * step + 0.37 * rank + 0.01 * part)
-            with nullcontext() if part == accumulated - 1 else model.no_sync():  # type: ignore[operator]
+            with nullcontext() if part == accumulated - 1 else model.no_sync():
                 model(x).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -1,10 +1,12 @@
 """What is said of operations without a portable form: prints the lines of errors as JSON."""
 
+import _ctypes
 import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -100,8 +102,8 @@ def loaded_later() -> dict[str, str]:
             spec = util.find_spec("_lsprof")
             spec.loader.exec_module(util.module_from_spec(spec))  # type: ignore[union-attr, arg-type]
         operation = getattr(torch.ops, name).double
-        found[name] = refused(lambda operation=operation: operation(X))
-        found[f"{name}, integers"] = refused(lambda operation=operation: operation(torch.arange(3)))
+        found[name] = refused(partial(operation, X))
+        found[f"{name}, integers"] = refused(partial(operation, torch.arange(3)))
     custom = torch.library.custom_op("mine::double", lambda x: x + x, mutates_args=(), schema="(Tensor x) -> Tensor")
     portable.disable()
     portable.enable()
@@ -126,7 +128,7 @@ def main() -> None:
         ),
         "source that is gone": source_that_is_gone(),
         "later": loaded_later(),
-        "needs PyTorch": [needs(torch._C.__file__), needs(util.find_spec("_ctypes").origin)],  # type: ignore[union-attr]
+        "needs PyTorch": [needs(torch._C.__file__), needs(str(_ctypes.__file__))],
     }
     print(json.dumps(found))
 

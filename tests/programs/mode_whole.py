@@ -100,8 +100,10 @@ def a_forked_child_has_the_mode_and_may_leave_it() -> int:
 
     other = threading.Thread(target=lambda: [work(X) for _ in range(20)])
     forking = threading.Thread(target=fork)
-    other.start(), forking.start()
-    other.join(), forking.join()
+    other.start()
+    forking.start()
+    other.join()
+    forking.join()
     return status[0] if ours(work, X) else -1
 
 

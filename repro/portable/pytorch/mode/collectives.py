@@ -11,7 +11,7 @@ holds the numbers of all ranks for a moment.
 
 import functools
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from repro.portable.pytorch.mode.refusal import refuse
 if torch.distributed.is_available():
     from torch._C import _distributed_c10d as c10d
 
-BOXED = torch.ScriptObject
+BOXED: TypeAlias = "torch.ScriptObject"
 """A process group, an operation or a Work, as the dispatcher holds it."""
 
 
