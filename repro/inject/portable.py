@@ -5,10 +5,11 @@ nobody would know. What was computed is written to the folder REPRO_PORTABLE, a 
 """
 
 import atexit
+import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import NoReturn, Optional
 
@@ -68,35 +69,69 @@ def _new_file(folder: str) -> str:
     raise OSError(0, "too many processes of one number", folder)
 
 
+class Switch:
+    """What the variables ask for. They are read before the program can change them."""
+
+    def __init__(self, variables: Mapping[str, str]):
+        self.folder = variables["REPRO_PORTABLE"]
+        self.allow = tuple(filter(None, variables.get("REPRO_PORTABLE_ALLOW", "").split(",")))
+        self.precision = variables.get("REPRO_PORTABLE_PRECISION") or "high"
+
+    def on(self, torch: ModuleType) -> None:
+        """Switches portable numerics on; where that fails, the process ends."""
+        try:
+            if sys.version_info < OLDEST:
+                version = ".".join(map(str, sys.version_info[:2]))
+                raise RuntimeError(f"Python {version} is too old for them; run the command with Python 3.11 or later")
+            self.warn_if_slow()
+            mode = package.load("portable.pytorch.mode")
+            mode.enable(allow=self.allow, precision=self.precision)
+        except BaseException as error:
+            self.end(error)
+        report = Report(self.folder, str(torch.__version__), mode.counted)
+        report.write(ended=False)
+        os.register_at_fork(after_in_child=report.after_fork)
+        atexit.register(report.write, True)
+        _report_before_exit(report)
+
+    def warn_if_slow(self) -> None:
+        """Says once, for all processes of the command, that llvmlite is missing."""
+        if importlib.util.find_spec("llvmlite") is None and self.mark("slow"):
+            _say(SLOW)
+
+    def end(self, error: BaseException) -> NoReturn:
+        """Ends the process with one line, whatever the program would do about an exception."""
+        self.mark("failed")
+        text = " ".join(str(error).split()).removeprefix("portable: ") or type(error).__name__
+        if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
+            text = "NumPy is not installed in this environment; remedy: pip install numpy"
+        _say(f"this process ends, as portable numerics cannot be switched on in it: {text}")
+        try:
+            sys.stdout.flush()
+        finally:
+            os._exit(1)
+
+    def mark(self, name: str) -> bool:
+        """Makes an empty file in the folder; whether this process is the first to do so."""
+        try:
+            open(os.path.join(self.folder, name), "x").close()
+        except OSError:
+            return False
+        return True
+
+    def mark_other(self, framework: ModuleType) -> None:
+        """Notes that another framework was imported."""
+        self.mark(framework.__name__)
+
+
 def start() -> None:
     """Waits for PyTorch, as the variables REPRO_PORTABLE, _ALLOW and _PRECISION say."""
-    _mark(LOADED)
-    imports.finder.when_imported("torch", _switch_on)
+    switch = Switch(os.environ)
+    switch.mark(LOADED)
+    imports.finder.when_imported("torch", switch.on)
     for name in OTHERS:
-        imports.finder.when_imported(name, _mark_other)
+        imports.finder.when_imported(name, switch.mark_other)
     imports.start()
-
-
-def _mark_other(framework: ModuleType) -> None:
-    _mark(framework.__name__)
-
-
-def _switch_on(torch: ModuleType) -> None:
-    try:
-        if sys.version_info < OLDEST:
-            version = ".".join(map(str, sys.version_info[:2]))
-            raise RuntimeError(f"Python {version} is too old for them; run the command with Python 3.11 or later")
-        _warn_if_slow()
-        mode = package.load("portable.pytorch.mode")
-        allow = os.environ.get("REPRO_PORTABLE_ALLOW", "").split(",")
-        mode.enable(allow=tuple(filter(None, allow)), precision=os.environ.get("REPRO_PORTABLE_PRECISION") or "high")
-    except BaseException as error:
-        _end(error)
-    report = Report(os.environ["REPRO_PORTABLE"], str(torch.__version__), mode.counted)
-    report.write(ended=False)
-    os.register_at_fork(after_in_child=report.after_fork)
-    atexit.register(report.write, True)
-    _report_before_exit(report)
 
 
 def _report_before_exit(report: Report) -> None:
@@ -108,35 +143,6 @@ def _report_before_exit(report: Report) -> None:
         leave(status)
 
     os._exit = _exit
-
-
-def _warn_if_slow() -> None:
-    import importlib.util
-
-    if importlib.util.find_spec("llvmlite") is None and _mark("slow"):
-        _say(SLOW)
-
-
-def _end(error: BaseException) -> NoReturn:
-    """Ends the process with one line, whatever the program would do about an exception."""
-    _mark("failed")
-    text = " ".join(str(error).split()).removeprefix("portable: ") or type(error).__name__
-    if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
-        text = "NumPy is not installed in this environment; remedy: pip install numpy"
-    _say(f"this process ends, as portable numerics cannot be switched on in it: {text}")
-    try:
-        sys.stdout.flush()
-    finally:
-        os._exit(1)
-
-
-def _mark(name: str) -> bool:
-    """Makes an empty file in the folder; whether this process is the first to do so."""
-    try:
-        open(os.path.join(os.environ["REPRO_PORTABLE"], name), "x").close()
-    except OSError:
-        return False
-    return True
 
 
 def _say(text: str) -> None:

@@ -38,7 +38,11 @@ def gradients(function: Callable[..., Any], *arrays: Tensor) -> list[Tensor]:
     found = function(*arrays)
     results = [found] if isinstance(found, Tensor) else [each for each in found if isinstance(each, Tensor)]
     asked = [each for each in arrays if each.requires_grad]
-    loss = sum((each * (torch.arange(each.numel(), device=each.device) % 7 - 3).view(each.shape)).sum() for each in results if each.requires_grad)
+    loss = sum(
+        (each * (torch.arange(each.numel(), device=each.device) % 7 - 3).view(each.shape)).sum()
+        for each in results
+        if each.requires_grad
+    )
     more = torch.autograd.grad(loss, asked, allow_unused=True) if isinstance(loss, Tensor) else ()
     return [each.detach() for each in (*results, *more) if each is not None]
 
@@ -56,57 +60,141 @@ def cases() -> Iterator[tuple[str, Callable[..., Any], tuple[Tensor, ...]]]:
         yield name, getattr(F, name), (x,)
     y, images = numbers(37, 50), numbers(4, 8, 13, 11)
     square = x.abs() + 0.1
-    yield "arithmetic", lambda a, b: (a + b, a - 3 * b, a * b / 7, a / (b.abs() + 1), torch.add(a, b, alpha=0.3), 2.5 - a), (x, y)
-    yield "combined", lambda a, b: (torch.lerp(a, b, 0.3), torch.addcmul(a, a, b, value=0.7), torch.addcdiv(a, b, b.abs() + 1)), (x, y)
-    yield "powers", lambda a, b: (a**2, a**3, b**0.5, b**-1.7, b**a.clamp(-2, 2), 1.5**a.clamp(-9, 9)), (x, square)
-    yield "remainders", lambda a, b: (torch.remainder(a, b), torch.fmod(a, b), torch.floor_divide(a.detach(), b.detach())), (x, square)
-    yield "two arguments", lambda a, b: (torch.atan2(a, b), torch.hypot(a, b), torch.logaddexp(a, b), torch.maximum(a, b)), (x, y)
+    yield (
+        "arithmetic",
+        lambda a, b: (a + b, a - 3 * b, a * b / 7, a / (b.abs() + 1), torch.add(a, b, alpha=0.3), 2.5 - a),
+        (x, y),
+    )
+    yield (
+        "combined",
+        lambda a, b: (torch.lerp(a, b, 0.3), torch.addcmul(a, a, b, value=0.7), torch.addcdiv(a, b, b.abs() + 1)),
+        (x, y),
+    )
+    yield "powers", lambda a, b: (a**2, a**3, b**0.5, b**-1.7, b ** a.clamp(-2, 2), 1.5 ** a.clamp(-9, 9)), (x, square)
+    yield (
+        "remainders",
+        lambda a, b: (torch.remainder(a, b), torch.fmod(a, b), torch.floor_divide(a.detach(), b.detach())),
+        (x, square),
+    )
+    yield (
+        "two arguments",
+        lambda a, b: (torch.atan2(a, b), torch.hypot(a, b), torch.logaddexp(a, b), torch.maximum(a, b)),
+        (x, y),
+    )
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
         a, b = numbers(33, 70).to(dtype), numbers(70, 45).to(dtype)
         yield f"mm of {dtype}", torch.mm, (a, b)
-        yield f"sums of {dtype}", lambda a: (a.sum(), a.sum(0), a.mean(1), a.var(), a.std(0), a.norm(), a.cumsum(1)), (a,)
+        yield (
+            f"sums of {dtype}",
+            lambda a: (a.sum(), a.sum(0), a.mean(1), a.var(), a.std(0), a.norm(), a.cumsum(1)),
+            (a,),
+        )
         yield f"softmax of {dtype}", lambda a: (a.softmax(1), a.log_softmax(0), torch.logsumexp(a, 1)), (a,)
         yield f"layer_norm of {dtype}", lambda a, w, b: F.layer_norm(a, (70,), w, b), (a, a[0].clone(), a[1].clone())
     yield "linear", F.linear, (numbers(5, 33, 64), numbers(96, 64), numbers(96))
     yield "bmm", torch.bmm, (numbers(3, 9, 17), numbers(3, 17, 8))
-    yield "baddbmm", lambda *a: torch.baddbmm(*a, beta=0.5, alpha=0.3), (numbers(3, 9, 8), numbers(3, 9, 17), numbers(3, 17, 8))
+    yield (
+        "baddbmm",
+        lambda *a: torch.baddbmm(*a, beta=0.5, alpha=0.3),
+        (numbers(3, 9, 8), numbers(3, 9, 17), numbers(3, 17, 8)),
+    )
     kernel = numbers(6, 8, 3, 3)
     yield "conv2d", lambda a, w, b: F.conv2d(a, w, b, stride=2, padding=1), (images, kernel, numbers(6))
-    yield "conv2d in groups", lambda a, w: F.conv2d(a, w, padding=2, dilation=2, groups=4), (images, numbers(12, 2, 3, 3))
+    yield (
+        "conv2d in groups",
+        lambda a, w: F.conv2d(a, w, padding=2, dilation=2, groups=4),
+        (images, numbers(12, 2, 3, 3)),
+    )
     yield "large conv2d", lambda a, w: F.conv2d(a, w, padding=1), (numbers(4, 32, 16, 16), numbers(64, 32, 3, 3))
     yield "conv1d", lambda a, w: F.conv1d(a, w, stride=2), (numbers(4, 8, 30), numbers(5, 8, 4))
     yield "conv3d", lambda a, w: F.conv3d(a, w, padding=1), (numbers(2, 3, 6, 7, 5), numbers(4, 3, 3, 3, 3))
-    yield "conv_transpose2d", lambda a, w: F.conv_transpose2d(a, w, stride=2, output_padding=1), (images, numbers(8, 5, 3, 3))
+    yield (
+        "conv_transpose2d",
+        lambda a, w: F.conv_transpose2d(a, w, stride=2, output_padding=1),
+        (images, numbers(8, 5, 3, 3)),
+    )
     scale, shift = numbers(8), numbers(8)
     yield "batch_norm", lambda a, w, b: F.batch_norm(a, None, None, w, b, True), (images, scale, shift)
-    yield "batch_norm in evaluation", lambda a, m, v, w, b: F.batch_norm(a, m.detach(), v.detach(), w, b), (images, shift, scale.abs(), scale, shift)
+    yield (
+        "batch_norm in evaluation",
+        lambda a, m, v, w, b: F.batch_norm(a, m.detach(), v.detach(), w, b),
+        (images, shift, scale.abs(), scale, shift),
+    )
     yield "group_norm", lambda a, w, b: F.group_norm(a, 4, w, b), (images, scale, shift)
     yield "rms_norm", lambda a, w: F.rms_norm(a, (50,), w), (x, x[0].clone())
-    yield "attention", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), tuple(numbers(2, 3, 17, 16) for _ in range(3))
+    yield (
+        "attention",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        tuple(numbers(2, 3, 17, 16) for _ in range(3)),
+    )
     labels = torch.arange(37) % 50
     yield "cross_entropy", lambda a: F.cross_entropy(a, labels.to(a.device), label_smoothing=0.1), (x,)
-    yield "losses", lambda a, b: (F.mse_loss(a, b), F.smooth_l1_loss(a, b), F.huber_loss(a, b), F.binary_cross_entropy_with_logits(a, b.sigmoid()), F.kl_div(a, b, reduction="sum", log_target=True)), (x, y)
+    yield (
+        "losses",
+        lambda a, b: (
+            F.mse_loss(a, b),
+            F.smooth_l1_loss(a, b),
+            F.huber_loss(a, b),
+            F.binary_cross_entropy_with_logits(a, b.sigmoid()),
+            F.kl_div(a, b, reduction="sum", log_target=True),
+        ),
+        (x, y),
+    )
     yield "max_pool2d", lambda a: F.max_pool2d(a, 3, 2, 1), (images,)
-    yield "pools", lambda a: (F.avg_pool2d(a, 3, 2, 1), F.adaptive_avg_pool2d(a, (5, 3)), F.adaptive_max_pool2d(a, 4)), (images,)
+    yield (
+        "pools",
+        lambda a: (F.avg_pool2d(a, 3, 2, 1), F.adaptive_avg_pool2d(a, (5, 3)), F.adaptive_max_pool2d(a, 4)),
+        (images,),
+    )
     for mode in ("nearest", "bilinear", "bicubic"):
         yield f"interpolate {mode}", lambda a, mode=mode: F.interpolate(a, scale_factor=1.7, mode=mode), (images,)
     yield "interpolate antialiased", lambda a: F.interpolate(a, (5, 7), mode="bilinear", antialias=True), (images,)
     place = numbers(4, 6, 5, 2).clamp(-1.2, 1.2)
     for mode in ("bilinear", "nearest", "bicubic"):
-        yield f"grid_sample {mode}", lambda a, g, mode=mode: F.grid_sample(a, g, mode=mode, align_corners=False), (images, place)
+        yield (
+            f"grid_sample {mode}",
+            lambda a, g, mode=mode: F.grid_sample(a, g, mode=mode, align_corners=False),
+            (images, place),
+        )
     index = torch.randint(0, 20, (37, 50))
     yield "scatter_add", lambda a, i: torch.zeros(37, 20, device=a.device).scatter_add(1, i, a), (x, index)
-    yield "scatter_reduce", lambda a, i: [torch.ones(37, 20, device=a.device).scatter_reduce(1, i, a, kind) for kind in ("sum", "mean", "amax")], (x, index)
+    yield (
+        "scatter_reduce",
+        lambda a, i: [
+            torch.ones(37, 20, device=a.device).scatter_reduce(1, i, a, kind) for kind in ("sum", "mean", "amax")
+        ],
+        (x, index),
+    )
     yield "index_add", lambda a, i: torch.zeros(20, 50, device=a.device).index_add(0, i[:, 0], a), (x, index)
-    yield "index_put", lambda a, i: torch.zeros(20, 50, device=a.device).index_put((i[:, 0],), a, accumulate=True), (x, index)
+    yield (
+        "index_put",
+        lambda a, i: torch.zeros(20, 50, device=a.device).index_put((i[:, 0],), a, accumulate=True),
+        (x, index),
+    )
     yield "indexing", lambda a, i: (a[i[:, 0]], a.gather(1, i), a.index_select(1, i[0])), (x, index)
     yield "embedding", lambda w, i: F.embedding(i, w), (numbers(20, 6), index)
     yield "embedding_bag", lambda w, i: F.embedding_bag(i, w, mode="mean"), (numbers(20, 6), index)
     few = torch.randint(0, 5, (40, 30)).float()
-    yield "ties", lambda a: (*a.sort(1), *a.topk(7, 1), a.argmax(1), *a.max(0), *a.median(1), *a.kthvalue(3, 1), a.argsort(0, descending=True)), (few,)
+    yield (
+        "ties",
+        lambda a: (
+            *a.sort(1),
+            *a.topk(7, 1),
+            a.argmax(1),
+            *a.max(0),
+            *a.median(1),
+            *a.kthvalue(3, 1),
+            a.argsort(0, descending=True),
+        ),
+        (few,),
+    )
     yield "unique", lambda a: torch.unique(a.detach(), return_inverse=True, return_counts=True), (few,)
     yield "scans", lambda a: (a.cumsum(0), a.cumprod(1), a.logcumsumexp(1), *a.cummax(0), a.prod(1)), (few / 4 + 0.5,)
-    yield "padding", lambda a: (F.pad(a, (2, 1, 3, 2), "reflect"), F.pad(a, (2, 1, 3, 2), "replicate"), F.pad(a, (1, 1), value=2.0)), (images,)
+    yield (
+        "padding",
+        lambda a: (F.pad(a, (2, 1, 3, 2), "reflect"), F.pad(a, (2, 1, 3, 2), "replicate"), F.pad(a, (1, 1), value=2.0)),
+        (images,),
+    )
     yield "cdist", torch.cdist, (numbers(9, 5), numbers(8, 5))
     yield "clipping", lambda a, b: torch.nn.utils.get_total_norm([a, b]), (x, y)
     for name, draw in DRAWS.items():
@@ -134,7 +222,9 @@ def computed(function: Callable[..., Any], arguments: tuple[Tensor, ...], device
         found = gradients(function, *(each.to(device) for each in arguments))
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return fingerprint({f"{place:03}": each.nan_to_num(123.0).double().cpu().numpy() for place, each in enumerate(found)})
+    return fingerprint(
+        {f"{place:03}": each.nan_to_num(123.0).double().cpu().numpy() for place, each in enumerate(found)}
+    )
 
 
 def main(device: str = "cuda") -> None:

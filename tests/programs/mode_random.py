@@ -18,7 +18,9 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 
 import repro.portable.pytorch as portable
+from repro.portable.operations import random
 from repro.portable.pytorch import compiler
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode.generators import on_cpu
 from repro.portable.reference import random as reference
 
@@ -37,11 +39,19 @@ def full(value: float, device: str, *shape: int) -> Tensor:
 
 
 Case = Callable[[str], Tensor]
+
+
+def of_type(dtype: torch.dtype) -> dict[str, Case]:
+    return {
+        f"uniform_ {dtype}": lambda d: empty(d, 301, dtype=dtype).uniform_(),
+        f"uniform_ of ends {dtype}": lambda d: empty(d, 7, dtype=dtype).uniform_(-2, 3),
+        f"normal_ {dtype}": lambda d: empty(d, 301, dtype=dtype).normal_(),
+        f"exponential_ {dtype}": lambda d: empty(d, 40, dtype=dtype).exponential_(0.3),
+    }
+
+
 CASES: dict[str, Case] = {
-    **{f"uniform_ {dtype}": lambda d, t=dtype: empty(d, 301, dtype=t).uniform_() for dtype in TYPES},
-    **{f"uniform_ of ends {dtype}": lambda d, t=dtype: empty(d, 7, dtype=t).uniform_(-2, 3) for dtype in TYPES},
-    **{f"normal_ {dtype}": lambda d, t=dtype: empty(d, 301, dtype=t).normal_() for dtype in TYPES},
-    **{f"exponential_ {dtype}": lambda d, t=dtype: empty(d, 40, dtype=t).exponential_(0.3) for dtype in TYPES},
+    **{name: case for dtype in TYPES for name, case in of_type(dtype).items()},
     "several chunks": lambda d: empty(d, 2**18 + 5).uniform_(),
     "no dimension": lambda d: empty(d).normal_(),
     "rand": lambda d: torch.rand(3, 5, device=d),
@@ -293,7 +303,7 @@ def without_workers() -> list[str]:
     states: list[Tensor] = []
     base = int(torch.empty((), dtype=torch.int64).random_())
     for epoch in range(2):
-        batches = list(loader.batch_sampler)  # type: ignore[arg-type]
+        batches = list(loader.batch_sampler)
         state = torch.get_rng_state()
         for number, batch in enumerate(batches):
             worker = number % 2
@@ -346,6 +356,10 @@ def counterparts() -> dict[str, bool]:
         "resumed": torch.equal(drawn(resumed, 2000), right[1]) and torch.equal(drawn(resumed, 4), right[2]),
         "resumed again": torch.equal(drawn(Counter(5, offset), 2000), right[1]),
         "offset": cuda.offset == resumed.offset and cuda.offset % 4 == 0,
+        "key as an int": torch.equal(
+            random.normal(Backend, torch.arange(9), 2**40 + 3, precision=24),
+            random.normal(Backend, torch.arange(9), torch.tensor(2**40 + 3), precision=24),
+        ),
         "other seed": not torch.equal(drawn(Counter(6), 2000), right[1]),
     }
 

@@ -45,6 +45,11 @@ def test_workers_are_counted(method: str, tree: Path) -> None:
     assert done.stderr == "repro portable: 12 operations of 3 kinds (PyTorch 2.15.0, 2 processes)\n"
 
 
+def test_a_program_that_changes_its_surroundings(portable: Portable) -> None:
+    code = "import os; os.environ.clear(); os.chdir('/'); import torch; torch.computed('svd'); os.chdir('/proc')"
+    assert portable(code, "--allow=svd").stderr.endswith("(PyTorch 2.15.0); let through: svd\n")
+
+
 def test_a_process_that_is_killed(portable: Portable) -> None:
     done = portable("import os, torch; torch.computed('mm'); os.kill(os.getpid(), 9)")
     assert done.returncode == 128 + signal.SIGKILL

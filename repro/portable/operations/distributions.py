@@ -44,8 +44,7 @@ def gamma(xp: Backend, blocks: Array, key: Any, part: Any, shape: Array) -> tupl
 
 def _uniform(xp: Backend, blocks: Array, key: Any, part: Any) -> tuple[Array, Array]:
     """Two numbers inside of (0, 1), of 52 bits."""
-    drawn = words(xp, blocks, key, part)
-    first, second = (joined(xp, *drawn[place : place + 2], 26, 26) + 2.0**-53 for place in (0, 2))
+    first, second = (share + 2.0**-53 for share in joined(xp, words(xp, blocks, key, part), 52))
     return first, second
 
 

@@ -8,6 +8,7 @@ in float64, numbers 2 n and 2 n + 1.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from repro.portable.operations.functions import DOUBLE, SINGLE
@@ -75,13 +76,14 @@ def shares(xp: Backend, blocks: Array, key: Any, bits: int) -> list[Array]:
     drawn = words(xp, blocks, key)
     if bits <= 32:
         return [from_integer(xp, xp.shift_right(word, 32 - bits)) * 2.0**-bits for word in drawn]
-    return [joined(xp, *drawn[place : place + 2], 26, bits - 26) for place in (0, 2)]
+    return joined(xp, drawn, bits)
 
 
-def joined(xp: Backend, high: Array, low: Array, more: int, bits: int) -> Array:
-    """The first bits of two words, as a share."""
-    upper = from_integer(xp, xp.shift_right(high, 32 - bits))
-    return upper * 2.0**-bits + from_integer(xp, xp.shift_right(low, 32 - more)) * 2.0 ** -(bits + more)
+def joined(xp: Backend, drawn: Sequence[Array], bits: int) -> list[Array]:
+    """Two shares of four words: 26 of the bits are the second's and the fourth's first ones."""
+    high = [from_integer(xp, xp.shift_right(word, 58 - bits)) * 2.0 ** (26 - bits) for word in drawn[::2]]
+    low = [from_integer(xp, xp.shift_right(word, 6)) * 2.0**-bits for word in drawn[1::2]]
+    return [a + b for a, b in zip(high, low, strict=True)]
 
 
 def inner_shares(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]:

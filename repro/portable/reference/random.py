@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from repro.portable.reference.arithmetic import Array
-from repro.portable.reference.functions import cos, log, sin
+from repro.portable.reference.functions import log
 from repro.portable.reference.pointwise import philox
+from repro.portable.reference.trigonometric import cos, sin
 
 
 def words(key: int, n: int) -> Array:

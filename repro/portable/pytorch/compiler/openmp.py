@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loops, code, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Compiled:
     def threads(self) -> int:
         """How many are worth it."""
         return min(torch.get_num_threads(), self.most) if self.several else 1
+
+    def alone(self, addresses: Sequence[int]) -> None:
+        """All of it on this thread."""
+        self.one((ctypes.c_void_p * len(addresses))(*addresses))
 
     def __call__(self, addresses: Sequence[int], threads: int) -> None:
         given = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -53,6 +57,40 @@ def compiled(loops: Loops) -> Compiled:
     engine = code(str(module), loops.work)
     one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("one"))
     return Compiled(engine, one, engine.get_function_address("several") if _openmp() else 0, loops.most)
+
+
+def chain(kernels: Sequence[Compiled], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
+    """A call of kernels one after the other, with the addresses of the first one's `counts[0]` arrays, and so on."""
+    number = len(kernels)
+    functions = (ctypes.c_void_p * number)(*(ctypes.cast(each.one, ctypes.c_void_p).value for each in kernels))
+    starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
+    given, caller = ctypes.c_void_p * sum(counts), _caller()
+
+    def call(addresses: Sequence[int], kept: Sequence[Compiled] = kernels) -> None:
+        caller(functions, starts, number, given(*addresses))
+
+    return call if number > 1 else kernels[0].alone
+
+
+@cache
+def _caller() -> Callable[..., None]:
+    """A function that calls functions with their parts of an array."""
+    module = ir.Module()
+    pointer = ir.FunctionType(VOID, [ADDRESS.as_pointer()]).as_pointer()
+    build, function = entry(
+        module, "call", VOID, pointer.as_pointer(), I64.as_pointer(), I64, ADDRESS.as_pointer()
+    )
+    functions, starts, number, addresses = function.args
+    with Loop(build, I64(0), number) as index:
+        start = build.load(build.gep(starts, [index]))
+        build.call(build.load(build.gep(functions, [index])), [build.gep(addresses, [start])])
+    build.ret_void()
+    engine = code(str(module), 1)
+    found = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
+        engine.get_function_address("call")
+    )
+    found.engine = engine  # type: ignore[attr-defined]
+    return found
 
 
 THREADS = "omp_get_thread_num", "omp_get_num_threads"

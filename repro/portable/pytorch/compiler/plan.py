@@ -3,6 +3,7 @@
 What belongs together becomes one compiled kernel; the rest are calls of PyTorch's functions.
 """
 
+import itertools
 import logging
 import math
 from collections.abc import Callable, Hashable
@@ -17,6 +18,9 @@ from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler import memory
 from repro.portable.pytorch.compiler.nodes import COMPILED, ELEMENTWISE, Node, mapped, nodes_in
 from repro.portable.pytorch.compiler.tracer import Array, Tracer
+
+if compiler.available:
+    from repro.portable.pytorch.compiler.openmp import chain
 
 log = logging.getLogger(__name__)
 
@@ -123,12 +127,15 @@ class Plan:
         self.start = [node.tensor for node in there]
         self.inputs = [place[node] for node in nodes if node.operation == "input"]
         self.result = mapped(result, Node, place.__getitem__)
-        self.steps: list[Step] = []
+        steps: list[Step | PlacedKernel] = []
         for time in range(max([*(group.time for group in groups), *calls], default=-1) + 1):
-            self.steps += [_call(node, place) for node in calls.get(time, ())]
-            self.steps += [
-                _kernel(group.space, targets, stored, place) for group, targets in groups.items() if group.time == time
+            steps += [_call(node, place) for node in calls.get(time, ())]
+            steps += [
+                PlacedKernel(group.space, targets, stored, place)
+                for group, targets in groups.items()
+                if group.time == time
             ]
+        self.steps = _joined(steps, _read_outside(nodes, result, place))
 
 
 def _call(node: Node, place: dict[Node, int]) -> Step:
@@ -160,32 +167,89 @@ def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
     return lambda _: given
 
 
-def _kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> Step:
-    """A compiled kernel, which makes tensors for its targets."""
-    from repro.portable.pytorch.compiler.kernels import NEUTRAL, Kernel  # needs llvmlite
+class PlacedKernel:
+    """A compiled kernel, and where its arrays are in a list of tensors."""
 
-    given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-    kernel = Kernel(space, targets, list(given))
-    addressed = [place[node] for node in (*given, *targets)]
-    made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
-    filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
-    compiled = kernel.compiled
+    def __init__(self, space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> None:
+        from repro.portable.pytorch.compiler.kernels import NEUTRAL, Kernel  # needs llvmlite
 
-    def execute(places: list) -> None:
-        for index, shape, strides, dtype in made:
+        given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
+        kernel = Kernel(space, targets, list(given))
+        self.addressed = [place[node] for node in (*given, *targets)]
+        self.made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
+        self.filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
+        self.compiled = kernel.compiled
+
+    def execute(self, places: list) -> None:
+        """Makes tensors for its targets."""
+        for index, shape, strides, dtype in self.made:
             places[index] = torch.empty_strided(shape, strides, dtype=dtype)
-        threads = compiled.threads()
+        threads = self.compiled.threads()
         if threads > 1:
-            whole = [places[index] for index, *_ in filled]
-            for tensor, (index, neutral, _) in zip(whole, filled, strict=True):
+            whole = [places[index] for index, *_ in self.filled]
+            for tensor, (index, neutral, _) in zip(whole, self.filled, strict=True):
                 parts = tensor.new_full((threads * tensor.numel(),), neutral)
                 places[index] = parts.as_strided((threads, *tensor.shape), (tensor.numel(), *tensor.stride()))
-        compiled([places[index].data_ptr() for index in addressed], threads)
+        self.compiled([places[index].data_ptr() for index in self.addressed], threads)
         if threads > 1:
-            for tensor, (index, _, combine) in zip(whole, filled, strict=True):
+            for tensor, (index, _, combine) in zip(whole, self.filled, strict=True):
                 places[index] = combine(places[index], 0, out=tensor)
 
-    return execute
+
+ALIGNED = 64
+"""Bytes from one array of a scratch to the next are a multiple of it."""
+
+
+class Sequence:
+    """Kernels that follow one another, in one call; what only they read is in one piece of memory."""
+
+    def __init__(self, kernels: list[PlacedKernel], outside: set[int]) -> None:
+        self.kernels = kernels
+        made = {index: (shape, strides, dtype) for kernel in kernels for index, shape, strides, dtype in kernel.made}
+        self.made = [(index, *how) for index, how in made.items() if index in outside]
+        self.scratch, offsets = 0, {}
+        for index, (shape, strides, dtype) in made.items():
+            if index not in outside:
+                offsets[index] = self.scratch
+                span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+                self.scratch += -(-span * dtype.itemsize // ALIGNED) * ALIGNED
+        self.addressed = [index for kernel in kernels for index in kernel.addressed]
+        self.offsets = [offsets.get(index) for index in self.addressed]
+        self.most = max(kernel.compiled.most if kernel.compiled.several else 1 for kernel in kernels)
+        self.call = chain([kernel.compiled for kernel in kernels], [len(kernel.addressed) for kernel in kernels])
+
+    def __call__(self, places: list) -> None:
+        if self.most > 1 and torch.get_num_threads() > 1:
+            for kernel in self.kernels:
+                kernel.execute(places)
+            return
+        for index, shape, strides, dtype in self.made:
+            places[index] = torch.empty_strided(shape, strides, dtype=dtype)
+        scratch = torch.empty(self.scratch, dtype=torch.uint8) if self.scratch else None
+        start = 0 if scratch is None else scratch.data_ptr()
+        self.call(
+            [
+                places[index].data_ptr() if offset is None else start + offset
+                for index, offset in zip(self.addressed, self.offsets, strict=True)
+            ]
+        )
+
+
+def _joined(steps: list, outside: set[int]) -> list[Step]:
+    """Steps, with kernels that follow one another as one."""
+    found: list[Step] = []
+    for are_kernels, some in itertools.groupby(steps, lambda step: isinstance(step, PlacedKernel)):
+        found += [Sequence(list(some), outside)] if are_kernels else list(some)
+    return found
+
+
+def _read_outside(nodes: list[Node], result: Any, place: dict[Node, int]) -> set[int]:
+    """What results and PyTorch's functions take."""
+    asked = set(nodes_in(result))
+    for node in nodes:
+        if node.operation not in COMPILED:
+            asked.update(nodes_in(node.inputs))
+    return {place[node] for node in asked if node in place}
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -47,9 +47,9 @@ class Mode:
                 self.undo.callback(change, given())
                 change(False)
             compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
-            # Transformers in evaluation are one operation otherwise, which has no definition.
-            compilers.replace(self.undo, torch.backends.mha, "_is_fastpath_enabled", False)
             compilers.replace(self.undo, precisions, "slices", precisions.slices_of(precision))
+            # A transformer's layer would be one operation where nothing is trained.
+            compilers.replace(self.undo, torch.backends.mha, "_is_fastpath_enabled", False)
             compilers.install(self.undo)
             libraries.install(self.undo, registration.scan)
             self.undo = self.undo.pop_all()

@@ -11,38 +11,90 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from repro.portable.pytorch.mode.dispatch import BELOW, Function, compose, concerned, counts, special, thread
-from repro.portable.pytorch.mode.types import HALVES
+from repro.portable.pytorch.mode.dispatch import (
+    BELOW,
+    KEYS,
+    KINDS,
+    REFUSED,
+    WITHOUT,
+    Function,
+    compose,
+    concerned,
+    counts,
+    define,
+    special,
+    thread,
+)
+from repro.portable.pytorch.mode.types import HALVES, as_given
 from repro.portable.pytorch.mode.variants import fill
 
 
-@special("add", "sub", "mul", "div")
-def arithmetic(operation: OpOverload, name: str) -> Function:
-    """PyTorch's own kernel, where the numbers are real, and without a factor of the second one, which is rounded first."""
-    redispatch = operation.redispatch
-    adds, by_number = name.startswith(("add", "sub")), "Scalar" in name
+@special("add", "sub")
+def addition(operation: OpOverload, name: str) -> Function:
+    """PyTorch's own kernel, but for a factor of the second number: their product is rounded first."""
+    redispatch, by_number, commutes = operation._handle.redispatch_boxed, "Scalar" in name, name.startswith("add")
 
-    def computed(keys: Any, *arguments: Any, **options: Any) -> Any:
-        a, b, *rest = arguments
-        if not thread.inside and concerned(name, arguments, options, integers=False) and adds:
-            alpha = options.get("alpha", rest[0] if rest else 1)
-            if alpha != 1:
-                counts[name] += 1
-                return _with_factor(name, a, b, alpha, options.get("out"))
+    def added(keys: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+        alpha = options.get("alpha", 1) if not rest else rest[0]
+        if alpha != 1 and not thread.inside and concerned(name, (a, b), options, integers=False):
+            counts[name] += 1
+            return _with_factor(name, a, b, alpha, options.get("out"))
         if not by_number:
-            if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-                a = torch.scalar_tensor(a, dtype=torch.result_type(a, a))
-            if not isinstance(a, Tensor) and name.startswith(("add", "mul")):
-                a, b = b, a  # beside a half, a CPU takes the second number as it is, and rounds the first one
-            if not isinstance(b, Tensor):
-                b = number_like(a, b)
-            elif not isinstance(a, Tensor):
-                a = number_like(b, a)
-            if a.is_cuda and not b.is_cuda and name.startswith("div"):
+            a, b = _tensors(a, b, commutes)
+        return redispatch(keys & BELOW, a, b, *rest, **options)
+
+    return added
+
+
+@special("mul")
+def multiplication(operation: OpOverload, name: str) -> Function:
+    """PyTorch's own kernel, where the numbers are real."""
+    redispatch, by_number = operation._handle.redispatch_boxed, "Scalar" in name
+
+    def multiplied(keys: Any, a: Any, b: Any, **options: Any) -> Any:
+        if not thread.inside:
+            check_real(name, a, b)
+        if not by_number:
+            a, b = _tensors(a, b, commutes=True)
+        return redispatch(keys & BELOW, a, b, **options)
+
+    return multiplied
+
+
+@special("div")
+def division(operation: OpOverload, name: str) -> Function:
+    """PyTorch's own kernel, where the numbers are real; on a GPU a number is a tensor there first."""
+    redispatch, by_number = operation._handle.redispatch_boxed, "Scalar" in name
+
+    def divided(keys: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+        if not thread.inside:
+            check_real(name, a, b)
+        if not by_number:
+            a, b = _tensors(a, b, commutes=False)
+            if a.is_cuda and not b.is_cuda:
                 b = b.to(dtype=torch.result_type(a, b), device=a.device)
         return redispatch(keys & BELOW, a, b, *rest, **options)
 
-    return computed
+    return divided
+
+
+def check_real(name: str, *numbers: Any) -> None:
+    """RefusedError for complex numbers."""
+    for each in numbers:
+        if isinstance(each, complex) or (isinstance(each, Tensor) and KINDS[each.dtype] == REFUSED):
+            concerned(name, tuple(one for one in numbers if isinstance(one, Tensor)), {}, integers=False)
+
+
+def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:
+    """Both as tensors, which is what PyTorch's kernels take in the place of numbers."""
+    if isinstance(b, Tensor):
+        if isinstance(a, Tensor):
+            return a, b
+        # Beside a half, a CPU takes the second number as it is, and rounds the first one.
+        return (b, number_like(b, a)) if commutes else (number_like(b, a), b)
+    if not isinstance(a, Tensor):
+        a = torch.scalar_tensor(a, dtype=torch.result_type(a, a))
+    return a, number_like(a, b)
 
 
 def number_like(x: Tensor, number: Any) -> Tensor:
@@ -74,17 +126,39 @@ def rsub(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     return torch.sub(other, self, alpha=alpha)
 
 
-@compose("lerp.Scalar", "lerp.Tensor")
-def lerp(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+# --- several operations, each of which rounds -------------------------------------------------------------------------
+
+
+def _lerp(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     return self + (end - self) * weight
 
 
-@compose("addcmul")
-def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def _addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     product = tensor1 * tensor2
-    return self + (product if value == 1 else product * value)
+    return self + (product if value == 1 else product * number_like(self, value))
 
 
-@compose("addcdiv")
-def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    return self + (tensor1 if value == 1 else tensor1 * value) / tensor2
+def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    return self + (tensor1 if value == 1 else tensor1 * number_like(self, value)) / tensor2
+
+
+def _several(function: Function) -> Function:
+    """Of halves the result alone is rounded. Tensors of one type go straight to PyTorch's kernels, which is quicker."""
+    of_any_type = as_given(function)
+
+    def computed(*arguments: Any, **options: Any) -> Tensor:
+        first = arguments[0]
+        given = [each if isinstance(each, Tensor) else number_like(first, each) for each in arguments]
+        dtypes = {each.dtype for each in given}
+        if len(dtypes) > 1 or first.dtype in HALVES:
+            return of_any_type(*given, **options)
+        if not isinstance(options.get("value", 1), Tensor):
+            with WITHOUT(KEYS):
+                return function(*given, **options)
+        return function(*given, **options)
+
+    return computed
+
+
+for _name, _function in {"lerp": _lerp, "addcmul": _addcmul, "addcdiv": _addcdiv}.items():
+    define(*([_name] if _name != "lerp" else ["lerp.Scalar", "lerp.Tensor"]))(_several(_function))

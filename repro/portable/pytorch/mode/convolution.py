@@ -26,6 +26,9 @@ def convolution(
     groups: int,
 ) -> Tensor:
     dtype = input.dtype
+    if not input.numel() or not weight.numel():
+        others = stride, padding, dilation, transposed, output_padding, groups
+        return torch.ops.aten.convolution(input, weight, bias, *others)
     if input.dim() == 5 or dtype == torch.float64:
         how = volumes.steps(stride, padding, dilation, groups)
         return volumes.convolution(input, weight, bias, how, transposed, output_padding)
@@ -59,6 +62,9 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     dtype = input.dtype
+    if not input.numel() or not weight.numel():
+        others = bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+        return torch.ops.aten.convolution_backward(grad_output, input, weight, *others)
     if input.dim() == 5 or dtype == torch.float64:
         how = volumes.steps(stride, padding, dilation, groups)
         return volumes.convolution_backward(grad_output, input, weight, how, transposed, output_mask)

@@ -4,14 +4,14 @@ Its exponentials and logarithms are operations of their own, which have definiti
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from repro.portable.pytorch.mode.dispatch import compose, define
 
-Lengths = Sequence[int] | Tensor
+Lengths: TypeAlias = Sequence[int] | Tensor
 
 
 @define("_use_cudnn_ctc_loss", "_use_cudnn_ctc_loss.Tensor", "_use_miopen_ctc_loss", "_use_miopen_ctc_loss.Tensor")

@@ -17,9 +17,13 @@ from torch._C import DispatchKey
 from torch._ops import OpOverload
 
 from repro.portable.pytorch.mode.refusal import allowed_name, refuse
+from repro.portable.pytorch.mode.validation import check, is_checked
 
 KEY = DispatchKey.BackendSelect
 BELOW = torch._C._dispatch_keyset_full_after(KEY)
+KEYS = torch._C.DispatchKeySet(KEY)
+WITHOUT = torch._C._ExcludeDispatchKeyGuard
+"""WITHOUT(KEYS) is a context in which what is called goes straight to a device's kernels; no tensor can be made in it."""
 DEVICES = {"cpu", "cuda"}
 
 Function = Callable[..., Any]
@@ -107,31 +111,55 @@ def tensors_in(arguments: Any) -> Iterator[Tensor]:
             yield from tensors_in(each)
 
 
+FLOATING, OTHER, REFUSED = range(3)
+KINDS = {
+    each: FLOATING if each.is_floating_point else REFUSED if each.is_complex or "q" in str(each) else OTHER
+    for each in vars(torch).values()
+    if isinstance(each, torch.dtype)
+}
+"""What each type of numbers is to the mode."""
+
+
 def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
     """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
-    found = any(isinstance(each, torch.dtype) and each.is_floating_point for each in options.values())
-    for tensor in tensors_in((*arguments, *options.values())):
-        if tensor.device.type not in DEVICES:
-            return False
-        if tensor.is_complex():
-            raise refuse(
-                name, "complex numbers have no portable form", "compute with the real and imaginary parts", [tensor]
-            )
-        if tensor.layout is not torch.strided or tensor.is_quantized:
-            kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
-            raise refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
-        found = found or integers or tensor.is_floating_point()
+    found = False
+    if options:
+        found = any(each.__class__ is torch.dtype and each.is_floating_point for each in options.values())
+        arguments = (*arguments, *options.values())
+    for each in arguments:
+        if isinstance(each, Tensor):
+            kind = KINDS[each.dtype]
+            if not (each.is_cpu or each.device.type in DEVICES):
+                return False
+            if kind == REFUSED or each.layout is not torch.strided:
+                raise _refused(name, each)
+            found = found or integers or kind == FLOATING
+        elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
+            if any(tensor.device.type not in DEVICES for tensor in tensors_in(each)):
+                return False
+            found = concerned(name, tuple(tensors_in(each)), {}, integers) or found
     return found
+
+
+def _refused(name: str, tensor: Tensor) -> Exception:
+    if tensor.is_complex():
+        remedy = "compute with the real and imaginary parts"
+        return refuse(name, "complex numbers have no portable form", remedy, [tensor])
+    kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
+    return refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
     """What the dispatcher calls for an operation with a definition."""
     function, composed, integers = definition.function, definition.composed, definition.integers
-    redispatch = operation.redispatch
+    redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
+    own = plainly(redispatch)
 
     def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
         if thread.inside or not concerned(name, arguments, options, integers):
             return redispatch(keys & BELOW, *arguments, **options)
+        if checked:
+            check(operation, own, keys & BELOW, arguments, options)
         counts[name] += 1
         if composed:
             return function(*arguments, **options)
@@ -146,7 +174,7 @@ def kernel(operation: OpOverload, name: str, definition: Definition) -> Function
 
 def guard(operation: OpOverload, name: str) -> Function:
     """What the dispatcher calls for an operation that is exact for real numbers alone."""
-    redispatch = operation.redispatch
+    redispatch = operation._handle.redispatch_boxed
 
     def exact(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside:
@@ -158,7 +186,7 @@ def guard(operation: OpOverload, name: str) -> Function:
 
 def refusal(operation: OpOverload, name: str) -> Function:
     """What the dispatcher calls for an operation without a portable form; integers pass."""
-    redispatch = operation.redispatch
+    redispatch = operation._handle.redispatch_boxed
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside and concerned(name, arguments, options, integers=False):
@@ -171,7 +199,7 @@ def refusal(operation: OpOverload, name: str) -> Function:
 
 def passage(operation: OpOverload, name: str) -> Function:
     """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
-    redispatch = operation.redispatch
+    redispatch = operation._handle.redispatch_boxed
 
     def passed(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside and concerned(name, arguments, options, integers=False):

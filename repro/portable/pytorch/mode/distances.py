@@ -1,4 +1,4 @@
-"""Distances of points, coordinate by coordinate, in a fixed order."""
+"""Distances of points, coordinate by coordinate, in a fixed order, and products of three."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode import sums
-from repro.portable.pytorch.mode.dispatch import define
+from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.indexing import rounded, total
 from repro.portable.pytorch.mode.refusal import refuse
 from repro.portable.pytorch.mode.types import single
@@ -91,3 +91,24 @@ def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tenso
 def cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     (a, b, c), (x, y, z) = (each.double().unbind(dim) for each in (self, other))
     return rounded(torch.stack([b * z - c * y, c * x - a * z, a * y - b * x], dim), torch.result_type(self, other))
+
+
+@compose("_trilinear")
+def trilinear(
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: list[int],
+    expand2: list[int],
+    expand3: list[int],
+    sumdim: list[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """The sum of products of three numbers, each product rounded: what torch.nn.Bilinear computes."""
+    factors = []
+    for each, axes in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for axis in axes:
+            each = each.unsqueeze(axis)
+        factors.append(each)
+    product = factors[0] * factors[1] * factors[2]
+    return product.sum(sumdim) if sumdim else product

@@ -58,11 +58,11 @@ def accepted(taken: Any, function: Callable[..., Any], elements: Tensor, *parame
     """Of each element the first number that is accepted: float64 [N]."""
     n = elements.numel()
     repeated = torch.arange(padded(n, elements.device), device=elements.device).clamp(max=n - 1)
-    elements, *parameters = (each[repeated] for each in (elements, *parameters))
-    found, done = torch.zeros_like(parameters[0]), torch.zeros_like(elements, dtype=torch.bool)
+    elements, *given = (each[repeated] for each in (elements, *parameters))
+    found, done = torch.zeros_like(given[0]), torch.zeros_like(elements, dtype=torch.bool)
     for part in counting():
         turn = torch.full((), part, device=elements.device)
-        drawn, good = run(function, elements, taken, turn, *parameters)
+        drawn, good = run(function, elements, taken, turn, *given)
         found = torch.where(done, found, drawn)
         done = done | good
         if bool(done.all()):

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.pytorch.mode import sums
+from repro.portable.pytorch.mode.choices import unsigned
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.indexing import added, rounded, total
 from repro.portable.pytorch.mode.refusal import refuse
@@ -54,7 +55,7 @@ def embedding_bag(
 def _maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum of each column in each bag, 0 in an empty one, and the row of the table that the first is from."""
     where = bag[:, None].expand(rows.shape)
-    most = rows.new_full((bags, weight.shape[1]), -torch.inf).scatter_reduce(0, where, rows, "amax")
+    most = unsigned(rows.new_full((bags, weight.shape[1]), -torch.inf).scatter_reduce(0, where, rows, "amax"))
     position = torch.arange(len(rows), device=rows.device)[:, None].expand(rows.shape)
     position = torch.where(rows == most[bag], position, len(rows))
     first = torch.full(most.shape, len(rows), device=rows.device).scatter_reduce(0, where, position, "amin")

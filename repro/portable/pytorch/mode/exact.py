@@ -55,7 +55,8 @@ INTEGERS = """
 """Integers; and factories, which fill what others make: see random.py and factories.py for that."""
 
 FILLED = """
-    rand rand_like randn randn_like normal normal_functional rrelu_with_noise_functional uniform bernoulli exponential geometric cauchy log_normal
+    rand rand_like randn randn_like normal normal_functional rrelu_with_noise_functional uniform bernoulli
+    exponential geometric cauchy log_normal
 """
 """Random numbers that the forms in place make, which are defined."""
 

@@ -17,6 +17,7 @@ WORD_STEP = 4
 TWINS = 64
 """How many are held, the latest ones."""
 CHUNK = 2**20
+CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 WORDS = 624
 """The state of mt19937."""
 
@@ -27,9 +28,14 @@ _twins: dict[tuple[int, int], Generator] = {}
 def key(name: str, generator: Generator | None, device: torch.device) -> Tensor | int:
     """The key of the next draw, below 2^63: int64 of no dimension on a CPU, an int on a GPU."""
     if device.type == "cpu":
-        return torch.empty((), dtype=torch.int64).random_(generator=generator)
+        return _next(generator)
     with on_cpu(name, generator, device) as taken:
-        return int(torch.empty((), dtype=torch.int64).random_(generator=taken))
+        return int(_next(taken))
+
+
+def _next(generator: Generator | None) -> Tensor:
+    """By PyTorch's kernel at once: past the mode's own of `random_`, which costs as much again."""
+    return torch.ops.aten.random_.default.redispatch(CPU, torch.empty((), dtype=torch.int64), generator=generator)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from repro.portable.pytorch.mode.refusal import allowed_name
 DEFINITIONS = (
     "arithmetic",
     "choices",
+    "factories",
     "products",
     "sums",
     "functions",
@@ -33,6 +34,8 @@ DEFINITIONS = (
     "distances",
     "losses",
     "ctc",
+    "groups",
+    "linalg",
     "sorting",
     "pooling",
     "detection",

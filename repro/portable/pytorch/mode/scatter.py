@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from repro.portable.pytorch.mode.choices import unsigned
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.indexing import plus, rounded, scatter_add, total, zeros
 
@@ -136,7 +137,7 @@ def scatter_reduce(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     if reduce in ("amax", "amin") or not self.dim() or not index.dim():
-        return aten.scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
+        return unsigned(aten.scatter_reduce(self, dim, index, src, reduce, include_self=include_self))
     src = src[tuple(slice(size) for size in index.shape)]
     met = zeros(self).scatter_add_(dim, index, torch.ones(index.shape, dtype=torch.float64, device=self.device))
     if reduce == "prod":

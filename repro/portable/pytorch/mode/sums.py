@@ -151,7 +151,9 @@ def _power_norm(order: float) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
 
 @define("cumsum")
 def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    return along(_scan(dim % max(1, self.dim())), self, None, True, dtype) if self.dim() else self.clone()
+    if not self.dim() or not self.numel():
+        return self.to(dtype or self.dtype, copy=True)
+    return along(_scan(dim % self.dim()), self, None, True, dtype)
 
 
 def _scan(axis: int) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
