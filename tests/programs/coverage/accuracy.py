@@ -19,7 +19,7 @@ from programs.coverage.training import Training, load
 from programs.coverage.worker import seeded
 from repro.portable.pytorch import compiler
 
-RATES = ("p", "drop_prob", "dropout", "attention_dropout")
+RATES = ("p", "drop_prob", "drop_rate", "dropout", "attention_dropout")
 """What modules call the share of what they drop."""
 
 
