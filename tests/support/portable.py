@@ -36,7 +36,7 @@ def started(tree: Path, *words: str, path: str = "", threads: str = "", **how: A
     )
 
 
-def ended(process: subprocess.Popen[str], stdin: str = "") -> Done:
-    """What it printed; a minute for a process, many times what it takes."""
-    out, errors = process.communicate(stdin, timeout=SECONDS)
+def ended(process: subprocess.Popen[str], stdin: str = "", seconds: float = SECONDS) -> Done:
+    """What it printed, and how it ended."""
+    out, errors = process.communicate(stdin, timeout=seconds)
     return Done(process.args, process.returncode, out, errors)

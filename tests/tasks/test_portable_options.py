@@ -125,7 +125,7 @@ def test_an_operation_that_there_is_not(tmp_path: Path) -> None:
 @pytest.mark.slow  # the test above has two of its runs
 def test_verify_finds_the_same_bits(tmp_path: Path) -> None:
     ask = ("--portable", "--ask=threads,instruction_set", "--json=j")
-    done = ended(started(ROOT, "verify", *ask, "--", interpreter("pytorch"), STEPS, cwd=tmp_path))
+    done = ended(started(ROOT, "verify", *ask, "--", interpreter("pytorch"), STEPS, cwd=tmp_path), seconds=900)
     assert done.returncode == 0, done.stdout + done.stderr
     for answer in json.loads((tmp_path / "j").read_text())["answers"]:
         assert (answer["promised"], answer["answer"]) == ("same", "same")

@@ -6,6 +6,7 @@ What belongs together becomes one compiled kernel; the rest are calls of PyTorch
 import itertools
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -237,9 +238,16 @@ class Sequence:
 
 def _joined(steps: list, outside: set[int]) -> list[Step]:
     """Steps, with kernels that follow one another as one."""
+    groups = [list(some) for _, some in itertools.groupby(steps, lambda step: isinstance(step, PlacedKernel))]
+    read = Counter(
+        index
+        for some in groups
+        for index in {index for step in some if isinstance(step, PlacedKernel) for index in step.addressed}
+    )
+    shared = outside | {index for index, number in read.items() if number > 1}
     found: list[Step] = []
-    for are_kernels, some in itertools.groupby(steps, lambda step: isinstance(step, PlacedKernel)):
-        found += [Sequence(list(some), outside)] if are_kernels else list(some)
+    for some in groups:
+        found += [Sequence(some, shared)] if isinstance(some[0], PlacedKernel) else some
     return found
 
 

@@ -52,6 +52,10 @@ class Mode:
             compilers.replace(self.undo, torch.backends.mha, "_is_fastpath_enabled", False)
             compilers.install(self.undo)
             libraries.install(self.undo, registration.scan)
+            self.undo.callback(dispatch.devices_checked.clear)
+            dispatch.check_device(torch.device("cpu"))
+            if torch.cuda.is_initialized():  # otherwise when the first tensor is there
+                dispatch.check_device(torch.device("cuda"))
             self.undo = self.undo.pop_all()
 
     def close(self) -> None:
@@ -78,8 +82,10 @@ def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
     `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
-    below the largest number of their row, with "high" 13. They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are let through or another precision, and of an unknown one.
+    below the largest number of their row, with "high" 13. A device that fails the self-check is an error.
+
+    They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
+    other operations that are let through or another precision, of an unknown one, and of the self-check.
     """
     global _mode
     with _switch:

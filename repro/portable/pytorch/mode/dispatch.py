@@ -55,6 +55,9 @@ definitions: dict[str, Definition] = {}
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""
+devices_checked: set[str] = set()
+"""Types of devices that passed the self-check."""
+
 specials: dict[str, Function] = {}
 """Makers of kernels, by the name of all overloads."""
 
@@ -129,8 +132,10 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
     for each in arguments:
         if isinstance(each, Tensor):
             kind = KINDS[each.dtype]
-            if not (each.is_cpu or each.device.type in DEVICES):
-                return False
+            if not each.is_cpu and each.device.type not in devices_checked:
+                if each.device.type not in DEVICES:
+                    return False
+                check_device(each.device)
             if kind == REFUSED or each.layout is not torch.strided:
                 raise _refused(name, each)
             found = found or integers or kind == FLOATING
@@ -147,6 +152,18 @@ def _refused(name: str, tensor: Tensor) -> Exception:
         return refuse(name, "complex numbers have no portable form", remedy, [tensor])
     kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
     return refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
+
+
+def check_device(device: torch.device) -> None:
+    """The self-check of a device: UsageError where it fails."""
+    from repro.portable.pytorch.mode import checks  # which needs definitions
+
+    devices_checked.add(device.type)
+    try:
+        caught(checks.check_device)(device)
+    except BaseException:
+        devices_checked.discard(device.type)
+        raise
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
