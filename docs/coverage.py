@@ -48,7 +48,7 @@ class Variant:
         return os.environ | {name: str(self.threads) for name in THREADS} | dict(self.switches) | PATHS
 
 
-PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_WAIT_POLICY": "passive"}
 VARIANTS = (
     Variant("1 thread", 1),
     Variant("2 threads, AVX2", 2, AVX2, kernels=False),
@@ -91,7 +91,14 @@ def train(python: str, path: Path, group: str, names: list[str], variant: Varian
 
 
 def note(path: Path, line: dict[str, Any]) -> None:
-    print(line["group"], line["name"], line["variant"], "portable" if line["portable"] else "own", outcome(line))
+    print(
+        line["group"],
+        line["name"],
+        line["variant"],
+        "portable" if line["portable"] else "own",
+        outcome(line),
+        flush=True,
+    )
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 

@@ -3,7 +3,8 @@
     python accuracy.py GROUP [NAME ...]
 
 Prints for each program how far its first loss and its gradients are from those of PyTorch in float64, relative to their
-norm: with PyTorch's own float32, and with portable numerics. A wrong definition stands out. Dropout is off.
+norm: with PyTorch's own float32, and with portable numerics of the precision `highest`. A wrong definition stands out.
+Dropout is off, and BatchNorm has fixed statistics: those of two samples magnify each error.
 """
 
 import copy
@@ -18,12 +19,15 @@ from programs.coverage.training import Training, load
 from programs.coverage.worker import seeded
 from repro.portable.pytorch import compiler
 
-RATES = ("p", "drop_prob", "dropout", "attention_dropout")
+RATES = ("p", "drop_prob", "drop_rate", "dropout", "attention_dropout")
 """What modules call the share of what they drop."""
 
 
-def without_dropout(model: nn.Module) -> None:
+def steady(model: nn.Module) -> None:
+    """Takes out what is random, and what magnifies errors."""
     for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.eval()
         for name in RATES:
             if isinstance(getattr(module, name, None), float):
                 setattr(module, name, 0.0)
@@ -69,10 +73,10 @@ def main(group: str, *names: str) -> None:
         if not isinstance(training, Training):
             continue
         model, batch = training.model.train(), training.batch(0)
-        without_dropout(model)
+        steady(model)
         exact = gradients(training, copy.deepcopy(model).double(), double(batch))
         own = gradients(training, model, batch)
-        with portable.enable():
+        with portable.enable(precision="highest"):
             found = gradients(training, model, batch)
         print(
             f"{name:40} loss {exact[0]:.6f} own {abs(own[0] - exact[0]) / abs(exact[0]):.1e}"
