@@ -77,9 +77,7 @@ def _caller() -> Callable[..., None]:
     """A function that calls functions with their parts of an array."""
     module = ir.Module()
     pointer = ir.FunctionType(VOID, [ADDRESS.as_pointer()]).as_pointer()
-    build, function = entry(
-        module, "call", VOID, pointer.as_pointer(), I64.as_pointer(), I64, ADDRESS.as_pointer()
-    )
+    build, function = entry(module, "call", VOID, pointer.as_pointer(), I64.as_pointer(), I64, ADDRESS.as_pointer())
     functions, starts, number, addresses = function.args
     with Loop(build, I64(0), number) as index:
         start = build.load(build.gep(starts, [index]))
