@@ -51,7 +51,7 @@ def test_of_a_backward_pass_the_line_that_called_it_and_of_anomaly_mode_the_forw
 
 
 def test_the_line_of_a_worker(said: dict[str, Any]) -> None:
-    assert said["worker"].endswith(text("linalg_qr", SQUARE, line("WORKER")))
+    assert said["worker"].endswith(text("linalg_svd", SQUARE, line("WORKER")))
 
 
 @pytest.mark.parametrize(

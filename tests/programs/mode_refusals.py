@@ -36,8 +36,7 @@ def refused(function: Callable[[], Any]) -> str:
 def backward(anomaly: bool) -> str:
     x = X.clone().requires_grad_()
     with torch.autograd.set_detect_anomaly(anomaly, check_nan=False):
-        with portable.enable(), allowed("linalg_qr"):
-            loss = torch.linalg.qr(x)[0].sum()  # FORWARD
+        loss = torch.linalg.qr(x)[0].sum()  # FORWARD
         return refused(lambda: loss.backward())  # BACKWARD
 
 
@@ -61,7 +60,7 @@ class Rows(torch.utils.data.Dataset):
         return 1
 
     def __getitem__(self, _: int) -> Tensor:
-        return torch.linalg.qr(X)[0]  # WORKER
+        return torch.linalg.svd(X)[1]  # WORKER
 
 
 def worker() -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from repro.portable.constants import BITS
+from repro.portable.operations import activations
+from repro.portable.operations.functions import rounded
 from repro.portable.operations.grids import product, quantize, scaled
 from repro.portable.operations.pointwise import activation
 from repro.portable.xp import Array, Backend
@@ -56,12 +58,8 @@ def _relu(xp: Backend, x: Array) -> Array:
     return xp.where(x < 0, 0.0, x)
 
 
-def _sigmoid_back(xp: Backend, gradient: Array, y: Array) -> Array:
-    return _mul(xp, gradient, _mul(xp, _less(xp, 1.0, y), y))
-
-
-def _tanh_back(xp: Backend, gradient: Array, y: Array) -> Array:
-    return _mul(xp, gradient, _less(xp, 1.0, _mul(xp, y, y)))
+_sigmoid_back = rounded(activations.sigmoid_backward)
+_tanh_back = rounded(activations.tanh_backward)
 
 
 def _relu_back(xp: Backend, gradient: Array, y: Array) -> Array:

@@ -44,12 +44,20 @@ def each(operation: OpOverload, name: str) -> Function:
 class Separate:
     """PyTorch's operations of elements."""
 
-    add, sub, mul, div, sqrt, maximum = torch.add, torch.sub, torch.mul, torch.div, torch.sqrt, torch.maximum
+    add, mul, div, sqrt, maximum, lerp = torch.add, torch.mul, torch.div, torch.sqrt, torch.maximum, torch.lerp
 
     @staticmethod
     def plus(a: Tensor, b: Tensor, factor: float) -> Tensor:
-        """a + factor b: of halves, rounded once."""
+        """a + factor b; of halves this rounds once, and so do the next two."""
         return torch.add(a, b, alpha=factor)
+
+    @staticmethod
+    def addcmul(a: Tensor, b: Tensor, c: Tensor, factor: float = 1) -> Tensor:
+        return torch.addcmul(a, b, c, value=factor)
+
+    @staticmethod
+    def addcdiv(a: Tensor, b: Tensor, c: Tensor, factor: float) -> Tensor:
+        return torch.addcdiv(a, b, c, value=factor)
 
 
 class Compiled:
@@ -60,9 +68,6 @@ class Compiled:
 
     def add(self, a: Array, b: Array) -> Array:
         return self.xp.f32(self.xp.f64(a) + self.xp.f64(b))
-
-    def sub(self, a: Array, b: Array) -> Array:
-        return self.xp.f32(self.xp.f64(a) - self.xp.f64(b))
 
     def mul(self, a: Array, b: Array) -> Array:
         return self.xp.f32(self.xp.f64(a) * self.xp.f64(b))
@@ -76,6 +81,16 @@ class Compiled:
     def plus(self, a: Array, b: Array, factor: Array) -> Array:
         return self.add(a, self.mul(b, factor))
 
+    def lerp(self, a: Array, b: Array, share: Array) -> Array:
+        return self.plus(a, self.xp.f32(self.xp.f64(b) - self.xp.f64(a)), share)
+
+    def addcmul(self, a: Array, b: Array, c: Array, factor: Array | None = None) -> Array:
+        product = self.mul(b, c)
+        return self.add(a, product) if factor is None else self.plus(a, product, factor)
+
+    def addcdiv(self, a: Array, b: Array, c: Array, factor: Array) -> Array:
+        return self.add(a, self.div(self.mul(b, factor), c))
+
     def maximum(self, a: Array, b: Array) -> Array:
         return self.xp.where((a > b) | (a != a), a, b)
 
@@ -87,11 +102,11 @@ def _adam(
     share, rate1, beta2, rate2, correction, eps, step = numbers
     if decay:
         p, g = (f.mul(p, share), g) if decoupled else (p, f.plus(g, p, share))
-    m = f.add(m, f.mul(f.sub(g, m), rate1))
-    v = f.add(f.mul(v, beta2), f.mul(f.mul(g, g), rate2))
+    m = f.lerp(m, g, rate1)
+    v = f.addcmul(f.mul(v, beta2), g, g, rate2)
     most = None if most is None else f.maximum(most, v)
     below = f.add(f.div(f.sqrt(v if most is None else most), correction), eps)
-    return f.add(p, f.div(f.mul(m, step), below)), m, v, most
+    return f.addcdiv(p, m, below, step), m, v, most
 
 
 def _sgd(
@@ -119,8 +134,8 @@ def _adagrad(f: Any, p: Any, g: Any, total: Any, numbers: Sequence[Any], decay: 
     share, eps, rate = numbers
     if decay:
         g = f.plus(g, p, share)
-    total = f.add(total, f.mul(g, g))
-    return f.add(p, f.div(f.mul(g, rate), f.add(f.sqrt(total), eps))), total
+    total = f.addcmul(total, g, g)
+    return f.addcdiv(p, g, f.add(f.sqrt(total), eps), rate), total
 
 
 def _compiled(xp: Backend, step: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
