@@ -267,7 +267,10 @@ def choices() -> list[np.ndarray]:
 
 def narrow_product() -> list[np.ndarray]:
     a, b = checks.singles(6, 768).reshape(6, 128), checks.singles(7, 640).reshape(128, 5)
-    return [reference.matmul(a, b), reference.matmul(a, b, b[0]), reference.matmul(a, b)]
+    return [
+        *(reference.matmul(a, b), reference.matmul(a, b, b[0]), reference.matmul(a, b)),
+        *(reference.matmul_highest(a, b), reference.matmul_highest(a, b, b[0]), reference.matmul_highest(a, b)),
+    ]
 
 
 def product() -> list[np.ndarray]:

@@ -8,6 +8,7 @@ from torch.autograd import Function, forward_ad
 
 from repro.portable.operations.linear import linear as dense
 from repro.portable.pytorch.compiler.plan import run
+from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import DEVICES, counts, replace, plainly
 from repro.portable.pytorch.mode.types import HALVES, single
 
@@ -17,7 +18,7 @@ SINGLE = {torch.float32, *HALVES}
 
 @replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for."""
+    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for, and operands have one slice."""
     if _plain(input, weight, bias):
         return _Linear.apply(input, weight, bias)
     if bias is not None and input.dim() == 2:
@@ -29,7 +30,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def _plain(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     tensors = (input, weight) if bias is None else (input, weight, bias)
     return (
-        weight.dim() == 2
+        precisions.slices == 1
+        and weight.dim() == 2
         and input.dim() > 1
         and all(type(each) in PLAIN and each.dtype in SINGLE and each.device.type in DEVICES for each in tensors)
         and input.numel() > 0
