@@ -7,7 +7,7 @@ from support.programs import program
 
 def test_products_with_both_precisions_are_those_of_the_reference_implementation() -> None:
     found = json.loads(program("pytorch", "mode_precision.py"))
-    names = {"mm", "addmm", "bmm", "convolution", "images", "kernel"}
+    names = {"mm", "addmm", "bmm", "linear", "convolution", "images", "kernel"}
     assert found["high"] == dict.fromkeys(names, 0)
     assert found["highest"] == dict.fromkeys(names, 0)
     assert found["error"] == "portable numerics: no precision 'medium'; there are high, highest"

@@ -1,8 +1,9 @@
-"""Sums and products of float64 under the mode, against exact fractions.
+"""float64 under the mode: sums and products against exact fractions, layers against PyTorch.
 
     python mode_doubles.py
 
-Prints JSON: by name the largest error, in units of 2^-53 of the group's largest sum of magnitudes, and a SHA-256 of all
+Prints JSON: by name the largest error of sums and products, in units of 2^-53 of the group's largest sum of magnitudes;
+the largest difference of a layer or its gradient from PyTorch's own, relative to the largest number; and a SHA-256 of all
 bits for one thread and for two.
 """
 
@@ -13,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 import repro.portable.pytorch as portable
 
@@ -57,14 +59,43 @@ def worst(error: np.ndarray, unit: np.ndarray) -> float:
     return float(max(np.abs(error / unit).flat) * 2**53)
 
 
-def digest(found: dict[str, Tensor]) -> str:
-    return hashlib.sha256(b"".join(each.numpy().tobytes() for each in found.values())).hexdigest()
+def layers() -> dict[str, list[Tensor]]:
+    """Layers and losses, each with its gradient."""
+    x = B[:640].reshape(4, 8, 80).tanh()
+    weight = torch.linspace(0.5, 2.0, 80, dtype=torch.float64)
+    functions = {
+        "layer_norm": lambda x: functional.layer_norm(x, (80,), weight, weight),
+        "group_norm": lambda x: functional.group_norm(x, 4, weight[:8], weight[:8]),
+        "batch_norm": lambda x: functional.batch_norm(x, None, None, weight[:8], weight[:8], training=True),
+        "softmax": lambda x: functional.softmax(x, 1),
+        "log_softmax": lambda x: functional.log_softmax(x, 2),
+        "cross_entropy": lambda x: functional.cross_entropy(x, torch.arange(320).view(4, 80) % 8),
+        "convolution": lambda x: functional.conv1d(x, x.detach()[:, :, :3]),
+        "attention": lambda x: functional.scaled_dot_product_attention(x, x, x),
+    }
+    found = {}
+    for name, function in functions.items():
+        given = x.clone().requires_grad_()
+        y = function(given)
+        (gradient,) = torch.autograd.grad((y * torch.arange(y.numel(), dtype=y.dtype).view(y.shape)).sum(), given)
+        found[name] = [y.detach(), gradient]
+    return found
 
 
+def away(found: list[Tensor], right: list[Tensor]) -> float:
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, right, strict=True))
+
+
+def digest(found: dict[str, Tensor], made: dict[str, list[Tensor]]) -> str:
+    arrays = [*found.values(), *(each for results in made.values() for each in results)]
+    return hashlib.sha256(b"".join(each.contiguous().numpy().tobytes() for each in arrays)).hexdigest()
+
+
+own = layers()
 with portable.enable():
     answer = {}
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found = computed()
-        answer[f"{threads} threads"] = digest(found)
-print(json.dumps(answer | {"errors": errors(found)}))
+        found, made = computed(), layers()
+        answer[f"{threads} threads"] = digest(found, made)
+print(json.dumps(answer | {"errors": errors(found), "away": {name: away(made[name], own[name]) for name in own}}))

@@ -25,11 +25,13 @@ SCALES = {"tiny": 2.0**-95, "largest": 2.0**125}
 HOW: dict[str, Any] = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
 HIGHEST = {
     "matmul": reference.matmul_highest,
+    "linear": reference.matmul_highest,
     "convolution": reference.convolution_highest,
     "gradients": reference.convolution_gradients_highest,
 }
 HIGH = {
     "matmul": reference.matmul,
+    "linear": lambda a, b, plus: reference.linear(a, b.T, plus),
     "convolution": reference.convolution,
     "gradients": lambda x, w, g, *how: reference.convolution_gradients(x, w, None, g, *how)[:2],
 }
@@ -65,6 +67,7 @@ def right(by: dict[str, Callable], a, b, many, more, plus, x, w, bias, g) -> dic
         "mm": by["matmul"](a, b),
         "addmm": by["matmul"](a, b, plus),
         "bmm": by["matmul"](many, more),
+        "linear": by["linear"](a, b, plus),
         "convolution": first(by["convolution"](last(x), last(w), bias, *how)),
         "images": first(grad_x),
         "kernel": first(grad_w),
@@ -79,6 +82,7 @@ def computed(a, b, many, more, plus, x, w, bias, g) -> dict[str, Tensor]:
         "mm": a @ b,
         "addmm": torch.addmm(plus, a, b),
         "bmm": many @ more,
+        "linear": functional.linear(a, b.t(), plus),
         "convolution": y.detach(),
         "images": grad_x,
         "kernel": grad_w,

@@ -26,7 +26,7 @@ from repro.portable.operations.convolution import PLAIN
 from repro.portable.operations.grids import rounded_product
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import dispatch
+from repro.portable.pytorch.mode import dispatch, precisions
 
 Made = list[Tensor]
 GOLDEN = Path(__file__).with_name("checks.txt")
@@ -161,7 +161,11 @@ def wide_product(device: torch.device) -> Made:
 @register("a product of matrices of float32")
 def narrow_product(device: torch.device) -> Made:
     a, b = to(device, singles(6, 768).reshape(6, 128), singles(7, 640).reshape(128, 5))
-    return [a @ b, torch.addmm(b[0], a, b), (a.view(2, 3, 128) @ b)]
+    made = []
+    for precision in precisions.SLICES.values():
+        precisions.slices = precision
+        made += [a @ b, torch.addmm(b[0], a, b), torch.bmm(a.view(2, 3, 128), b.expand(2, 128, 5))]
+    return made
 
 
 @register("a sum at repeated indices")
@@ -248,11 +252,14 @@ def golden() -> dict[str, str]:
 
 
 @contextmanager
-def _uncounted() -> Iterator[None]:
-    counted = dispatch.counts.copy()
+def _apart() -> Iterator[None]:
+    """Counts no operation, and leaves the precision as it is."""
+    counted, precision = dispatch.counts.copy(), precisions.slices
+    precisions.slices = 1
     try:
         yield
     finally:
+        precisions.slices = precision
         dispatch.counts.clear()
         dispatch.counts.update(counted)
 
@@ -260,7 +267,7 @@ def _uncounted() -> Iterator[None]:
 def check_device(device: torch.device) -> None:
     """UsageError if a case has other bits on this device; the mode must be on."""
     this = device.type, Backend.engine
-    with _uncounted(), torch.no_grad(), torch.autocast(device.type, enabled=False):
+    with _apart(), torch.no_grad(), torch.autocast(device.type, enabled=False):
         for name in CHANGING if this in passed else CASES:
             if fingerprint(results(name, device)) != golden()[name]:
                 case = CASES[name]

@@ -19,7 +19,7 @@ kernels = plainly(run)
 
 @replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for."""
+    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for, and operands have one slice."""
     if _is_plain(input) and _is_plain(weight) and (bias is None or _is_plain(bias)) and _is_dense(input, weight):
         if torch.is_grad_enabled():
             return _Linear.apply(input, weight, bias)
