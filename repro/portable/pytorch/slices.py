@@ -68,7 +68,7 @@ def products(a: Tensor, b: Tensor) -> Tensor:
         a = functional.pad(a, (0, -terms % 8, 0, max(0, 17 - rows)))
         b = functional.pad(b.transpose(1, 2), (0, -terms % 8, 0, -columns % 8)).contiguous().transpose(1, 2)
         return torch.stack([torch._int_mm(*pair)[:rows, :columns] for pair in zip(a, b, strict=True)])
-    y = torch.empty((3, rows, columns), dtype=torch.int32)
+    y = torch.empty((3, rows, columns), dtype=torch.int32, device="cpu")
     for part, first, second in zip(y, a, b, strict=True):
         torch._int_mm(first, second, out=part)
     return y

@@ -186,7 +186,7 @@ class PlacedKernel:
     def execute(self, places: list) -> None:
         """Makes tensors for its targets."""
         for index, shape, strides, dtype in self.made:
-            places[index] = torch.empty_strided(shape, strides, dtype=dtype)
+            places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
         threads = self.compiled.threads()
         if threads > 1:
             whole = [places[index] for index, *_ in self.filled]
@@ -227,8 +227,8 @@ class Sequence:
                 kernel.execute(places)
             return
         for index, shape, strides, dtype in self.made:
-            places[index] = torch.empty_strided(shape, strides, dtype=dtype)
-        scratch = torch.empty(self.scratch, dtype=torch.uint8) if self.scratch else None
+            places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
+        scratch = torch.empty(self.scratch, dtype=torch.uint8, device="cpu") if self.scratch else None
         start = 0 if scratch is None else scratch.data_ptr()
         self.call(
             [

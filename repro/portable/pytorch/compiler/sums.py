@@ -31,7 +31,7 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
         right = packed(b.t())
     finish = [each.contiguous() for each in (units, plus) if each is not None]
     given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
-    y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64)
+    y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64, device="cpu")
     _run(products.product(given), left, right, *finish, y)
     return y
 
@@ -46,14 +46,14 @@ def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor
     """The product of [M, K], int16, by rows, and of what is packed, float32 [M, N]: see products.Product."""
     finish = [units, plus] if plus is not None else [units]
     given = products.Product(a.shape[0], a.shape[1] // 2, columns, True, len(finish))
-    y = torch.empty(a.shape[0], columns)
+    y = torch.empty(a.shape[0], columns, dtype=torch.float32, device="cpu")
     _run(products.product(given), a, panels, *finish, y)
     return y
 
 
 def _panels(x: Tensor, tile: int) -> Tensor:
     (terms, columns), x = x.shape, x.contiguous()
-    found = torch.empty(terms * columns, dtype=torch.int16)
+    found = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
     _run(products.panels(terms, columns, tile), x, found)
     return found
 
@@ -83,14 +83,14 @@ def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: 
         found.append(_sum(part, gradient, taps.permute(1, 2, 3, 0).contiguous() if paired else taps.contiguous()))
     if len(parts) == 1 and found[0].shape == tuple(image):
         return found[0]
-    y = torch.zeros(tuple(image), dtype=torch.float64)
+    y = torch.zeros(tuple(image), dtype=torch.float64, device="cpu")
     for part, some in zip(parts, found, strict=True):
         y[part.place] = some
     return y
 
 
 def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
-    y = torch.empty(part.shape, dtype=torch.float64)
+    y = torch.empty(part.shape, dtype=torch.float64, device="cpu")
     loops = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
     assert loops is not None  # fit() has said so
     _run(loops, x, other, y)

@@ -93,7 +93,7 @@ def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:
         # Beside a half, a CPU takes the second number as it is, and rounds the first one.
         return (b, number_like(b, a)) if commutes else (number_like(b, a), b)
     if not isinstance(a, Tensor):
-        a = torch.scalar_tensor(a, dtype=torch.result_type(a, a))
+        a = torch.scalar_tensor(a, dtype=torch.result_type(a, a), device="cpu")
     return a, number_like(a, b)
 
 
@@ -102,12 +102,12 @@ def number_like(x: Tensor, number: Any) -> Tensor:
     dtype = torch.result_type(x, number)
     if dtype in HALVES and x.dim():
         dtype = torch.float32  # a tensor of no dimension widens none
-    return _cached(number, dtype) if number else torch.scalar_tensor(number, dtype=dtype)
+    return _cached(number, dtype) if number else torch.scalar_tensor(number, dtype=dtype, device="cpu")
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _cached(number: Any, dtype: torch.dtype) -> Tensor:
-    return torch.scalar_tensor(number, dtype=dtype)
+    return torch.scalar_tensor(number, dtype=dtype, device="cpu")
 
 
 def _with_factor(name: str, a: Tensor, b: Any, alpha: Any, out: Tensor | None) -> Tensor:

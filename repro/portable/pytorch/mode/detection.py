@@ -22,7 +22,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     left, top, right, bottom = boxes.unbind(1)
     area = (right - left) * (bottom - top)
     near, far = boxes[:, :2], boxes[:, 2:]
-    alive = torch.ones(len(boxes), dtype=torch.bool)
+    alive = torch.ones(len(boxes), dtype=torch.bool, device="cpu")
     for place in range(len(boxes)):
         if alive[place]:
             later = slice(place + 1, None)

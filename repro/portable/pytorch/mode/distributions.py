@@ -30,7 +30,7 @@ def geometric(self: Tensor, p: float, *, generator: Generator | None = None) -> 
     check(0.0 < p < 1.0, f"geometric_ expects p to be in (0, 1), but got p={p}")
     if not self.numel():
         return self
-    scale = 1.0 / float(run(log1p, torch.tensor([-p], dtype=torch.float64)))
+    scale = 1.0 / float(run(log1p, torch.tensor([-p], dtype=torch.float64, device="cpu")))
     return filled(self, drawn("geometric_", random.geometric, self, generator, scale))
 
 

@@ -35,7 +35,7 @@ def key(name: str, generator: Generator | None, device: torch.device) -> Tensor 
 
 def _next(generator: Generator | None) -> Tensor:
     """By PyTorch's kernel at once: past the mode's own of `random_`, which costs as much again."""
-    return torch.ops.aten.random_.default.redispatch(CPU, torch.empty((), dtype=torch.int64), generator=generator)
+    return torch.ops.aten.random_.default.redispatch(CPU, torch.empty((), dtype=torch.int64, device="cpu"), generator=generator)
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def on_cpu(name: str, generator: Generator | None, device: torch.device) -> Iter
 
 def advanced(generator: Generator, words: int) -> Generator:
     """A CPU generator after some words more."""
-    skipped = torch.empty(min(words, CHUNK), dtype=torch.int32)
+    skipped = torch.empty(min(words, CHUNK), dtype=torch.int32, device="cpu")
     for start in range(0, words, CHUNK):
         skipped[: words - start].random_(generator=generator)
     return generator

@@ -54,7 +54,7 @@ class Windows:
         ]
         after = [max(0, end - size + 1) for end, size in zip(last, sizes, strict=True)]
         high, wide = (size + first + more for size, first, more in zip(sizes, before, after, strict=True))
-        images = torch.zeros((batch, high, wide, inputs), dtype=torch.int16)
+        images = torch.zeros((batch, high, wide, inputs), dtype=torch.int16, device="cpu")
         inner = images[:, before[0] : before[0] + sizes[0], before[1] : before[1] + sizes[1]]
         inner.copy_(q.permute(0, 2, 3, 1))
         down, across = wide * inputs, inputs
@@ -69,7 +69,7 @@ class Windows:
         first = begin[0] * down + begin[1] * across
         each = self.out[0] * self.out[1]
         some = samples(batch, each * columns)
-        matrix = (torch.empty if columns == terms else torch.zeros)((some * each, columns), dtype=torch.int16)
+        matrix = (torch.empty if columns == terms else torch.zeros)((some * each, columns), dtype=torch.int16, device="cpu")
         inside = matrix[:, :terms].unflatten(1, (*self.taps, inputs)).unflatten(0, (some, *self.out))
         for sample in range(0, batch, some):
             given = images.as_strided((some, *shape), (high * down, *strides), first + sample * high * down)
@@ -96,7 +96,7 @@ def forward(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, paddin
     out = _out(x, taps, stride, padding, dilation)
     windows = Windows(taps, out, (-padding[0], -padding[1]), stride, dilation)
     (q, p), (w, s) = run(_quantized, x, (1, 2, 3)), run(_quantized, weight, (0, 1, 2, 3))
-    y = torch.empty((x.shape[0], weight.shape[0], *out))
+    y = torch.empty((x.shape[0], weight.shape[0], *out), dtype=torch.float32, device="cpu")
     _correlate(windows, q, w.permute(0, 2, 3, 1), run(_unit, p, s), bias, y)
     return y
 
@@ -109,7 +109,7 @@ def backward(
     w, s = run(_quantized, weight, (0, 1, 2, 3))
     if needs[0]:
         g, r = run(_quantized, gradient, (1, 2, 3))
-        grad_x = torch.zeros(x.shape) if stride != (1, 1) else torch.empty(x.shape)
+        grad_x = (torch.zeros if stride != (1, 1) else torch.empty)(x.shape, dtype=torch.float32, device="cpu")
         unit = run(_unit, r, s)
         for rows, columns, part, windows in _phases(x, gradient, _sides(weight), stride, padding, dilation):
             taps = w[:, :, part[0], part[1]].flip(2, 3).permute(1, 2, 3, 0)
@@ -129,12 +129,12 @@ def _correlate(windows: Windows, q: Tensor, taps: Tensor, unit: Tensor, bias: Te
     width, outputs = products.width(), taps.shape[0]
     columns = -(-outputs // width) * width
     terms = taps[0].numel()
-    matrix = torch.zeros((columns, -(-terms // width) * width), dtype=torch.int16)
+    matrix = torch.zeros((columns, -(-terms // width) * width), dtype=torch.int16, device="cpu")
     matrix[:outputs, :terms] = taps.reshape(outputs, terms)
     right = packed(matrix)
     plus = None
     if bias is not None:
-        plus = torch.zeros(columns)
+        plus = torch.zeros(columns, dtype=torch.float32, device="cpu")
         plus[:outputs] = bias
     each = windows.out[0] * windows.out[1]
     for some, rows in windows.rows(q, width):
@@ -152,7 +152,7 @@ def _gradient(windows: Windows, q: Tensor, h: Tensor) -> Tensor:
     total: Any = None
     for some, rows in windows.rows(q, width):
         left = torch.zeros if more > outputs else torch.empty
-        matrix = left((rows.shape[0] + rows.shape[0] % 2, more), dtype=torch.int16)
+        matrix = left((rows.shape[0] + rows.shape[0] % 2, more), dtype=torch.int16, device="cpu")
         matrix[: rows.shape[0], :outputs].unflatten(0, (-1, *windows.out)).copy_(h[some].permute(0, 2, 3, 1))
         if rows.shape[0] % 2:
             matrix[-1] = 0

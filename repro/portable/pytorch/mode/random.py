@@ -59,7 +59,7 @@ def padded(n: int, device: torch.device) -> int:
 
 @cache
 def _counted(size: int) -> Tensor:
-    return torch.arange(size)
+    return torch.arange(size, device="cpu")
 
 
 def filled(self: Tensor, found: Tensor) -> Tensor:
@@ -166,7 +166,7 @@ def integers(self: Tensor, *ends: Any, generator: Generator | None = None) -> Te
     if self.is_cpu:
         return self.random_(*ends, generator=generator)
     with on_cpu("random_", generator, self.device) as taken:
-        return self.copy_(torch.empty(self.shape, dtype=self.dtype).random_(*ends, generator=taken))
+        return self.copy_(torch.empty(self.shape, dtype=self.dtype, device="cpu").random_(*ends, generator=taken))
 
 
 @define("randperm.generator_out", integers=True)
