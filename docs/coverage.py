@@ -122,8 +122,8 @@ def one_fingerprint(found: list[dict[str, Any]]) -> bool:
     return bool(found) and len({each.get("fingerprint") for each in found}) == 1 and "fingerprint" in found[0]
 
 
-def cell(found: list[dict[str, Any]]) -> str:
-    """What came of a program in all variants."""
+def cell(found: list[dict[str, Any]], number: int) -> str:
+    """What came of a program in a number of variants."""
     if not found:
         return "not trained"
     refused = next((each["refused"] for each in found if "refused" in each), None)
@@ -132,7 +132,9 @@ def cell(found: list[dict[str, Any]]) -> str:
         return f"refused: `{match[1] if match else refused}`"
     if any("error" in each for each in found):
         return "error"
-    return "one" if one_fingerprint(found) else f"{len({each['fingerprint'] for each in found})} differ"
+    if one_fingerprint(found):
+        return "one" if len(found) == number else f"one, of {len(found)} of {number}"
+    return f"{len({each['fingerprint'] for each in found})} differ"
 
 
 def table(found: Results) -> str:
@@ -144,10 +146,16 @@ def table(found: Results) -> str:
         for portable in (True, False):
             variants = VARIANTS if portable else OWN
             given = [found[key] for v in variants if (key := (group, name, v.name, portable)) in found]
-            given = given if len(given) == len(variants) else []
-            sums[portable] += one_fingerprint(given)
-            cells.append(cell(given))
-        shown = found.get((group, name, VARIANTS[0].name, True), {}).get("fingerprint", "")[7:19]
+            sums[portable] += len(given) == len(variants) and one_fingerprint(given)
+            cells.append(cell(given, len(variants)))
+        shown = next(
+            (
+                found[key]["fingerprint"][7:19]
+                for key in found
+                if key[:2] == (group, name) and key[3] and "fingerprint" in found[key]
+            ),
+            "",
+        )
         rows.append(f"| {group} | `{name}` | {cells[0]} | {cells[1]} | `{shown}` |")
     head = [
         f"{sums[True]} of {len(programs)} programs have one fingerprint under portable numerics; {sums[False]} have one without.",
