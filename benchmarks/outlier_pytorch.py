@@ -54,7 +54,7 @@ def trained(
             loss = functional.mse_loss(torch.relu(x @ first) @ second, y)
             optimizer.zero_grad()
             loss.backward()
-            first.grad[0] = 0.0  # type: ignore[index]
+            first.grad[0] = 0.0
             optimizer.step()
         loss = functional.mse_loss(torch.relu(new_x @ first) @ second, new_y)
     return output, loss.item()

@@ -23,13 +23,13 @@ from repro.portable.pytorch.backend import Backend
 KINDS = ("normal", "outlier", "mixed", "tiny", "largest", "infinite", "nan")
 SCALES = {"tiny": 2.0**-95, "largest": 2.0**125}
 HOW: dict[str, Any] = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
-HIGHEST = {
+HIGHEST: dict[str, Callable[..., Any]] = {
     "matmul": reference.matmul_highest,
     "linear": reference.matmul_highest,
     "convolution": reference.convolution_highest,
     "gradients": reference.convolution_gradients_highest,
 }
-HIGH = {
+HIGH: dict[str, Callable[..., Any]] = {
     "matmul": reference.matmul,
     "linear": lambda a, b, plus: reference.linear(a, b.T, plus),
     "convolution": reference.convolution,

@@ -219,10 +219,11 @@ def product(device: torch.device) -> Made:
 
 @register("an exact convolution of integers")
 def convolution(device: torch.device) -> Made:
-    how, layout = tuple(PLAIN.values()), PLAIN["layout"]
+    how, layout = tuple(PLAIN.values()), str(PLAIN["layout"])
     made = []
     for name, multiply in (("convolution", Backend.convolve), ("kernel", Backend.convolve_with)):
-        operands = Backend.operands(*to(device, *checks.inputs()[name]), work=checks.LARGE, layout=layout)
+        first, second = to(device, *checks.inputs()[name])
+        operands = Backend.operands(first, second, work=checks.LARGE, layout=layout)
         shape = () if name == "convolution" else ((20, 5, 5, 10),)
         made.append(dispatch.plainly(multiply)(*operands, *shape, *how))
     return made
