@@ -31,7 +31,9 @@ def _distances(name: str, first: Tensor, second: Tensor, p: float) -> Tensor:
             away = torch.maximum(found, away) if p == torch.inf else found + away
         found = away
     if found is None:
-        return torch.zeros(torch.broadcast_shapes(first.shape[:-1], second.shape[:-1]), dtype=torch.float64, device=first.device)
+        return torch.zeros(
+            torch.broadcast_shapes(first.shape[:-1], second.shape[:-1]), dtype=torch.float64, device=first.device
+        )
     return Backend.sqrt(found) if p == 2 else found
 
 

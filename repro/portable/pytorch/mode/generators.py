@@ -35,7 +35,9 @@ def key(name: str, generator: Generator | None, device: torch.device) -> Tensor 
 
 def _next(generator: Generator | None) -> Tensor:
     """By PyTorch's kernel at once: past the mode's own of `random_`, which costs as much again."""
-    return torch.ops.aten.random_.default.redispatch(CPU, torch.empty((), dtype=torch.int64, device="cpu"), generator=generator)
+    return torch.ops.aten.random_.default.redispatch(
+        CPU, torch.empty((), dtype=torch.int64, device="cpu"), generator=generator
+    )
 
 
 @contextmanager

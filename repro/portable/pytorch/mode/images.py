@@ -69,7 +69,9 @@ class Windows:
         first = begin[0] * down + begin[1] * across
         each = self.out[0] * self.out[1]
         some = samples(batch, each * columns)
-        matrix = (torch.empty if columns == terms else torch.zeros)((some * each, columns), dtype=torch.int16, device="cpu")
+        matrix = (torch.empty if columns == terms else torch.zeros)(
+            (some * each, columns), dtype=torch.int16, device="cpu"
+        )
         inside = matrix[:, :terms].unflatten(1, (*self.taps, inputs)).unflatten(0, (some, *self.out))
         for sample in range(0, batch, some):
             given = images.as_strided((some, *shape), (high * down, *strides), first + sample * high * down)

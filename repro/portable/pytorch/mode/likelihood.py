@@ -8,6 +8,7 @@ from repro.portable.pytorch.mode.losses import MEAN, NONE
 from repro.portable.pytorch.mode.sums import exact
 from repro.portable.pytorch.mode.types import as_given
 
+
 def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
     """The class that counts for each sample, with an axis of size 1, and its weight, 0 for what is ignored."""
     if self.dim() > 1:

@@ -8,7 +8,7 @@ from repro.portable.pytorch.mode.dispatch import define
 
 
 @define("linalg_qr")
-def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """[..., M, N] -> Q R by A. Householder's reflections, J. ACM 5, 1958, in float64, with the signs of LAPACK."""
     rest = A.double().clone()
     rows, columns = rest.shape[-2:]

@@ -40,7 +40,7 @@ def layer_norm_backward(
 
 
 @define("native_group_norm")
-def group_norm(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:  # noqa: N803
+def group_norm(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
     x = _groups(input, N, group)
     scale, shift = (_groups(each, 1, group) for each in (weight, bias))
     y, mean, _, inverse = run(normalization.scaled_forward, x, scale, shift, axes=(2, 3), eps=eps)
@@ -58,7 +58,7 @@ def group_norm_backward(
     C: int,
     HxW: int,
     group: int,
-    output_mask: Mask,  # noqa: N803
+    output_mask: Mask,
 ) -> Gradients:
     x, g, scale = _groups(input, N, group), _groups(grad_out, N, group), _groups(weight, 1, group)
     like = torch.empty(1, group, C // group, 1, device=x.device)

@@ -25,7 +25,9 @@ def is_checked(operation: OpOverload) -> bool:
     definitions: the statistics of a norm of halves are float32, as on a GPU, and PyTorch's kernel on a CPU has halves.
     """
     name = operation._schema.name
-    return name.startswith("aten::") and "backward" not in name and torch.Tag.nondeterministic_seeded not in operation.tags
+    return (
+        name.startswith("aten::") and "backward" not in name and torch.Tag.nondeterministic_seeded not in operation.tags
+    )
 
 
 def check(
