@@ -16,8 +16,62 @@ from torch.nn import functional as F  # noqa: N812
 import repro.portable.pytorch as portable
 from repro.fingerprint import fingerprint
 
-UNARY = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "sinc", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "tanh", "sigmoid", "reciprocal", "abs", "neg", "round", "floor", "sign", "frac"]
-ACTIVATIONS = ["relu", "gelu", "silu", "mish", "elu", "selu", "celu", "softplus", "logsigmoid", "hardswish", "hardsigmoid", "leaky_relu", "softshrink", "tanhshrink", "softsign", "hardtanh", "relu6", "glu"]
+UNARY = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinc",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lgamma",
+    "tanh",
+    "sigmoid",
+    "reciprocal",
+    "abs",
+    "neg",
+    "round",
+    "floor",
+    "sign",
+    "frac",
+]
+ACTIVATIONS = [
+    "relu",
+    "gelu",
+    "silu",
+    "mish",
+    "elu",
+    "selu",
+    "celu",
+    "softplus",
+    "logsigmoid",
+    "hardswish",
+    "hardsigmoid",
+    "leaky_relu",
+    "softshrink",
+    "tanhshrink",
+    "softsign",
+    "hardtanh",
+    "relu6",
+    "glu",
+]
 
 
 def numbers(*shape: int) -> Tensor:

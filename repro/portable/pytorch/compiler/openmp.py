@@ -24,6 +24,8 @@ class Compiled:
     engine: llvm.ExecutionEngine
     """Which owns the code."""
     one: Callable[..., None]
+    address: int
+    """That of `one`."""
     several: int
     most: int
 
@@ -55,18 +57,19 @@ def compiled(loops: Loops) -> Compiled:
         loops.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
         build.ret_void()
     engine = code(str(module), loops.work)
-    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("one"))
-    return Compiled(engine, one, engine.get_function_address("several") if _openmp() else 0, loops.most)
+    address = engine.get_function_address("one")
+    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+    return Compiled(engine, one, address, engine.get_function_address("several") if _openmp() else 0, loops.most)
 
 
 def chain(kernels: Sequence[Compiled], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
     """A call of kernels one after the other, with the addresses of the first one's `counts[0]` arrays, and so on."""
     number = len(kernels)
-    functions = (ctypes.c_void_p * number)(*(ctypes.cast(each.one, ctypes.c_void_p).value for each in kernels))
+    functions = (ctypes.c_void_p * number)(*(each.address for each in kernels))
     starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
     given, caller = ctypes.c_void_p * sum(counts), _caller()
 
-    def call(addresses: Sequence[int], kept: Sequence[Compiled] = kernels) -> None:
+    def call(addresses: Sequence[int], _: Sequence[Compiled] = kernels) -> None:
         caller(functions, starts, number, given(*addresses))
 
     return call if number > 1 else kernels[0].alone

@@ -25,10 +25,7 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
     by_rows = a.stride(1) == 1 or rows % products.ROWS > 0
     left = a.contiguous() if by_rows else _panels(a.t(), products.ROWS)
-    if b.stride(1) == 1:
-        right = _panels(b, width)
-    else:
-        right = packed(b.t())
+    right = _panels(b, width) if b.stride(1) == 1 else packed(b.t())
     finish = [each.contiguous() for each in (units, plus) if each is not None]
     given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
     y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64, device="cpu")
@@ -38,7 +35,7 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
 
 def packed(matrix: Tensor) -> Tensor:
     """A matrix of int16, [N, K], as the right one of products with [M, K]: in panels."""
-    columns, terms, width = *matrix.shape, products.width()
+    (columns, terms), width = matrix.shape, products.width()
     return matrix.view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
 
 

@@ -48,9 +48,10 @@ class Mode:
                 change(False)
             compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
             # As on a CPU that has no such switch; before, the self-check finds it.
-            compilers.replace(self.undo, torch, "set_flush_denormal", lambda mode: False)
+            compilers.replace(self.undo, torch, "set_flush_denormal", lambda _: False)
             compilers.replace(self.undo, precisions, "slices", precisions.slices_of(precision))
             compilers.install(self.undo)
+            compilers.one_form_of_optimizers(self.undo)
             libraries.install(self.undo, registration.scan)
             self.undo.callback(dispatch.devices_checked.clear)
             dispatch.check_device(torch.device("cpu"))

@@ -161,4 +161,4 @@ def _several(function: Function) -> Function:
 
 
 for _name, _function in {"lerp": _lerp, "addcmul": _addcmul, "addcdiv": _addcdiv}.items():
-    define(*([_name] if _name != "lerp" else ["lerp.Scalar", "lerp.Tensor"]))(_several(_function))
+    define(*([_name] if _name != "lerp" else ["lerp.Scalar", "lerp.Tensor"]))(_several(_function))  # type: ignore[arg-type]

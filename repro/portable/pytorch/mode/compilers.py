@@ -37,6 +37,17 @@ def install(undo: ExitStack) -> None:
             replace(undo, torch._C._aoti, name, _Package)
 
 
+def one_form_of_optimizers(undo: ExitStack) -> None:
+    """Steps of optimizers tensor by tensor by default, as on a CPU: on a GPU PyTorch chooses lists of tensors.
+
+    Some have another order of operations there, NAdam and RMSprop for two.
+    """
+    name = "_default_to_fused_or_foreach"
+    for module in [each for path, each in sys.modules.items() if path.startswith("torch.optim.")]:
+        if hasattr(module, name):
+            replace(undo, module, name, lambda *_, **__: (False, False))
+
+
 def replace(undo: ExitStack, owner: Any, name: str, new: Any) -> None:
     """Sets an attribute, until `undo` is closed."""
     undo.callback(setattr, owner, name, getattr(owner, name))

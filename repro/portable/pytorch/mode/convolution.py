@@ -70,7 +70,7 @@ def convolution_backward(
         return volumes.convolution_backward(grad_output, input, weight, steps, transposed, output_mask)
     g, x, w = (_planar(single(each)) for each in (grad_output, input, weight))
     how = _how(stride, padding, dilation, groups, x)
-    needs = tuple(output_mask[:2])
+    needs = output_mask[0], output_mask[1]
     slices = precisions.slices
     if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
@@ -81,7 +81,8 @@ def convolution_backward(
     if input.dim() == 3:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
     grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
-    return tuple(None if each is None else narrowed(each, dtype) for each in (grad_x, grad_w, grad_bias))
+    x_grad, w_grad, b_grad = (None if each is None else narrowed(each, dtype) for each in (grad_x, grad_w, grad_bias))
+    return x_grad, w_grad, b_grad
 
 
 def _planar(x: Tensor) -> Tensor:
@@ -112,4 +113,4 @@ def _enlarged(x: Tensor, w: Tensor, how: dict[str, Any], more: Sequence[int]) ->
             x.shape[2:], how["stride"], how["padding"], how["dilation"], w.shape[2:], more, strict=True
         )
     ]
-    return (x.shape[0], w.shape[1] * how["groups"], *sizes)  # type: ignore[return-value]
+    return (x.shape[0], w.shape[1] * how["groups"], *sizes)

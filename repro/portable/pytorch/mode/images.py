@@ -150,7 +150,6 @@ def _gradient(windows: Windows, q: Tensor, h: Tensor) -> Tensor:
     """Sums of products of a gradient [B, O, H', W'] and what meets it, float64 [O, h w I and more]."""
     width, outputs = products.width(), h.shape[1]
     more = -(-outputs // products.ROWS) * products.ROWS
-    each = windows.out[0] * windows.out[1]
     total: Any = None
     for some, rows in windows.rows(q, width):
         left = torch.zeros if more > outputs else torch.empty

@@ -61,7 +61,7 @@ def group_norm_backward(
     output_mask: Mask,
 ) -> Gradients:
     x, g, scale = _groups(input, N, group), _groups(grad_out, N, group), _groups(weight, 1, group)
-    like = torch.empty(1, group, C // group, 1, device=x.device)
+    like = torch.empty(1, group, C // group, 1, device=input.device)
     shape = (N, group, 1, 1)
     return _backward(input, x, g, mean.view(shape), rstd.view(shape), scale, like, (2, 3), output_mask)
 
