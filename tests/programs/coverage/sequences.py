@@ -67,7 +67,9 @@ def cells() -> Training:
     x = torch.randn(5, 4, 8)
 
     def loss(model: Any, _: Any) -> Tensor:
-        gru = lstm = rnn = None
+        gru: Any = None
+        lstm: Any = None
+        rnn: Any = None
         for step in x:
             gru, lstm, rnn = model[0](step, gru), model[1](step, lstm), model[2](step, rnn)
         return (gru + lstm[0] + rnn).square().mean()

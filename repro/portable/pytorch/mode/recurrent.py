@@ -179,7 +179,7 @@ def _step_back(xp: Any, back: Any, grad_out: Any, gradients: Any, state: Any, sa
 def _differentiable(ctx: Any, inputs: tuple[Tensor | None, ...], gradients: State) -> list[Tensor | None]:
     given, weight, bias, *state = inputs
     assert given is not None and weight is not None
-    out, last = _separate(ctx.cell, ctx.times, given, weight, bias, tuple(state))  # type: ignore[arg-type]
+    out, last = _separate(ctx.cell, ctx.times, given, weight, bias, tuple(state))
     wanted = [each for each, need in zip(inputs, ctx.needs_input_grad[2:], strict=True) if need]
     found = iter(torch.autograd.grad((out, *last), wanted, gradients, create_graph=True, materialize_grads=True))
     return [next(found) if need else None for need in ctx.needs_input_grad[2:]]
@@ -226,13 +226,13 @@ def layers(
     x: Tensor,
     states: list[State],
     parameters: Sequence[Tensor],
+    sizes: tuple[int, ...] | None,
     has_biases: bool,
     num_layers: int,
     dropout: float,
     train: bool,
     bidirectional: bool,
     batch_first: bool = False,
-    sizes: tuple[int, ...] | None = None,
 ) -> tuple[Tensor, list[State]]:
     """All layers in both directions, of [T, N, I] or of packed rows."""
     x = x.transpose(0, 1) if batch_first else x
@@ -277,12 +277,13 @@ def _define(name: str, cell: Cell) -> None:
     @replace(f"{name}.input")
     def on_input(input: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
         counts[f"{name}.input"] += 1
-        return result(*layers(cell, input, states(hx), params, *how))
+        return result(*layers(cell, input, states(hx), params, None, *how))
 
     @replace(f"{name}.data")
     def on_data(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
         counts[f"{name}.data"] += 1
-        return result(*layers(cell, data, states(hx), params, *how, sizes=tuple(batch_sizes.tolist())))
+        sizes = tuple(batch_sizes.tolist())
+        return result(*layers(cell, data, states(hx), params, sizes, *how))
 
     @replace(f"{name}_cell")
     def of_cell(
