@@ -226,13 +226,13 @@ def layers(
     x: Tensor,
     states: list[State],
     parameters: Sequence[Tensor],
+    sizes: tuple[int, ...] | None,
     has_biases: bool,
     num_layers: int,
     dropout: float,
     train: bool,
     bidirectional: bool,
     batch_first: bool = False,
-    sizes: tuple[int, ...] | None = None,
 ) -> tuple[Tensor, list[State]]:
     """All layers in both directions, of [T, N, I] or of packed rows."""
     x = x.transpose(0, 1) if batch_first else x
@@ -277,12 +277,13 @@ def _define(name: str, cell: Cell) -> None:
     @replace(f"{name}.input")
     def on_input(input: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
         counts[f"{name}.input"] += 1
-        return result(*layers(cell, input, states(hx), params, *how))
+        return result(*layers(cell, input, states(hx), params, None, *how))
 
     @replace(f"{name}.data")
     def on_data(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
         counts[f"{name}.data"] += 1
-        return result(*layers(cell, data, states(hx), params, *how, sizes=tuple(batch_sizes.tolist())))  # type: ignore[misc]
+        sizes = tuple(batch_sizes.tolist())
+        return result(*layers(cell, data, states(hx), params, sizes, *how))
 
     @replace(f"{name}_cell")
     def of_cell(
