@@ -155,15 +155,22 @@ def _refused(name: str, tensor: Tensor) -> Exception:
 
 
 def check_device(device: torch.device) -> None:
-    """The self-check of a device: UsageError where it fails."""
+    """The self-check of a device: UsageError where it fails.
+
+    It is made with one thread: OpenMP's others do not survive a fork, and a program may fork after `import torch`.
+    """
     from repro.portable.pytorch.mode import checks  # which needs definitions
 
     devices_checked.add(device.type)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         caught(checks.check_device)(device)
     except BaseException:
         devices_checked.discard(device.type)
         raise
+    finally:
+        torch.set_num_threads(threads)
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
