@@ -50,13 +50,15 @@ def both(function, *tensors: torch.Tensor) -> list[bytes]:
 def guards(side: str) -> Iterator[None]:
     """All that is allocated for loops, and for what they are given here, lies beside a guard."""
 
-    def empty_strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype=torch.float32) -> torch.Tensor:
+    def empty_strided(
+        shape: tuple[int, ...], strides: tuple[int, ...], dtype=torch.float32, device="cpu"
+    ) -> torch.Tensor:
         last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         size = (last + 1) * (0 not in shape)
         memory = torch.from_numpy(guarded((size * dtype.itemsize,), np.uint8, side)).view(dtype)
         return memory.as_strided(shape, strides)
 
-    def empty(*shape, dtype=torch.float32, device: torch.device | None = None) -> torch.Tensor:
+    def empty(*shape, dtype=torch.float32, device="cpu") -> torch.Tensor:
         shape = shape[0] if isinstance(shape[0], tuple) else shape
         return empty_strided(shape, tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape))), dtype)
 

@@ -23,8 +23,6 @@ if compiler.available:
 
 LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than they save
 LEAST_OUTPUTS = 32
-LEAST_PAIRS = 2**18
-"""Multiplications of a product for which int16 is quicker than float64."""
 
 
 class Backend:
