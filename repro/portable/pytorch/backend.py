@@ -135,12 +135,7 @@ class Backend:
         outputs = b.shape[0]
         if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
-        if (
-            cls.engine == "int16"
-            and work >= LEAST_PAIRS
-            and compiler.possible(a.device)
-            and products.fit(a.shape, outputs, layout)
-        ):
+        if cls.engine == "int16" and compiler.possible(a.device) and products.fit(a.shape, outputs, layout):
             return torch.int16
         return torch.float64
 
