@@ -5,6 +5,7 @@ Each operation of the dispatcher is exact, guarded, defined or refused.
 
 import difflib
 import importlib
+import warnings
 from functools import cache
 from typing import Any
 
@@ -71,10 +72,12 @@ class Registration:
 
     def scan(self) -> None:
         """Registers kernels for operations that are new."""
-        for full in torch._C._dispatch_get_all_op_names():
-            if full not in self.known:
-                self.known.add(full)
-                self._register(full)
+        with warnings.catch_warnings():  # PyTorch up to 2.11 warns that composite operations have a second one
+            warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel")
+            for full in torch._C._dispatch_get_all_op_names():
+                if full not in self.known:
+                    self.known.add(full)
+                    self._register(full)
 
     def close(self) -> None:
         """PyTorch's own kernels, as before."""
