@@ -63,6 +63,10 @@ def test_loops_over_nothing(found: dict[str, Any]) -> None:
     assert found["empty"] == [True] * 12
 
 
+def test_views_are_of_the_memory_that_they_were_of(found: dict[str, Any]) -> None:
+    assert found["views"] == [True] * (2 * 2 * 4 * 6 + 1)
+
+
 def test_torch_compile_traces_convolutions(found: dict[str, Any]) -> None:
     assert found["traced"] == [True] * 6
 

@@ -172,6 +172,38 @@ def empty() -> list[bool]:
     return found
 
 
+def pieces(backend, x, other):
+    """Views of what is given and of what kernels make: read by kernels, products and PyTorch, and returned."""
+    twice = backend.f64(x) * 2.0
+    turned = backend.transpose(twice)[1:]
+    integers = backend.rint(turned * 4.0)
+    product = backend.matmul(backend.transpose(integers)[None], backend.rint(backend.f64(other))[None])
+    return (
+        turned,
+        backend.transpose(x)[:2, 1:],
+        backend.sum(turned[:, ::2], (0,)),
+        backend.concatenate([turned, turned * 3.0], 0),
+        backend.reshape(product, (-1,)),
+        product[0, 1:] + 1.0,
+    )
+
+
+def views() -> list[bool]:
+    """A plan with views, of numbers that it was not tried with."""
+    plan._plans.clear()
+    compiler.available, found = True, []
+    for count in (1, 5):
+        torch.set_num_threads(count)
+        for side in SIDES:
+            for _ in range(4):
+                given = numbers(6, 10)[:, ::2], numbers(4, 3)
+                expected = pieces(Backend, *given)
+                with guards(side):
+                    found += [a.equal(b) for a, b in zip(plan.run(pieces, *given), expected, strict=True)]
+    torch.set_num_threads(1)
+    return [*found, *(each is not None and each.sound for each in plan._plans.values())]
+
+
 def traced() -> list[bool]:
     """Convolutions as torch.compile traces them, before it makes code of them, and as they are."""
     found = []
@@ -237,5 +269,5 @@ if __name__ == "__main__":
     Backend.engine = sys.argv[1]
     machine.limit(int(sys.argv[2]))
     backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
-    answers = [threads, products_of_int16, refused, dense, empty, traced, shapes, unsound, rates, tried]
+    answers = [threads, products_of_int16, refused, dense, empty, views, traced, shapes, unsound, rates, tried]
     print(json.dumps({each.__name__: each() for each in answers}))

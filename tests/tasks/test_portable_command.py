@@ -129,7 +129,7 @@ def test_a_name_that_no_operation_can_have(portable: Portable) -> None:
 
 
 def test_llvmlite_is_missed_once(portable: Portable) -> None:
-    code = "import os, sys; sys.modules['llvmlite'] = None; os.fork(); import torch"
+    code = "import os, sys; sys.modules['llvmlite'] = None; child = os.fork(); import torch; child and os.wait()"
     done = portable(code)
     assert done.stderr.splitlines()[0].endswith("so portable numerics are slow; remedy: pip install llvmlite")
     assert len(done.stderr.splitlines()) == 2

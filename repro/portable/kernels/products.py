@@ -45,14 +45,18 @@ def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
     return shape[0] % 2 == shape[1] % width() == outputs % width() == 0
 
 
+def _check_panels(terms: int, columns: int, tile: int) -> None:
+    if terms % 2 or columns % tile:
+        raise ValueError(f"a matrix [{terms}, {columns}] is not made of pairs of rows in panels of {tile} columns")
+
+
 @cache
 def panels(terms: int, columns: int, tile: int) -> Loops:
     """Loops over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
-    if terms % 2 or columns % tile:
-        raise ValueError(f"a matrix [{terms}, {columns}] is not made of pairs of rows in panels of {tile} columns")
+    _check_panels(terms, columns, tile)
     build, function = started([I16, I16])
     matrix, result, begin, end = function.args
     row, both = ir.VectorType(I16, tile), ir.VectorType(I16, 2 * tile)
@@ -69,6 +73,26 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
         build.store(build.shuffle_vector(*given, order), place, align=2)
     build.ret_void()
     return Loops(function, terms // 2, terms * columns)
+
+
+@cache
+def turned(terms: int, columns: int, tile: int) -> Loops:
+    """The same of a matrix that lies by columns, [N, K]: pairs lie beside one another already."""
+    _check_panels(terms, columns, tile)
+    pairs = terms // 2
+    build, function = started([I32, I32])
+    matrix, result, begin, end = function.args
+    with (
+        Loop(build, begin, end) as panel,
+        Loop(build, I64(0), I64(pairs)) as pair,
+        Loop(build, I64(0), I64(tile)) as at,
+    ):
+        column = build.add(build.mul(panel, I64(tile)), at)
+        given = build.load(build.gep(matrix, [build.add(build.mul(column, I64(pairs)), pair)]))
+        there = build.add(build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile)), at)
+        build.store(given, build.gep(result, [there]))
+    build.ret_void()
+    return Loops(function, columns // tile, terms * columns)
 
 
 @dataclass(frozen=True)

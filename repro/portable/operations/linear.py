@@ -20,7 +20,7 @@ def _forward(xp: Backend, x, weight, bias):
     w, s = quantize(xp, weight, (0, 1))
     q, w = xp.operands(q, w, work=q.shape[0] * inputs * outputs)
     y = rounded_product(xp, q, xp.transpose(w), p, s, plus=bias)
-    return xp.reshape(y, (*x.shape[:-1], outputs)), (q, p, w, s)
+    return y if len(x.shape) == 2 else xp.reshape(y, (*x.shape[:-1], outputs)), (q, p, w, s)
 
 
 def _backward(xp: Backend, saved, gradient, needs, shapes):

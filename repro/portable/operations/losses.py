@@ -5,7 +5,7 @@ import math
 from repro.portable import tables
 from repro.portable.constants import BITS, EXP_BITS, LARGEST_DISTANCE, LOSS_BITS, POWER_BITS
 from repro.portable.operations.attention import powers
-from repro.portable.operations.grids import Operation, check_length, quantize, scaled
+from repro.portable.operations.grids import Operation, check_length, exact_sum, quantize, scaled
 from repro.portable.tables import LOG_COARSE_BITS, LOG_FINE_BITS
 from repro.portable.xp import Backend
 
@@ -76,3 +76,26 @@ def _mse_backward(xp: Backend, saved, gradient, needs, shapes):
 
 
 mse = Operation(_mse_forward, _mse_backward)
+
+
+def likelihood(xp: Backend, scores, labels, ignored: int, mean: bool):
+    """The negative log-likelihood of labels int [N], of their logarithms [N, V]; all float32, [1].
+
+    The sum or the mean of those that are not ignored, each rounded once before a mean divides; how many these are; and how
+    many labels are none.
+    """
+    rows, classes = scores.shape
+    seen = labels != ignored
+    there = seen & (labels >= 0) & (labels < classes)
+    place = xp.where(there, labels, 0) + xp.counting(scores, rows) * classes
+    each = xp.where(there, -xp.take(xp.reshape(scores, (-1,)), place), 0.0)
+    number = xp.sum(xp.f64(seen), (0,))
+    found, counted = xp.f32(exact_sum(xp, each, (0,))), xp.f32(number)
+    return found / counted if mean else found, counted, number - xp.sum(xp.f64(there), (0,))
+
+
+def likelihood_backward(xp: Backend, gradient, counted, labels, classes: int, ignored: int, mean: bool):
+    """The gradient with respect to the logarithms, [N, V], of one for the result."""
+    share = gradient / counted if mean else gradient
+    labels = xp.reshape(labels, (-1, 1))
+    return xp.where((xp.counting(labels, classes) == labels) & (labels != ignored), -share, 0.0)

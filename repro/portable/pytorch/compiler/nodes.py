@@ -31,6 +31,8 @@ ELEMENTWISE = BINARY | {
 REDUCTIONS = {"sum", "most", "maximum_of"}
 COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
 """Operations that kernels compute; the others are calls of PyTorch's functions."""
+PLACES = {"view", "product"}
+"""Neither: the memory of the input, `shift` numbers on; and a product of matrices, in `stages` of machine code."""
 CONSTANT = {"tables", "causal", "counting"}
 """Functions of shapes alone."""
 
@@ -64,3 +66,19 @@ def nodes_in(given: Any) -> list[Node]:
     if isinstance(given, (tuple, list)):
         return [node for each in given for node in nodes_in(each)]
     return [given] if isinstance(given, Node) else []
+
+
+def leaves(target: Node, stored: set[Node]) -> list[Node]:
+    """What is in memory, of what a target is computed from."""
+    found: dict[Node, None] = {}
+    ahead = nodes_in(target.inputs)
+    seen = set(ahead)
+    while ahead:
+        node = ahead.pop()
+        if node in stored or node.operation not in ELEMENTWISE:
+            found[node] = None
+        else:
+            more = [each for each in nodes_in(node.inputs) if each not in seen]
+            seen.update(more)
+            ahead += more
+    return list(found)

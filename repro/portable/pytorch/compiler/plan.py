@@ -3,12 +3,12 @@
 What belongs together becomes one compiled kernel; the rest are calls of PyTorch's functions.
 """
 
-import itertools
 import logging
 import math
-from collections import Counter
+import operator
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,19 +17,13 @@ from torch import Tensor
 from repro.portable.pytorch import compiler
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler import memory
-from repro.portable.pytorch.compiler.nodes import COMPILED, ELEMENTWISE, Node, mapped, nodes_in
+from repro.portable.pytorch.compiler.nodes import COMPILED, ELEMENTWISE, PLACES, Node, leaves, mapped, nodes_in
 from repro.portable.pytorch.compiler.tracer import Array, Tracer
 
 if compiler.available:
-    from repro.portable.pytorch.compiler.openmp import chain
+    from repro.portable.pytorch.compiler.placed import Addresses, Placed, Step, joined, kernel, products
 
 log = logging.getLogger(__name__)
-
-COMBINE = {"sum": torch.sum, "most": torch.amax, "maximum_of": torch.amax}
-"""What several threads found of a reduction."""
-
-Step = Callable[[list], None]
-"""Takes tensors from their places in a list, and puts others to theirs."""
 
 _plans: dict[Hashable, "Plan | None"] = {}
 
@@ -100,9 +94,7 @@ class Plan:
             places[place] = tensor
         for step in self.steps:
             step(places)
-        if isinstance(self.result, int):
-            return places[self.result]
-        return mapped(self.result, int, places.__getitem__)
+        return self.result(places)
 
     def _schedule(self, nodes: list[Node], result: Any) -> None:
         needed = _needed(nodes, result)
@@ -113,6 +105,8 @@ class Plan:
         groups: dict[Group, list[Node]] = {}
         home: dict[Node, Group] = {}
         calls: dict[int, list[Node]] = {}
+        multiplied: dict[int, list[Node]] = {}
+        called, outside = _read_outside(nodes, result)
         for node in nodes:
             if node in stored:
                 space, time = node.space, 0
@@ -123,27 +117,37 @@ class Plan:
                 home[node], there[node] = Group(time, space), time + 1
                 groups.setdefault(home[node], []).append(node)
             elif node.operation not in ELEMENTWISE:
-                there[node] = max((there[each] for each in nodes_in(node.inputs)), default=0)
-                if node.inputs:
-                    calls.setdefault(there[node], []).append(node)
+                time = there[node] = max((there[each] for each in nodes_in(node.inputs)), default=0)
+                if node.operation == "product":
+                    there[node] = time + 1
+                    multiplied.setdefault(time, []).append(node)
+                elif node.inputs and (node.operation != "view" or node in called):
+                    calls.setdefault(time, []).append(node)
         place = {node: index for index, node in enumerate(there)}
         self.start = [node.tensor for node in there]
         self.inputs = [place[node] for node in nodes if node.operation == "input"]
-        self.result = mapped(result, Node, place.__getitem__)
-        steps: list[Step | PlacedKernel] = []
-        for time in range(max([*(group.time for group in groups), *calls], default=-1) + 1):
+        self.result = _argument(result, place)
+        addresses = Addresses(place)
+        steps: list[Step | Placed] = []
+        for time in range(max([*(group.time for group in groups), *calls, *multiplied], default=-1) + 1):
             steps += [_call(node, place) for node in calls.get(time, ())]
             steps += [
-                PlacedKernel(group.space, targets, stored, place)
+                kernel(group.space, targets, stored, addresses)
                 for group, targets in groups.items()
                 if group.time == time
             ]
-        self.steps = _joined(steps, _read_outside(nodes, result, place))
+            for node in multiplied.get(time, ()):
+                steps += products(node, addresses)
+        self.start += [None] * (len(addresses) - len(self.start))
+        steps += [_call(node, place) for node in nodes if node.operation == "view" and node in outside - called]
+        self.steps = joined(steps, {place[node] for node in outside if node in place})
 
 
-def _call(node: Node, place: dict[Node, int]) -> Step:
+def _call(node: Node, place: dict[Node, int]) -> "Step":
     """A function of PyTorch."""
     function, result = node.function, place[node]
+    if node.operation == "view":
+        function = partial(_view, node.shape, node.strides, node.attributes["shift"])
     assert function is not None
     if isinstance(node.inputs[0], Node) and len(node.inputs) == 1:
         only = place[node.inputs[0]]
@@ -160,106 +164,28 @@ def _call(node: Node, place: dict[Node, int]) -> Step:
     return call_with
 
 
+def _view(shape: tuple[int, ...], strides: tuple[int, ...], shift: int, tensor: Tensor) -> Tensor:
+    return tensor.as_strided(shape, strides, tensor.storage_offset() + shift)
+
+
 def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
+    """Nested tuples and lists with the tensors of nodes."""
     if isinstance(given, Node):
-        index = place[given]
-        return lambda places: places[index]
+        return operator.itemgetter(place[given])
     if nodes_in(given):
-        parts = [_argument(each, place) for each in given]
-        return lambda places: tuple([part(places) for part in parts])
+        kind, parts = type(given), [_argument(each, place) for each in given]
+        return lambda places: kind([part(places) for part in parts])
     return lambda _: given
 
 
-class PlacedKernel:
-    """A compiled kernel, and where its arrays are in a list of tensors."""
-
-    def __init__(self, space: tuple[int, ...], targets: list[Node], stored: set[Node], place: dict[Node, int]) -> None:
-        from repro.portable.pytorch.compiler.kernels import NEUTRAL, Kernel  # needs llvmlite
-
-        given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-        kernel = Kernel(space, targets, list(given))
-        self.addressed = [place[node] for node in (*given, *targets)]
-        self.made = [(place[node], node.shape, node.strides, node.dtype) for node in targets]
-        self.filled = [(place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in kernel.filled]
-        self.compiled = kernel.compiled
-
-    def execute(self, places: list) -> None:
-        """Makes tensors for its targets."""
-        for index, shape, strides, dtype in self.made:
-            places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
-        threads = self.compiled.threads()
-        if threads > 1:
-            whole = [places[index] for index, *_ in self.filled]
-            for tensor, (index, neutral, _) in zip(whole, self.filled, strict=True):
-                parts = tensor.new_full((threads * tensor.numel(),), neutral)
-                places[index] = parts.as_strided((threads, *tensor.shape), (tensor.numel(), *tensor.stride()))
-        self.compiled([places[index].data_ptr() for index in self.addressed], threads)
-        if threads > 1:
-            for tensor, (index, _, combine) in zip(whole, self.filled, strict=True):
-                places[index] = combine(places[index], 0, out=tensor)
-
-
-ALIGNED = 64
-"""Bytes from one array of a scratch to the next are a multiple of it."""
-
-
-class Sequence:
-    """Kernels that follow one another, in one call; what only they read is in one piece of memory."""
-
-    def __init__(self, kernels: list[PlacedKernel], outside: set[int]) -> None:
-        self.kernels = kernels
-        made = {index: (shape, strides, dtype) for kernel in kernels for index, shape, strides, dtype in kernel.made}
-        self.made = [(index, *how) for index, how in made.items() if index in outside]
-        self.scratch, offsets = 0, {}
-        for index, (shape, strides, dtype) in made.items():
-            if index not in outside:
-                offsets[index] = self.scratch
-                span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-                self.scratch += -(-span * dtype.itemsize // ALIGNED) * ALIGNED
-        self.addressed = [index for kernel in kernels for index in kernel.addressed]
-        self.offsets = [offsets.get(index) for index in self.addressed]
-        self.most = max(kernel.compiled.most if kernel.compiled.several else 1 for kernel in kernels)
-        self.call = chain([kernel.compiled for kernel in kernels], [len(kernel.addressed) for kernel in kernels])
-
-    def __call__(self, places: list) -> None:
-        if self.most > 1 and torch.get_num_threads() > 1:
-            for kernel in self.kernels:
-                kernel.execute(places)
-            return
-        for index, shape, strides, dtype in self.made:
-            places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
-        scratch = torch.empty(self.scratch, dtype=torch.uint8, device="cpu") if self.scratch else None
-        start = 0 if scratch is None else scratch.data_ptr()
-        self.call(
-            [
-                places[index].data_ptr() if offset is None else start + offset
-                for index, offset in zip(self.addressed, self.offsets, strict=True)
-            ]
-        )
-
-
-def _joined(steps: list, outside: set[int]) -> list[Step]:
-    """Steps, with kernels that follow one another as one."""
-    groups = [list(some) for _, some in itertools.groupby(steps, lambda step: isinstance(step, PlacedKernel))]
-    read = Counter(
-        index
-        for some in groups
-        for index in {index for step in some if isinstance(step, PlacedKernel) for index in step.addressed}
-    )
-    shared = outside | {index for index, number in read.items() if number > 1}
-    found: list[Step] = []
-    for some in groups:
-        found += [Sequence(some, shared)] if isinstance(some[0], PlacedKernel) else some
-    return found
-
-
-def _read_outside(nodes: list[Node], result: Any, place: dict[Node, int]) -> set[int]:
-    """What results and PyTorch's functions take."""
-    asked = set(nodes_in(result))
+def _read_outside(nodes: list[Node], result: Any) -> tuple[set[Node], set[Node]]:
+    """What PyTorch's functions take; and that with results, and with what they are views of."""
+    called: set[Node] = set()
     for node in nodes:
-        if node.operation not in COMPILED:
-            asked.update(nodes_in(node.inputs))
-    return {place[node] for node in asked if node in place}
+        if node.operation not in COMPILED | PLACES:
+            called.update(nodes_in(node.inputs))
+    outside = called.union(nodes_in(result))
+    return called, outside | {each for node in outside if node.operation == "view" for each in nodes_in(node.inputs)}
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -298,19 +224,3 @@ def _stored(nodes: list[Node], result: Any) -> set[Node]:
                 asked.add(each)
     always = COMPILED - ELEMENTWISE
     return {node for node in nodes if node.operation in always or (node in asked and node.operation in ELEMENTWISE)}
-
-
-def leaves(target: Node, stored: set[Node]) -> list[Node]:
-    """What is in memory, of what a target is computed from."""
-    found: dict[Node, None] = {}
-    ahead = nodes_in(target.inputs)
-    seen = set(ahead)
-    while ahead:
-        node = ahead.pop()
-        if node in stored or node.operation not in ELEMENTWISE:
-            found[node] = None
-        else:
-            more = [each for each in nodes_in(node.inputs) if each not in seen]
-            seen.update(more)
-            ahead += more
-    return list(found)

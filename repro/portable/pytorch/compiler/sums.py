@@ -1,6 +1,8 @@
 """Sums of products of PyTorch's tensors."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -9,12 +11,30 @@ from torch import Tensor
 
 from repro.portable.arguments import refuse
 from repro.portable.kernels import products
-from repro.portable.kernels.contraction import in_float64
+from repro.portable.kernels.contraction import Axis, Sums, in_float64
 from repro.portable.kernels.convolution import How, Operand, Part, forward, of_images, of_weight
 from repro.portable.kernels.machine import Loops
 from repro.portable.kernels.pairs import in_pairs
 from repro.portable.pytorch.compiler.openmp import Compiled, compiled
 from repro.run.ranks import SingleProcess
+
+SMALL = 2**18
+"""Products of float64 for which a call of PyTorch's takes longer than the sums."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Machine code that makes an array of arrays: of those given, by number, and of what earlier stages made."""
+
+    loops: Loops
+    reads: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In a row."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
 def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
@@ -22,21 +42,68 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
 
     With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
     """
-    (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
-    by_rows = a.stride(1) == 1 or rows % products.ROWS > 0
-    left = a.contiguous() if by_rows else _panels(a.t(), products.ROWS)
-    right = _panels(b, width) if b.stride(1) == 1 else packed(b.t())
     finish = [each.contiguous() for each in (units, plus) if each is not None]
-    given = products.Product(rows, terms // 2, columns, by_rows, len(finish))
-    y = torch.empty(rows, columns, dtype=torch.float32 if finish else torch.float64, device="cpu")
-    _run(products.product(given), left, right, *finish, y)
-    return y
+    stages = of_int16(a, b, len(finish))
+    if stages is None:
+        a, b = a.contiguous(), b.contiguous()
+        stages = of_int16(a, b, len(finish))
+        assert stages is not None
+    arrays = [a, b, *finish]
+    for stage in stages:
+        arrays.append(torch.empty(stage.shape, dtype=stage.dtype, device="cpu"))
+        _run(stage.loops, *(arrays[each] for each in stage.reads), arrays[-1])
+    return arrays[-1]
+
+
+def exact(a: Tensor, b: Tensor) -> list[Stage] | None:
+    """The stages of a product of integers, [..., M, K] and [..., K, N] -> float64; None where there are none."""
+    if a.dtype == torch.int16:
+        return of_int16(a[0], b[0], 0)
+    *shape, terms = a.shape
+    columns = b.shape[-1]
+    if a.shape[:-2] != b.shape[:-2] or math.prod(shape) * terms * columns > SMALL:
+        return None
+    both = zip(a.shape[:-2], a.stride(), b.stride(), strict=False)
+    axes = (*(Axis(*each) for each in both), Axis(shape[-1], a.stride(-2), 0), Axis(columns, 0, b.stride(-1)))
+    axes = (*axes, Axis(terms, a.stride(-1), b.stride(-2)))
+    return [Stage(_in_float64(Sums(axes, len(axes) - 1)), (0, 1), (*shape, columns), torch.float64)]
+
+
+def rounding(a: Tensor, b: Tensor, *finish: Tensor) -> list[Stage] | None:
+    """The stages of a product of int16 that is rounded."""
+    return of_int16(a[0], b[0], len(finish)) if all(each.is_contiguous() for each in finish) else None
+
+
+def of_int16(a: Tensor, b: Tensor, finish: int) -> list[Stage] | None:
+    """The stages of a product of matrices of int16, that lie by rows or by columns; None for others."""
+    (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
+    stages, left = [], 0
+    by_rows = a.is_contiguous()
+    if not by_rows:
+        if not a.t().is_contiguous() or rows % products.ROWS:
+            return None
+        stages.append(Stage(products.panels(terms, rows, products.ROWS), (0,), (terms * rows,), torch.int16))
+        left = finish + 1 + len(stages)
+    if b.is_contiguous():
+        panels = products.panels(terms, columns, width)
+    elif b.t().is_contiguous():
+        panels = products.turned(terms, columns, width)
+    else:
+        return None
+    stages.append(Stage(panels, (1,), (terms * columns,), torch.int16))
+    right = finish + 1 + len(stages)
+    loops = products.product(products.Product(rows, terms // 2, columns, by_rows, finish))
+    dtype = torch.float32 if finish else torch.float64
+    reads = (left, right, *range(2, 2 + finish))
+    return [*stages, Stage(loops, reads, (rows, columns), dtype)]
 
 
 def packed(matrix: Tensor) -> Tensor:
     """A matrix of int16, [N, K], as the right one of products with [M, K]: in panels."""
     (columns, terms), width = matrix.shape, products.width()
-    return matrix.view(torch.int32).view(columns // width, width, terms // 2).transpose(1, 2).contiguous()
+    found = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
+    _run(products.turned(terms, columns, width), matrix, found)
+    return found
 
 
 def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor | None) -> Tensor:
@@ -46,13 +113,6 @@ def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor
     y = torch.empty(a.shape[0], columns, dtype=torch.float32, device="cpu")
     _run(products.product(given), a, panels, *finish, y)
     return y
-
-
-def _panels(x: Tensor, tile: int) -> Tensor:
-    (terms, columns), x = x.shape, x.contiguous()
-    found = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
-    _run(products.panels(terms, columns, tile), x, found)
-    return found
 
 
 def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
@@ -95,15 +155,22 @@ def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
 
 
 def _run(loops: Loops, *arrays: Tensor) -> None:
-    code, addresses = _compiled(loops), [array.data_ptr() for array in arrays]
+    made, addresses = code(loops), [array.data_ptr() for array in arrays]
     if not all(addresses):  # a TorchDispatchMode made something else of what PyTorch's functions gave
         raise refuse("PyTorch", "an array has no memory of its own; call portable functions outside of such modes")
-    code(addresses, code.threads())
+    made(addresses, made.threads())
 
 
 @cache
-def _compiled(loops: Loops) -> Compiled:
+def code(loops: Loops) -> Compiled:
+    """Machine code of loops."""
     return compiled(loops)
+
+
+@cache
+def _in_float64(sums: Sums) -> Loops:
+    """in_float64 for equal sums, whoever asks."""
+    return in_float64(sums)
 
 
 def _in_rows(x: Tensor) -> Tensor:

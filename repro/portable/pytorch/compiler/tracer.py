@@ -1,7 +1,7 @@
 """Tracer: PyTorch's backend, recorded as a graph."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,12 @@ from torch import Tensor
 from repro.portable.constants import SMALLEST
 from repro.portable.operations import grids
 from repro.portable.operations import slices as int8
-from repro.portable.pytorch import slices
+from repro.portable.pytorch import compiler, slices
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.nodes import BINARY, COMPILED, CONSTANT, ELEMENTWISE, REDUCTIONS, Node, mapped
+
+if compiler.available:
+    from repro.portable.pytorch.compiler import sums
 
 
 class Array:
@@ -76,6 +79,10 @@ class Tracer:
             self.nodes.append(call)
             parts = enumerate(value)
             return [self._array(Node("item", (call,), each, operator.itemgetter(index)), each) for index, each in parts]
+        if name not in COMPILED:
+            for source in _arrays_in(arguments):
+                if _in_one_memory(source.value, value):
+                    return self._view(source, value)
         attributes: dict[str, Any] = {}
         if name in REDUCTIONS:
             inputs = inputs[:1]
@@ -87,6 +94,17 @@ class Tracer:
         if name in ELEMENTWISE | REDUCTIONS:
             self.known[key] = found
         return found
+
+    def _view(self, source: Array, value: Tensor) -> Array:
+        """What lies in the memory of another array."""
+        if source.node.operation == "constant":
+            return self._array(Node("constant", (), value), value)
+        shift = value.storage_offset() - source.value.storage_offset()
+        root = source.node
+        if root.operation == "view":
+            shift += root.attributes["shift"]
+            (root,) = root.inputs
+        return self._array(Node("view", (root,), value, shift=shift), value)
 
     def _array(self, node: Node, value: Tensor) -> Array:
         self.nodes.append(node)
@@ -128,11 +146,38 @@ class Tracer:
 
     def matmul(self, a: Array, b: Array) -> Array:
         if a.dtype == torch.float32:
-            return self.trace("matmul", operator.matmul, self.f64(a), self.f64(b))
+            a, b = self.f64(a), self.f64(b)
+            return self._product(sums.exact(a.value, b.value), operator.matmul, a, b)
         if slices.large(a, b):
             return self.trace("product", slices.product, a, b)
+        if a.dtype != torch.int8:
+            return self._product(sums.exact(a.value, b.value), slices.products, a, b)[0]
         parts = self.trace("products", slices.products, a, b)
-        return int8.joined(*(self.f64(parts[index]) for index in range(3))) if a.dtype == torch.int8 else parts[0]
+        return int8.joined(*(self.f64(parts[index]) for index in range(3)))
+
+    def rounded_matmul(self, a: Array, b: Array, units: Array, plus: Array | None) -> Array:
+        finish = [each.value for each in (units, plus) if each is not None]
+        return self._product(sums.rounding(a.value, b.value, *finish), Backend.rounded_matmul, a, b, units, plus)
+
+    def _product(self, stages: Sequence[Any] | None, function: Callable, *arguments: Array | None) -> Array:
+        """A product of matrices in stages, or a function of PyTorch where there are none."""
+        if stages is None:
+            return self.trace("call", function, *arguments)
+        value = function(*(each if each is None else each.value for each in arguments)).contiguous()
+        inputs = tuple(each.node for each in arguments if each is not None)
+        return self._array(Node("product", inputs, value, stages=stages), value)
+
+
+def _arrays_in(given: Any) -> Iterator[Array]:
+    if isinstance(given, Array):
+        yield given
+    elif isinstance(given, (tuple, list)):
+        for each in given:
+            yield from _arrays_in(each)
+
+
+def _in_one_memory(a: Tensor, b: Tensor) -> bool:
+    return a.dtype == b.dtype and b.numel() > 0 and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
 def _most(x: Tensor, axes: tuple[int, ...]) -> Tensor:

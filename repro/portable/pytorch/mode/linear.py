@@ -15,6 +15,7 @@ from repro.portable.pytorch.mode.types import HALVES, single
 PLAIN = {Tensor, nn.Parameter}
 SINGLE = {torch.float32, *HALVES}
 kernels = plainly(run)
+_unsafe_view = torch.ops.aten._unsafe_view.default
 
 
 @replace("linear")
@@ -53,7 +54,8 @@ def _is_dense(input: Tensor, weight: Tensor) -> bool:
 def _forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
     counts["linear"] += 1
     y, saved = kernels(dense.forward, single(x), single(weight), None if bias is None else single(bias))
-    return torch.ops.aten._unsafe_view(y.to(x.dtype), y.shape), saved  # no view, which may not be changed in place
+    y = y if y.dtype == x.dtype else y.to(x.dtype)
+    return y if x.dim() == 2 else _unsafe_view(y, y.shape), saved  # a view may not be changed in place
 
 
 class _Linear(Function):
