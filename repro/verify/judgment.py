@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
+from repro.compare.facts import besides_the_container
 from repro.compare.pairs import pairs
 from repro.record.lines import STARTS
 from repro.record.record import OUTPUTS, Record
@@ -53,7 +54,7 @@ class Steps:
         """Why a run differs."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
-        facts = reasons.facts_besides_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
+        facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
         return label + self.question.meaning + facts + self._outside()
 
     def _outside(self) -> str:
