@@ -6,7 +6,7 @@ Where two baseline runs differ, every other question is inconclusive.
 import logging
 import os
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
+from repro.verify.hypotheses import HYPOTHESES, again
 from repro.verify.judgment import JUDGMENTS, Steps, record_of
 from repro.verify.questions import (
     BASELINE,
@@ -37,10 +38,6 @@ from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
 
-FIXED = Change("PYTHONHASHSEED=0", (("PYTHONHASHSEED", "0"),))
-FIXED_REPEAT = Change("PYTHONHASHSEED=0 again", FIXED.environment)
-FIXED_THIRD = Change("PYTHONHASHSEED=0 a third time", FIXED.environment)  # two runs of a race may end alike
-ORDER_OF_A_SET = "with PYTHONHASHSEED=0 three runs are the same, so the order of a set, or hash(), decides; sort the set, or set PYTHONHASHSEED"
 NEEDS = {
     "resume": "--resume names no command that goes on from a checkpoint",
     "image": "--image names no image",
@@ -76,8 +73,8 @@ class OwnCommand:
     """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
     why: str | None = None
     """Why two baseline runs differ."""
-    fixed_alike: bool = False
-    """Whether two runs with one value of PYTHONHASHSEED are the same, though two baseline runs differ."""
+    further: list[Change] = field(default_factory=list)
+    """Changes of runs that test a cause."""
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.command, self.folder)
@@ -99,8 +96,7 @@ class OwnCommand:
         changes = [BASELINE, REPEAT]
         if self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
-        elif self._may_be_a_set:
-            changes += [FIXED, FIXED_REPEAT, *([FIXED_THIRD] if self.fixed_alike else [])]
+        changes += self.further
         return {run_name(change): partial(self._carry_out, change) for change in changes}
 
     def _compared_with(self, question: Question) -> Change:
@@ -202,9 +198,9 @@ class OwnCommand:
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
-        return self._judged(answer, judgment, [run(run_name(change)) for change in question.possible_changes])
+        return self._judged(answer, judgment, [run(run_name(change)) for change in question.possible_changes], run)
 
-    def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial]) -> Answer:
+    def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial], run: Run) -> Answer:
         """The first run that differs decides; a failed one leaves the question open."""
         baseline = judgment.baseline
         done = [trial for trial in trials if not trial.error]
@@ -220,7 +216,8 @@ class OwnCommand:
                 return answer
             if difference:
                 base = record_of(baseline)
-                answer.answer, answer.says = DIFFERS, judgment.meaning(trial, difference)
+                answer.answer = DIFFERS
+                answer.says = self._by_chance(judgment, trial, run) or judgment.meaning(trial, difference)
                 answer.comparison = known(base, trial.record or base, difference)
                 return answer
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
@@ -231,12 +228,21 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
+    def _by_chance(self, judgment: Steps, trial: Trial, run: Run) -> str | None:
+        """What to say where one more run with the same change differs from the first: then not the change decides."""
+        if judgment.question.resumes or judgment.question.control:
+            return None
+        repeat = self._further(run, again(trial.change, 2))
+        if repeat.error or not replace(judgment, baseline=trial).difference(repeat):
+            return None
+        return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
+
     def _divergent(
         self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: Run
     ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
-            self.why = self._why(divergence, run)
+            self.why = self._why(divergence, baseline, repeat, run)
         answer = self.skipped(question, "")
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
@@ -248,21 +254,19 @@ class OwnCommand:
             answer.reason = "two baseline runs differ" + ("" if repeated else f": {self.why}")
         return answer
 
-    @property
-    def _may_be_a_set(self) -> bool:
-        if self.divergence is None or self.divergence.channel == "generator" or self._went_on:
-            return False
-        raced = self.divergence.among is not None and self.divergence.among.overtaken is not None
-        return not raced and "PYTHONHASHSEED" not in os.environ
+    def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: Run) -> str:
+        """The cause that further runs show, or else what the hashes do."""
+        raced = divergence.among is not None and divergence.among.overtaken is not None
+        suiting = [] if raced or self._went_on else [one for one in HYPOTHESES if one.suits(divergence)]
+        tests = (one.test(divergence, [baseline, repeat], partial(self._further, run)) for one in suiting)
+        why = next((text for text in tests if text), None)
+        return "; ".join([why or str(reasons.reason(divergence)), *self.shared])
 
-    def _why(self, divergence: Difference, run: Run) -> str:
-        why = str(reasons.reason(divergence))
-        if self._may_be_a_set:
-            first = run(run_name(FIXED))
-            self.fixed_alike = _alike(first, run(run_name(FIXED_REPEAT)))
-            if self.fixed_alike and _alike(first, run(run_name(FIXED_THIRD))):
-                why = ORDER_OF_A_SET
-        return "; ".join([why, *self.shared])
+    def _further(self, run: Run, change: Change) -> Trial:
+        """A run that tests a cause."""
+        if change not in self.further:
+            self.further.append(change)
+        return run(run_name(change))
 
     def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
@@ -280,10 +284,6 @@ class OwnCommand:
             numerics=[self.command.typed],
             overrides=[],
         )
-
-
-def _alike(a: Trial, b: Trial) -> bool:
-    return bool(a.record and b.record and not first_difference(a.record, b.record, False))
 
 
 def _places(files: Set[str]) -> str:

@@ -267,7 +267,7 @@ def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:
 def test_one_run_that_is_longer(compare) -> None:
     found = compare(straight(4), straight(3))
     assert (found.step, found.channel, found.names) == (4, "weights", [])
-    assert str(reason(found)) == "one run ends after step 3, the other after step 4"
+    assert str(reason(found)) == "one run ends after step 3, the other after step 4, from equal results until then"
 
 
 def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> Non
     for one, other, later in ((a, b, "second"), (b, a, "first")):
         found = first_difference(one, other, False)
         assert found and (found.step, found.channel) == (1, "initial weights")
-        said = f"the {later} run counts on after step 5: it went on from what an earlier run had left"
+        said = f"the {later} run counts on after step 5, as one does that goes on from what an earlier run has left"
         assert str(reason(found)) == said
     assert first_difference(a, b, True) is None
 

@@ -72,7 +72,11 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     [
         ("generator_not_restored", "batch", "the random generator was not restored, so old batches come again"),
         ("dropout_not_restored", "generator", "not restored, so old numbers are drawn again, as for dropout"),
-        ("momentum_forgotten", "optimizer", "another state of the optimizer (`w.momentum`): it was not restored"),
+        (
+            "momentum_forgotten",
+            "optimizer",
+            "its optimizer is as after a first step (`w.momentum`): its state was not restored",
+        ),
         ("schedule_forgotten", "weights", "the learning rate, or its schedule, was not restored (a guess)"),
         ("weights_changed", "initial weights", "those of no step of the whole run"),
     ],
@@ -150,7 +154,12 @@ def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> N
 @pytest.mark.parametrize(
     ("name", "question", "channel", "said"),
     [
-        ("set_order", "restart", "batch", "with PYTHONHASHSEED=0 three runs are the same, so the order of a set"),
+        (
+            "set_order",
+            "restart",
+            "batch",
+            "the order of a set, or hash(), decides: 3 runs with PYTHONHASHSEED=0 are the same",
+        ),
         ("time_as_seed", "restart", "generator", "no seed is set, or one that changes from run to run, as the time"),
         ("listing_order", "file_order", "batch", "sort what os.listdir or glob gives"),
     ],

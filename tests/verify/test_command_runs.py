@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.compare.difference import Among, Difference
 from repro.record import outputs
 from repro.record.process import error_line, limited_to_cores, start, terminate
-from repro.verify.command import OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
 from repro.verify.judgment import Outputs
@@ -180,17 +178,6 @@ def test_without_the_observer_there_is_nothing_to_compare(
         trial.leave_out(written)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
     assert Outputs(question, baseline, repeat).obstacle(baseline) == said
-
-
-@pytest.mark.parametrize(("overtaken", "runs"), [(None, 4), ((1, "the first run", 4, 2), 2)])
-def test_where_processes_race_no_run_looks_for_the_order_of_a_set(
-    overtaken: tuple[int, str, int, int] | None, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
-    own.divergence = Difference(1, "weights", ["w"], among=Among(1, 2, overtaken))
-    (question,) = own.questions
-    assert len(own.needed(question)) == runs
 
 
 @pytest.mark.usefixtures("interruptible")

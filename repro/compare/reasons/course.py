@@ -14,7 +14,7 @@ def one_run_ends_sooner(case: Case) -> str | None:
         return None
     if min(lengths) == 0:
         return f"one run took no step, the other {max(lengths)}"
-    return f"one run ends after step {min(lengths)}, the other after step {max(lengths)}"
+    return f"one run ends after step {min(lengths)}, the other after step {max(lengths)}, from equal results until then"
 
 
 @rule(HASHES, "give each run a folder of its own")
@@ -24,7 +24,7 @@ def one_begins_later(case: Case) -> str | None:
     if case.pair.offset or begun[0] == begun[1] or case.found.names:
         return None
     later = case.pair.called[begun.index(max(begun))]
-    return f"{later} counts on after step {max(begun)}: it went on from what an earlier run had left"
+    return f"{later} counts on after step {max(begun)}, as one does that goes on from what an earlier run has left"
 
 
 @rule(HASHES, "give each run a folder of its own")
@@ -56,7 +56,7 @@ def processes_train_the_same_weights(case: Case) -> str | None:
     process, run, step, other = among.overtaken
     return (
         f"process {process} of {run} starts from the weights after step {step} of process {other}: "
-        "they train the same weights, and which of them comes first changes from run to run"
+        "they train the same weights, or one reads what the other has written, and which comes first changes from run to run"
     )
 
 

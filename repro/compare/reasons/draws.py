@@ -1,5 +1,7 @@
 """Other batches, and generators in another state."""
 
+from itertools import count
+
 from repro.compare.pairs import Pair
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.text import listed
@@ -10,37 +12,55 @@ SAVE_PLACE = "save the place in the data with the checkpoint, and go on there"
 SEED = "set the seed of each generator before anything draws"
 
 
-@rule(HASHES, SAVE_GENERATORS)
+@rule(GUESS, SAVE_GENERATORS)
 def generator_not_restored(case: Case) -> str | None:
-    """The generator of the first resumed step is in the state of an earlier step."""
+    """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
     old = _old_state(case) if case.draws and case.first_resumed else None
     if old is None:
         return None
-    return f"{_at(case, *old)}: the random generator was not restored, so {_old_draws(case)}"
+    other = ", or old batches come for another reason, as an epoch's order" if case.channel == "batch" else ""
+    return f"{_at(case, *old)}: the random generator was not restored, so {_old_draws(case)}{other}"
 
 
-@rule(HASHES, SEED)
-def generator_set_back(case: Case) -> str | None:
-    """In the middle of a run, a generator is in a state that it had before."""
+@rule(HASHES, "draw as many numbers in each run, whatever is logged, evaluated or read from a cache")
+def generator_drew_more(case: Case) -> str | None:
+    """One run's generator is in a state that the other run's has at another step."""
     in_the_middle = case.pair.offset == 0 and case.step > 0
     old = _old_state(case) if case.draws and in_the_middle else None
-    return None if old is None else f"{_at(case, *old)}: it was set back, or began again"
+    if old is None:
+        return None
+    name, step = old
+    how = "drew more, or was set forward" if step > case.step else "drew less, or was set back"
+    return f"{_at(case, name, step)}: until then it {how}"
 
 
 @rule(HASHES, SAVE_PLACE)
-def resumed_with_an_old_batch(case: Case) -> str | None:
-    """The first batch of a resumed run is one that the whole run had before."""
-    old = _old_batch(case.pair, case.step) if case.draws and case.first_resumed else None
-    if old is None:
+def old_batches_again(case: Case) -> str | None:
+    """The first batches of a resumed run are those of other steps of the whole run, one after another."""
+    begin, length = _old_batches(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
+    if length < 3:  # of a few batches, two may follow each other by chance
         return None
     a, b = case.pair.called
     return (
-        f"the first batch of {b} is that of step {old} of {a}: "
+        f"the first {length} batches of {b} are those of steps {begin} to {begin + length - 1} of {a}: "
+        "the place in the data, the number of the epoch, or the generator that orders it was not restored"
+    )
+
+
+@rule(GUESS, SAVE_PLACE)
+def resumed_with_an_old_batch(case: Case) -> str | None:
+    """The first batch of a resumed run is one that the whole run had at another step."""
+    begin, length = _old_batches(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
+    if not length:
+        return None
+    a, b = case.pair.called
+    return (
+        f"the first batch of {b} is that of step {begin} of {a}: "
         "the place in the data, or the generator that orders it, was not restored, so old batches come again"
     )
 
 
-@rule(HASHES, SAVE_GENERATORS)
+@rule(GUESS, SAVE_GENERATORS)
 def resumed_with_an_unknown_state(case: Case) -> str | None:
     """The generator of the first resumed step is in a state that the whole run never had."""
     if not case.draws or not case.first_resumed or not case.generators:
@@ -60,9 +80,9 @@ def resumed_elsewhere_in_the_data(case: Case) -> str | None:
     return "another batch, from equal generators: the place in the data was not restored"
 
 
-@rule(HASHES, SEED)
+@rule(GUESS, SEED)
 def generators_differ_from_the_start(case: Case) -> str | None:
-    """The generators that are drawn from differ before the first step."""
+    """The generators that are drawn from differ before the first step. A run may also have drawn more before it."""
     before_the_first = case.channel == "generator" and case.step == 0
     from_the_start = bool(case.generators) and case.pair.offset == 0 and bool(case.drawn_from(0))
     if not case.draws or not (before_the_first or (from_the_start and 0 in case.pair.steps())):
@@ -72,7 +92,7 @@ def generators_differ_from_the_start(case: Case) -> str | None:
     forked = "; Python seeds `random` anew in a forked process" if anew else ""
     return (
         f"the random generators differ before the first step ({listed(names)}): "
-        f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}"
+        f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}; or one run drew more before"
     )
 
 
@@ -122,7 +142,8 @@ def another_batch(case: Case) -> str | None:
 
 RULES: tuple[Rule, ...] = (
     generator_not_restored,
-    generator_set_back,
+    generator_drew_more,
+    old_batches_again,
     resumed_with_an_old_batch,
     resumed_with_an_unknown_state,
     resumed_elsewhere_in_the_data,
@@ -161,12 +182,20 @@ def _old_state(case: Case) -> tuple[str, int] | None:
     return None
 
 
-def _old_batch(pair: Pair, step: int) -> int | None:
-    """The other step of A that had the batch of this one of B."""
+def _old_batches(pair: Pair, step: int) -> tuple[int, int]:
+    """The other step of A that had the batch of this one of B, and how many steps from there on B has, one after another."""
+    whole = pair.a.of("batch")
     both = pair.hashes(step, "batch")
     if both is None:
-        return None
-    return next((old for old, batch in sorted(pair.a.of("batch").items()) if old != step and batch == both[1]), None)
+        return 0, 0
+    rest = pair.b.of("batch") | {step - pair.offset: both[1]}
+
+    def alike(old: int) -> int:
+        after = (n for n in count() if whole.get(old + n) != rest.get(step - pair.offset + n, {}))
+        return next(after)
+
+    begins = [old for old, batch in whole.items() if old != step and batch == both[1]]
+    return max(((old, alike(old)) for old in begins), key=lambda found: (found[1], -found[0]), default=(0, 0))
 
 
 def _same_batches_in_all(pair: Pair) -> bool:

@@ -48,12 +48,28 @@ def resumed_to_other_weights(case: Case) -> str | None:
 
 
 @rule(HASHES, SAVE_OPTIMIZER)
+def optimizer_began_again(case: Case) -> str | None:
+    """From equal gradients, the optimizer counts from its first step, or its momentum is this step's gradient alone."""
+    names = _of_a_first_step(case) if case.resumed and case.channel == "optimizer" else []
+    if not names:
+        return None
+    a, b = case.pair.called
+    return (
+        f"{b} has the gradients of {a}, but its optimizer is as after a first step ({listed(names)}): "
+        "its state was not restored"
+    )
+
+
+@rule(GUESS, SAVE_OPTIMIZER)
 def optimizer_not_restored(case: Case) -> str | None:
     """From equal gradients, the optimizer's state is another."""
     if not case.resumed or case.channel != "optimizer":
         return None
     a, b = case.pair.called
-    return f"{b} has the gradients of {a}, but another state of the optimizer ({case.names}): it was not restored"
+    return (
+        f"{b} has the gradients of {a}, but another state of the optimizer ({case.names}): "
+        "it was not restored, or has other settings"
+    )
 
 
 @rule(GUESS, SAVE_OPTIMIZER)
@@ -101,9 +117,24 @@ RULES: tuple[Rule, ...] = (
     resumed_from_other_weights,
     watched_state_not_restored,
     resumed_to_other_weights,
+    optimizer_began_again,
     optimizer_not_restored,
     unseen_optimizer_not_restored,
     learning_rate_not_restored,
     buffers_not_restored,
     resumed_with_other_gradients,
 )
+
+
+def _of_a_first_step(case: Case) -> list[str]:
+    """Of the optimizer's names that differ: counters at the value of the first step, and momenta that are the gradient."""
+    both = case.pair.hashes(case.step, "optimizer")
+    gradients = case.pair.hashes(case.step, "gradients")
+    first = case.pair.a.of("optimizer").get(1, {})
+    if both is None or gradients is None:
+        return []
+    return [
+        name
+        for name in case.found.names
+        if both[1].get(name) in (first.get(name, ""), gradients[1].get(name.rpartition(".")[0], ""))
+    ]
