@@ -188,6 +188,8 @@ def _of_pair(pair: Pair) -> Difference | None:
                 "with the same params.max_steps or params.trace_steps)"
             )
         return None
+    if pair.offset and pair.differing(pair.offset, "optimizer"):
+        return Difference(pair.offset, "optimizer", pair.differing(pair.offset, "optimizer"), pair)
     until = [step for step in steps if step <= felt]
     for step in until:
         for channel in CHANNELS:

@@ -21,8 +21,8 @@ from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
-from repro.verify.hypotheses import HYPOTHESES, again
-from repro.verify.judgment import JUDGMENTS, Steps, record_of
+from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
+from repro.verify.judgment import JUDGMENTS, TWO_DIFFER, OwnSteps, Steps, record_of
 from repro.verify.questions import (
     BASELINE,
     CANNOT_TELL,
@@ -73,6 +73,8 @@ class OwnCommand:
     """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
     why: str | None = None
     """Why two baseline runs differ."""
+    cause: Hypothesis | None = None
+    """The cause of that, where runs have shown it."""
     further: list[Change] = field(default_factory=list)
     """Changes of runs that test a cause."""
 
@@ -94,7 +96,9 @@ class OwnCommand:
     def needed(self, question: Question) -> Needed:
         """The two baseline runs, and, where they are the same, those of the question."""
         changes = [BASELINE, REPEAT]
-        if self.divergence is None and not self._missing(question):
+        if self.divergence is not None and question.resumes and not self._missing(question):
+            changes += question.possible_changes
+        elif self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
         changes += self.further
         return {run_name(change): partial(self._carry_out, change) for change in changes}
@@ -215,7 +219,7 @@ class OwnCommand:
                 answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
                 return answer
             if difference:
-                base = record_of(baseline)
+                base = judgment.record(trial)
                 answer.answer = DIFFERS
                 answer.says = self._by_chance(judgment, trial, run) or judgment.meaning(trial, difference)
                 answer.comparison = known(base, trial.record or base, difference)
@@ -243,7 +247,13 @@ class OwnCommand:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
             self.why = self._why(divergence, baseline, repeat, run)
-        answer = self.skipped(question, "")
+        answer = self.skipped(question, self._missing(question) or "")
+        if answer.reason:
+            return answer
+        if question.resumes and record_of(baseline).steps and not self._went_on:
+            decided = self.cause is not None and self.cause.restorable
+            own = OwnSteps(question, baseline, repeat, self.shared, divergence, decided)
+            return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
             answer.comparison = known(record_of(baseline), record_of(repeat), divergence)
@@ -251,16 +261,19 @@ class OwnCommand:
         else:
             repeated = any(question.repeats for question in self.questions)
             answer.answer = CANNOT_TELL
-            answer.reason = "two baseline runs differ" + ("" if repeated else f": {self.why}")
+            answer.reason = TWO_DIFFER + ("" if repeated else f": {self.why}")
         return answer
 
     def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: Run) -> str:
         """The cause that further runs show, or else what the hashes do."""
         raced = divergence.among is not None and divergence.among.overtaken is not None
         suiting = [] if raced or self._went_on else [one for one in HYPOTHESES if one.suits(divergence)]
-        tests = (one.test(divergence, [baseline, repeat], partial(self._further, run)) for one in suiting)
-        why = next((text for text in tests if text), None)
-        return "; ".join([why or str(reasons.reason(divergence)), *self.shared])
+        for hypothesis in suiting:
+            shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
+            if shown:
+                self.cause = hypothesis
+                return "; ".join([shown, *self.shared])
+        return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
     def _further(self, run: Run, change: Change) -> Trial:
         """A run that tests a cause."""

@@ -33,6 +33,8 @@ class Hypothesis:
     """One change for each value; if two have the same outcome, a third one is tried, and so on."""
     suits: Callable[[Difference], bool]
     """Whether it may be the cause of a first difference."""
+    restorable: bool = False
+    """Whether a checkpoint can hold what it decides."""
     evidence = RUNS
 
     def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> str | None:
@@ -176,6 +178,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         "set the seeds before the model is made",
         SEEDS,
         _is_late,
+        restorable=True,
     ),
     Hypothesis(
         "no seed",
@@ -183,6 +186,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         "set the seeds of Python, NumPy and the framework first of all",
         SEEDS,
         lambda divergence: _draws(divergence) and not _is_late(divergence),
+        restorable=True,
     ),
     Hypothesis(
         "order of a set",

@@ -4,20 +4,22 @@ Each class compares a run with the baseline in one way, and says what sameness r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.facts import besides_the_container
 from repro.compare.pairs import pairs
-from repro.record.lines import STARTS
+from repro.record.lines import STARTS, processes
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
 NO_FILE = "--output names no file that the command wrote"
+TWO_DIFFER = "two baseline runs differ"
+NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -32,6 +34,10 @@ class Steps:
     """The same once more, with the same bits."""
     notes: Sequence[str] = ()
     """What is to be said about runs that wrote to one place."""
+
+    def record(self, trial: Trial) -> Record:
+        """The record that a run is compared with."""
+        return record_of(self.baseline)
 
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
@@ -131,6 +137,93 @@ class Resumed(Steps):
         whole, resumed = record_of(self.baseline), record_of(trials[0])
         after = max((pair.offset for pair in pairs(whole, resumed, resumed=True)), default=0)
         return f"went on after step {after} of {whole.steps}{without_effect(whole, resumed, True)}"
+
+
+@dataclass
+class OwnSteps(Resumed):
+    """Where two baseline runs differ: the steps that the stopped run itself took after its checkpoint.
+
+    What is restored, and what follows from that alone, must be equal; what chance may decide is no answer.
+    """
+
+    divergence: Difference | None = None
+    """The first difference of two baseline runs."""
+    decided: bool = False
+    """Whether these differ by what a checkpoint can hold, and by nothing else."""
+
+    def record(self, trial: Trial) -> Record:
+        """The stopped run, as far as it came."""
+        path = trial.folder / "record"
+        return Record(path, record_of(trial).content, [one for one in processes(path) if one.steps])
+
+    def obstacle(self, trial: Trial) -> str | None:
+        if not record_of(trial).steps:
+            return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
+        found = self._found(trial)
+        if found and self._is_decided(found):
+            return None
+        if not self._shared(trial):
+            return f"{TWO_DIFFER}, and the stopped run and the resumed one have no step that both took"
+        if found:
+            return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
+        return None
+
+    def difference(self, trial: Trial) -> Difference | None:
+        return self._found(trial)
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        if difference.pair and not difference.pair.offset:
+            return NO_STEP_OF_THE_STOPPED
+        return super().meaning(trial, difference)
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        shared = self._shared(trials[0])
+        return f"went on after step {shared[0] - 1}; {counted(len(shared), 'step')} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
+
+    def _found(self, trial: Trial) -> Difference | None:
+        """The first difference of the steps that both took."""
+        stopped, rest = self.record(trial), record_of(trial)
+        both = pairs(stopped, rest, resumed=True)
+        if not any(pair.steps() or pair.differing(pair.offset, STARTS) for pair in both):
+            return None
+        found = first_difference(stopped, rest, resumed=True)
+        if found is None or found.lengths or found.channel == OUTPUTS:
+            return None
+        if found.pair:
+            found.pair = replace(found.pair, called=("the stopped run", "the resumed run"))
+        return found
+
+    def _shared(self, trial: Trial) -> list[int]:
+        both = pairs(self.record(trial), record_of(trial), resumed=True)
+        return max((pair.steps() for pair in both if pair.offset), key=len, default=[])
+
+    def _is_decided(self, found: Difference) -> bool:
+        """Whether chance cannot be why they differ."""
+        after = found.pair.offset if found.pair else 0
+        if self.decided or found.step == after:
+            return True
+        by_chance = self.divergence.channel if self.divergence else ""
+        return found.step == after + 1 and (
+            found.channel == "generator" or (found.channel == "batch" and by_chance != "batch")
+        )
+
+    def _equal(self, found: Difference) -> str:
+        """What was restored, of what both saw."""
+        if found.pair is None:
+            return "nothing"
+        after = found.pair.offset
+        seen = [
+            ("weights", after, STARTS),
+            ("the optimizer's state", after, "optimizer"),
+            ("generators", after + 1, "generator"),
+            ("the first batch", after + 1, "batch"),
+        ]
+        equal = [
+            name
+            for name, step, channel in seen
+            if found.pair.hashes(step, channel) and not found.pair.differing(step, channel)
+        ]
+        return ", ".join(equal) or "nothing"
 
 
 JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed}

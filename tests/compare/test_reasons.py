@@ -98,6 +98,13 @@ def later(**changed: Any) -> Two:
     return two
 
 
+def holding(**held: str) -> Two:
+    """A resumed run whose optimizer holds this before its first step."""
+    two = goes_on(optimizer={1: 7}, weights={1: 7})
+    two.b[0][0]["optimizer"] = {f"w.{name}": code for name, code in held.items()}
+    return two
+
+
 MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
@@ -157,6 +164,7 @@ RULES = {
     "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
     "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
+    "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
     "resumed to other weights": (
         goes_on(("gradients",), optimizer={1: 7}, weights={1: 7}),

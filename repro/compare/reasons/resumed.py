@@ -21,6 +21,18 @@ def resumed_from_other_weights(case: Case) -> str | None:
     )
 
 
+@rule(HASHES, SAVE_OPTIMIZER)
+def optimizer_starts_from_another_state(case: Case) -> str | None:
+    """Before the first resumed step, the optimizer does not hold what it held after the step before."""
+    if case.channel != "optimizer" or not case.resumed or case.first_resumed:
+        return None
+    a, b = case.pair.called
+    _, before = case.pair.hashes(case.step, "optimizer") or ({}, {})
+    if not before:
+        return f"before its first step the optimizer of {b} holds nothing of what that of {a} held after step {case.step}: its state was not restored"
+    return f"before its first step the optimizer of {b} holds other values than that of {a} after step {case.step} ({case.names}): its state was not restored as it was"
+
+
 @rule(GUESS, SAVE_ALL)
 def watched_state_not_restored(case: Case) -> str | None:
     """Of what repro.watch was given, a part is equal, and another part is not."""
@@ -115,6 +127,7 @@ def resumed_with_other_gradients(case: Case) -> str | None:
 
 RULES: tuple[Rule, ...] = (
     resumed_from_other_weights,
+    optimizer_starts_from_another_state,
     watched_state_not_restored,
     resumed_to_other_weights,
     optimizer_began_again,
