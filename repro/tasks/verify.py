@@ -51,6 +51,8 @@ def parser() -> Parser:
     made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all; see below)")
     made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    varied = "option of the command, with values that should change nothing (again for each)"
+    made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
     made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
@@ -72,11 +74,12 @@ def run(options: argparse.Namespace) -> int:
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
     from repro.report import answers
-    from repro.verify import results
+    from repro.verify import results, vary
     from repro.verify.command import OwnCommand, without_local_folders
     from repro.verify.command_runs import Command
     from repro.verify.verification import Verification
 
+    varied = vary.questions(options.vary, QUESTIONS)
     command = own_command.words(options, apart=True)
     resume = own_command.split("--resume", options.resume) if options.resume is not None else None
     if resume:
@@ -85,9 +88,10 @@ def run(options: argparse.Namespace) -> int:
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
-    own = OwnCommand(asked, names, _folder(options.to))
+    own = OwnCommand(asked, names, _folder(options.to), varied)
     log.info("runs of: %s", asked.typed)
-    verification = Verification([(own, question) for question in own.questions], names if options.ask else ALWAYS)
+    named = [*(names if options.ask else ALWAYS), *(question.name for question in varied)]
+    verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
         results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))

@@ -59,6 +59,8 @@ class OwnCommand:
     """The names of the questions."""
     folder: Path
     """The folder of its runs."""
+    varied: Sequence[Question] = ()
+    """The questions about options of the command."""
     shared: list[str] = field(default_factory=list)
     """What is to be said about runs that wrote to one place."""
     notes: list[str] = field(default_factory=list)
@@ -84,7 +86,7 @@ class OwnCommand:
     @property
     def questions(self) -> list[Question]:
         """The questions, in the order in which they are asked."""
-        return [question for question in COMMAND_QUESTIONS if question.name in self.names]
+        return [*(question for question in COMMAND_QUESTIONS if question.name in self.names), *self.varied]
 
     @property
     def ends(self) -> tuple[int, str | None]:

@@ -27,6 +27,7 @@ from repro.run import environment, gpu
 from repro.text import slug
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
+from repro.verify.vary import with_option
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
@@ -59,16 +60,13 @@ class Command:
         """Words of this command as a line of a shell."""
         return shlex.join([*(self.portable.words if self.portable else []), *words])
 
-    def with_seed(self, seed: str) -> list[str]:
-        """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
-        assert self.seed_option is not None
-        option = [word.replace("{}", seed) for word in shlex.split(self.seed_option)]
-        words, beginning = list(self.words), shlex.split(self.seed_option)[0].split("{}")[0]
-        for index, word in enumerate(words):
-            if beginning and (word.startswith(beginning) if len(option) == 1 else word == beginning):
-                words[index : index + len(option)] = option
-                return words
-        return [*words, *option]
+    def changed(self, change: Change) -> list[str]:
+        """The words with another seed, or another value of an option, where a change has one."""
+        words = list(self.words)
+        if change.seed:
+            assert self.seed_option is not None
+            words = with_option(words, self.seed_option, change.seed)
+        return with_option(words, *change.option) if change.option else words
 
 
 @dataclass
@@ -89,14 +87,16 @@ class Trial:
     wrote: set[str] = field(default_factory=set)
     """Files that it wrote below the folder that the command was started in."""
     left_out: list[str] = field(default_factory=list)
-    """Output files that differ from run to run, and so are not compared."""
+    """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
+    incomparable: bool = False
+    """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
 
     @property
     def fingerprint(self) -> str | None:
-        """The record's; None without one."""
-        return self.record.content.fingerprint if self.record else None
+        """The record's; None without one, or where it is one of other files."""
+        return self.record.content.fingerprint if self.record and not self.incomparable else None
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -110,8 +110,8 @@ class Trial:
 
     def as_run(self) -> Run:
         """The run as results.json has it."""
-        words = self.command.words if self.change.course == "straight" else self.command.resume or []
-        words = self.command.with_seed(self.change.seed) if self.change.seed else words
+        straight = self.change.course == "straight"
+        words = self.command.changed(self.change) if straight else self.command.resume or []
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
         return Run(
             task=COMMAND,
@@ -163,9 +163,8 @@ class Trials:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.course != "straight" or change == FULLY_HASHED else self.command.every
-        words = self.command.with_seed(change.seed) if change.seed else self.command.words
         if change.course == "straight":
-            self._once(trial, words, "record", every)
+            self._once(trial, self.command.changed(change), "record", every)
         else:
             stopped = self._until_stopped(trial, steps, before)
             if stopped:

@@ -13,7 +13,7 @@ from repro.compare.facts import besides_the_container
 from repro.compare.pairs import pairs
 from repro.record.lines import STARTS, processes
 from repro.record.record import OUTPUTS, Record
-from repro.text import counted
+from repro.text import counted, listed
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
@@ -112,6 +112,41 @@ class Outputs(Steps):
         observed = min(self.baseline.seconds, self.repeat.seconds)
         what = "outputs" if trial.hashes else "text on stdout"
         return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
+
+
+class Varied(Steps):
+    """Every hashed step, and the outputs that both wrote: an option may have more or fewer of them written."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        ours, theirs = self.baseline.hashes.keys(), trial.hashes.keys()
+        if not record_of(trial).steps and not ours & theirs:
+            return "no step was seen, and no output that both runs wrote"
+        trial.leave_out([*theirs - ours])
+        trial.incomparable = bool(ours - theirs)
+        return None
+
+    def difference(self, trial: Trial) -> Difference | None:
+        found = super().difference(trial)
+        if found is None or found.channel != OUTPUTS:
+            return found
+        found.names = [name for name in found.names if name in trial.hashes]
+        return found if found.names else None
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        cause = super().meaning(trial, difference)
+        if self.question.control or difference.channel not in ("batch", "generator") or difference.pair is None:
+            return cause
+        pair, step = difference.pair, difference.step or 0
+        drawn = [name for name in pair.differing(step, "generator") if name in pair.a.moving() | pair.b.moving()]
+        remedy = f", and it draws from {listed(drawn)}, or seeds it: let it use a generator of its own"
+        return cause + remedy if drawn else cause
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        ours = self.baseline.hashes.keys()
+        alone = {name for trial in trials for name in [*trial.left_out, *ours - trial.hashes.keys()]}
+        alone -= {*self.baseline.left_out}
+        more = f"; {counted(len(alone), 'output')} not compared, as only some runs wrote them" if alone else ""
+        return super().sameness(trials) + more
 
 
 class Resumed(Steps):
@@ -226,7 +261,7 @@ class OwnSteps(Resumed):
         return ", ".join(equal) or "nothing"
 
 
-JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed}
+JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed, "varied": Varied}
 """By what a question compares."""
 
 

@@ -64,6 +64,8 @@ class Change:
     """Python gets the names in a folder in the reverse order."""
     cores: int | None = None
     seed: str | None = None
+    option: tuple[str, str] | None = None
+    """An option of the command, with {} where its value goes, and the value."""
     contained: bool = False
     """The command runs in the image that --image names."""
     narrowed_to: str | None = None
@@ -111,9 +113,9 @@ class Question:
     # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline)."""
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""

@@ -335,9 +335,44 @@ def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
     assert code == 3 and content["answers"]["seed"]["answer"] == "same"
 
 
+def test_an_option_that_should_change_nothing(here: Path) -> None:
+    """... with what it writes besides, and one that should change something, of which one value does not."""
+    asked = ["--ask", "restart", "--output", "{run}/*", "--vary", "evaluation=--evaluate-every={}:50,5"]
+    more = [
+        "--vary",
+        "pause={}:--pause=0.01",
+        "--vary",
+        "seed_=--seed={}:0,1:differs",
+        "--vary",
+        "x=--seed={}:0:differs",
+    ]
+    code, content = verify(*asked, *more, "--", *script("evaluation_draws", *SMALL, "--evaluate-every=100"))
+    answers = content["answers"]
+    found = {name: (answer["promised"], answer["answer"]) for name, answer in answers.items()}
+    assert (code, found) == (
+        3,
+        {
+            "restart": ("same", "same"),
+            "evaluation": ("same", "differs"),
+            "pause": ("same", "same"),
+            "seed_": ("differs", "differs"),
+            "x": ("differs", "same"),
+        },
+    )
+    assert answers["evaluation"]["first"] == {"step": 6, "channel": "batch", "name": "0"}
+    assert answers["evaluation"]["why"] == (
+        "evaluation 2: --evaluate-every=5: only this option was changed, and it draws from `python`, or seeds it: "
+        "let it use a generator of its own"
+    )
+    code, content = verify(*asked[:-1], "evaluation=--evaluate-every={}:50", "--", *script("evaluation_draws", *SMALL))
+    said = "2 runs, 12 steps and outputs: 2; 2 outputs not compared, as only some runs wrote them"
+    assert (code, content["answers"]["evaluation"]["why"]) == (0, said)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
+        (("--vary", "x", "--", "true"), 2, "--vary 'x': must be NAME=OPTION{}:VALUE,VALUE, as in"),
         (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of restart,observed"),
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),

@@ -1,6 +1,6 @@
 """Runs of a command.
 
-The changes of a question (the seed's words, the order of listings, cores), and what two runs wrote.
+The changes of a question (the order of listings, cores), and what two runs wrote.
 """
 
 import os
@@ -18,21 +18,6 @@ from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT
-
-
-@pytest.mark.parametrize(
-    ("option", "words", "expected"),
-    [
-        ("--seed={}", ["a"], ["a", "--seed=9"]),
-        ("--seed={}", ["a", "--seed=1", "b"], ["a", "--seed=9", "b"]),
-        ("--seed {}", ["a", "--seed", "1", "b"], ["a", "--seed", "9", "b"]),
-        ("seed={}", ["a", "seed=1"], ["a", "seed=9"]),
-    ],
-)
-def test_another_seed_takes_the_place_of_the_one_that_is_there(
-    option: str, words: list[str], expected: list[str]
-) -> None:
-    assert Command(words, seed_option=option).with_seed("9") == expected
 
 
 def listed(code: str, folder: Path) -> str:
