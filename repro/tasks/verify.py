@@ -20,6 +20,7 @@ QUESTIONS = {
     "instruction_set": "narrower vector instructions",
     "cores": "one core",
     "file_order": "folders listed in the reverse order",
+    "memory": "fresh memory filled with other bytes",
     "resume": "stopped by SIGTERM, then resumed; needs --resume",
     "kill": "killed by SIGKILL, then resumed; needs --resume",
     "container": "in a container; needs --image",
@@ -27,6 +28,9 @@ QUESTIONS = {
     "seed": "another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
+BY_NAME = ("memory",)
+"""Those that take several runs more, and are asked only where --ask names them."""
+ALL = "all"
 ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
 
 SUMMARY = "run a command several times, one thing changed each time, and compare"
@@ -34,7 +38,10 @@ OF_TRAINERS = "the same of the reference trainers: will I get this again on this
 EPILOG = "\n".join(
     [
         "questions for --ask:",
-        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
+        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items() if name not in BY_NAME),
+        "",
+        "and by their names alone, as they take more runs; --ask all,memory asks the others, too:",
+        *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
         "",
         "With --workspace and no command, the reference trainers are verified, with keys as:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
@@ -48,7 +55,7 @@ def parser() -> Parser:
     trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
     made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
     made.dashed = ("--seed-option", "--resume")
-    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all; see below)")
+    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all)")
     made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
     made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
     varied = "option of the command, with values that should change nothing (again for each)"
@@ -90,7 +97,8 @@ def run(options: argparse.Namespace) -> int:
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
     own = OwnCommand(asked, names, _folder(options.to), varied)
     log.info("runs of: %s", asked.typed)
-    named = [*(names if options.ask else ALWAYS), *(question.name for question in varied)]
+    typed = (options.ask or ALL).split(",")
+    named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
     verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
@@ -119,12 +127,12 @@ def _of_trainers(options: argparse.Namespace) -> int:
 
 
 def _questions(options: argparse.Namespace) -> list[str]:
-    """The questions that --ask names. UsageError for one that there is not."""
-    names = options.ask.split(",") if options.ask is not None else list(QUESTIONS)
+    """The questions that --ask names; `all` are those that need not be named. UsageError for one that there is not."""
+    names = options.ask.split(",") if options.ask is not None else [ALL]
     for name in names:
-        if name not in QUESTIONS:
-            raise UsageError(f"verify: --ask {name}: must be some of {','.join(QUESTIONS)}")
-    return names
+        if name not in QUESTIONS and name != ALL:
+            raise UsageError(f"verify: --ask {name}: must be some of {ALL},{','.join(QUESTIONS)}")
+    return [name for name in QUESTIONS if name in names or (ALL in names and name not in BY_NAME)]
 
 
 def _check(options: argparse.Namespace) -> None:

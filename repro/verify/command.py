@@ -209,7 +209,7 @@ class OwnCommand:
     def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial], run: Run) -> Answer:
         """The first run that differs decides; a failed one leaves the question open."""
         baseline = judgment.baseline
-        done = [trial for trial in trials if not trial.error]
+        done = judgment.trials = [trial for trial in trials if not trial.error]
         answer.runs = [run_name(trial.change) for trial in (baseline, *done)]
         for trial in done:
             try:
@@ -254,7 +254,7 @@ class OwnCommand:
             return answer
         if question.resumes and record_of(baseline).steps and not self._went_on:
             decided = self.cause is not None and self.cause.restorable
-            own = OwnSteps(question, baseline, repeat, self.shared, divergence, decided)
+            own = OwnSteps(question, baseline, repeat, self.shared, (), divergence, decided)
             return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None

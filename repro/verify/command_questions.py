@@ -1,6 +1,7 @@
 """Questions about any command."""
 
 import os
+import platform
 
 from repro.run import gpu
 from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
@@ -42,6 +43,8 @@ SSE4 = (
         "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F,-AVX512VL,-AVX2_Usable,-FMA_Usable,-FMA4_Usable,-AVX512F_Usable",
     ),
 )
+UNCACHED = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")
+"""Small pieces of memory, which the C library would hand out again as they are, are filled, too."""
 STRAY = (("COLUMNS", "37"), ("REPRO_STRAY", "stray" * 300))
 
 
@@ -58,6 +61,18 @@ def _narrowest() -> str | None:
     return None if possible else "no narrower vector instructions are known for this CPU"
 
 
+def no_fill() -> str | None:
+    """Why fresh memory cannot be filled here."""
+    if platform.libc_ver()[0] != "glibc":
+        return "only the GNU C library fills fresh memory"
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    return f"LD_PRELOAD={preloaded} has another malloc, which fills no memory" if "malloc" in preloaded else None
+
+
+def _filled(byte: str, label: str = "") -> Change:
+    return Change(f"MALLOC_PERTURB_={byte}{label}", (("MALLOC_PERTURB_", byte), UNCACHED))
+
+
 def _threads(count: int) -> Change:
     label = "1 thread" if count == 1 else f"{count} threads"
     return Change(label, tuple((name, str(count)) for name in THREADS))
@@ -65,6 +80,7 @@ def _threads(count: int) -> Change:
 
 NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narrowed_to="sse4_2"))
 HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
+MEMORY = (_filled("85"), _filled("170"))
 
 COMMAND_QUESTIONS = (
     Question("restart", "Run again", (REPEAT,)),
@@ -115,6 +131,14 @@ COMMAND_QUESTIONS = (
         "Folders listed in the reverse order",
         (Change("listings reversed", reversed_listings=True),),
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
+    ),
+    Question(
+        "memory",
+        "Fresh memory filled with other bytes",
+        (MEMORY[0], _filled("85", " again"), MEMORY[1]),
+        slow=True,
+        obstacle=no_fill,
+        compared="filled",
     ),
     Question(
         "resume",

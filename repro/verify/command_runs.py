@@ -260,7 +260,8 @@ class Trials:
     def _variables(self, trial: Trial) -> dict[str, str]:
         variables = unobserved(os.environ)
         for name, value in trial.change.environment:
-            variables[name] = f"{variables[name]} {value}" if name == "XLA_FLAGS" and name in variables else value
+            own = variables.get(name) if name in command_line.JOINED else None
+            variables[name] = f"{own}{command_line.JOINED[name]}{value}" if own else value
         if trial.change.reversed_listings:
             # behind the observer, which hands on to the next of its name
             variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}

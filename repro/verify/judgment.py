@@ -20,6 +20,7 @@ from repro.verify.questions import Question
 NO_FILE = "--output names no file that the command wrote"
 TWO_DIFFER = "two baseline runs differ"
 NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
+MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -34,6 +35,8 @@ class Steps:
     """The same once more, with the same bits."""
     notes: Sequence[str] = ()
     """What is to be said about runs that wrote to one place."""
+    trials: Sequence[Trial] = ()
+    """The runs of the question that came to their end."""
 
     def record(self, trial: Trial) -> Record:
         """The record that a run is compared with."""
@@ -149,6 +152,22 @@ class Varied(Steps):
         return super().sameness(trials) + more
 
 
+class Filled(Steps):
+    """Every hashed step and the outputs, of runs whose fresh memory is filled: with one byte, with it again, with another."""
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        if len(self.trials) < len(self.question.changes):
+            return "only fresh memory was filled: what nothing has initialized decides (a guess)"
+        one, again, other = map(record_of, self.trials)
+        if first_difference(one, again, False):
+            return "two runs whose memory is filled alike differ, so something else decides, and not in each run"
+        if first_difference(one, other, False):
+            return MEMORY_DECIDES
+        return (
+            "whatever fills fresh memory, the bits are other ones than without: where memory lies may decide (a guess)"
+        )
+
+
 class Resumed(Steps):
     """Every step of a run that was stopped and resumed, with that of a fully hashed baseline."""
 
@@ -261,7 +280,13 @@ class OwnSteps(Resumed):
         return ", ".join(equal) or "nothing"
 
 
-JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed, "varied": Varied}
+JUDGMENTS: dict[str, type[Steps]] = {
+    "steps": Steps,
+    "outputs": Outputs,
+    "resumed": Resumed,
+    "varied": Varied,
+    "filled": Filled,
+}
 """By what a question compares."""
 
 

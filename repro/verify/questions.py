@@ -53,7 +53,7 @@ class Change:
 
     label: str
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables of the process. To a command's own XLA_FLAGS, a value is added."""
+    """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
     course: Literal["straight", "kill", "stop", "epoch", "relay"] = "straight"
     """straight | kill (by SIGKILL in mid-run, resumed); of a command also stop (by SIGTERM); of the reference trainers also
     epoch (stopped after an epoch, resumed) | relay (each third of the steps in another framework)."""
@@ -110,12 +110,16 @@ class Question:
     obstacle: Callable[[], str | None] = lambda: None
     """What this machine lacks for it."""
 
+    slow: bool = False
+    """Whether it takes long, so that it is asked only by name; of the reference trainers also by questions=everything."""
+
     # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed", "varied"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied", "filled"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline) | varied (steps, and those outputs that the baseline has, too)."""
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
+    whose memory is filled, with each other, too)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
@@ -124,8 +128,6 @@ class Question:
     # of the reference trainers
     together: bool = False
     """Whether it is asked once, of all frameworks' runs together."""
-    slow: bool = False
-    """Whether it takes minutes, so that it is asked only by name, or by questions=everything."""
     numerics: str | None = None
     """The only arithmetic that it is asked in."""
     evidence: Evidence = "fingerprint"

@@ -18,6 +18,7 @@ import pytest
 
 from repro import __main__
 from repro.errors import INCONCLUSIVE
+from repro.tasks.verify import BY_NAME
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
@@ -53,7 +54,7 @@ def resumable(name: str) -> list[str]:
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
     found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [*COMMAND_NAMES]
+    assert [*found] == [name for name in COMMAND_NAMES if name not in BY_NAME]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
@@ -186,6 +187,21 @@ def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
     code, content = verify("--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", race)
     why = content["answers"]["restart"]["why"]
     assert code == 3 and why.startswith("the files differ, and no step was seen")
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "said"),
+    [
+        ("1", "same", "4 runs, outputs: 1"),
+        ("${MALLOC_PERTURB_:-85}", "differs", "only the byte that fills fresh memory was changed, so memory that"),
+        ("${MALLOC_PERTURB_:+1}", "differs", "whatever fills fresh memory, the bits are other ones than without"),
+        ("${MALLOC_PERTURB_:+$$}", "differs", "two runs whose memory is filled alike differ, so something else"),
+    ],
+)
+def test_memory_decides_where_another_byte_gives_other_bits(value: str, answer: str, said: str, here: Path) -> None:
+    code, content = verify("--ask", "memory", "--output", "{run}/m", "--", "sh", "-c", f"echo {value} > {{run}}/m")
+    found = content["answers"]["memory"]
+    assert (code, found["answer"]) == (0 if answer == "same" else 3, answer) and found["why"].startswith(said)
 
 
 def test_a_race_is_told_though_two_runs_are_the_same(
@@ -373,7 +389,7 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
     ("words", "code", "said"),
     [
         (("--vary", "x", "--", "true"), 2, "--vary 'x': must be NAME=OPTION{}:VALUE,VALUE, as in"),
-        (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of restart,observed"),
+        (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of all,restart,observed"),
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),
