@@ -23,12 +23,13 @@ QUESTIONS = {
     "memory": "fresh memory filled with other bytes",
     "resume": "stopped by SIGTERM, then resumed; needs --resume",
     "kill": "killed by SIGKILL, then resumed; needs --resume",
+    "resume_twice": "stopped, resumed, stopped, resumed; needs --resume",
     "container": "in a container; needs --image",
     "gpu": "without the GPU",
     "seed": "another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
-BY_NAME = ("memory",)
+BY_NAME = ("memory", "resume_twice")
 """Those that take several runs more, and are asked only where --ask names them."""
 ALL = "all"
 ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
@@ -57,6 +58,9 @@ def parser() -> Parser:
     made.dashed = ("--seed-option", "--resume")
     made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all)")
     made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    made.add_argument(
+        "--stops", type=int, metavar="N", help="points at which it is stopped, each in a run (default: 1)"
+    )
     made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
     varied = "option of the command, with values that should change nothing (again for each)"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
@@ -95,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
-    own = OwnCommand(asked, names, _folder(options.to), varied)
+    own = OwnCommand(asked, names, _folder(options.to), varied, options.stops)
     log.info("runs of: %s", asked.typed)
     typed = (options.ask or ALL).split(",")
     named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
@@ -141,6 +145,9 @@ def _check(options: argparse.Namespace) -> None:
         if "{}" not in options.seed_option:
             raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
         own_command.split("--seed-option", options.seed_option)
+    if options.stops is not None and (options.stops < 1 or options.resume is None):
+        why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
+        raise UsageError(f"verify: --stops {options.stops}: {why}")
     if options.json is not None and (
         options.json.is_dir() or not os.access(options.json.absolute().parent, os.W_OK | os.X_OK)
     ):

@@ -34,6 +34,7 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
+from repro.verify.stops import with_stops
 from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ class OwnCommand:
     """The folder of its runs."""
     varied: Sequence[Question] = ()
     """The questions about options of the command."""
+    stops: int | None = None
+    """The number of points at which a command is stopped that is resumed; one of each question's own where it is None."""
     shared: list[str] = field(default_factory=list)
     """What is to be said about runs that wrote to one place."""
     notes: list[str] = field(default_factory=list)
@@ -86,7 +89,8 @@ class OwnCommand:
     @property
     def questions(self) -> list[Question]:
         """The questions, in the order in which they are asked."""
-        return [*(question for question in COMMAND_QUESTIONS if question.name in self.names), *self.varied]
+        asked = (question for question in COMMAND_QUESTIONS if question.name in self.names)
+        return [*(with_stops(question, self.stops) for question in asked), *self.varied]
 
     @property
     def ends(self) -> tuple[int, str | None]:

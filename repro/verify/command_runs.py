@@ -27,12 +27,12 @@ from repro.run import environment, gpu
 from repro.text import slug
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
+from repro.verify.stops import targets
 from repro.verify.vary import with_option
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
 CUT_OFF = "what was being written when the command was stopped may be incomplete"
-STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
 @dataclass
@@ -78,7 +78,9 @@ class Trial:
     folder: Path
     seconds: float = 0.0
     record: Record | None = None
-    """None where it was not observed, or failed."""
+    """None where it was not observed, or failed; of a command that was resumed, of its last process."""
+    parts: list[Record] = field(default_factory=list)
+    """The records of those that were stopped, and resumed by the next."""
     hashes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each output file."""
     error: str | None = None
@@ -162,26 +164,31 @@ class Trials:
     def _carry_out(self, trial: Trial, steps: int) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
-        every = 1 if change.course != "straight" or change == FULLY_HASHED else self.command.every
-        if change.course == "straight":
-            self._once(trial, self.command.changed(change), "record", every)
+        every = 1 if change.stops or change == FULLY_HASHED else self.command.every
+        stopped = None
+        for number, target in enumerate(targets(change, steps)):
+            stopped = self._until_stopped(trial, number, target, stopped)
+            if stopped is None:
+                break
         else:
-            stopped = self._until_stopped(trial, steps, before)
-            if stopped:
-                assert self.command.resume is not None
-                self._once(trial, self.command.resume, "resumed", every, stopped)
+            self._once(trial, len(change.stops), every, stopped)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())
+
+    def _words(self, trial: Trial, number: int) -> tuple[Sequence[str], str]:
+        """The words of a process of a run, and the folder of its record: the first, and those that go on."""
+        if number == 0:
+            return self.command.changed(trial.change), "record"
+        assert self.command.resume is not None
+        return self.command.resume, "resumed" if number == 1 else f"resumed-{number}"
 
     def _files(self) -> dict[str, outputs.State]:
         """How the files are in the folders that the command may write to, without ours."""
         return outputs.folder(*places(self.command.words), without=self.folder.resolve())
 
-    def _once(
-        self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
-    ) -> None:
+    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None) -> None:
         """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
-        recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
+        recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         try:
@@ -203,41 +210,51 @@ class Trials:
         trial.hashes = record.outputs
         trial.record = record if trial.change.observed else None
 
-    def _until_stopped(self, trial: Trial, steps: int, before: dict[str, outputs.State]) -> Recording | None:
+    def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
         kill = trial.change.course == "kill"
-        target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
-        recording = self._recording(trial, self.command.words, "record", 1)
+        recording, files = self._recording(trial, number, 1), self._all_files()
+        recording.before = before.before if before else recording.before
         try:
             with self._started(trial, recording) as process:
-                if self._is_due(trial, process, target, before):
+                if self._is_due(recording, process, target, files):
                     terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
+                    trial.parts.append(recording.finish(process.returncode))
                     return recording
                 end = describe_exit(process.wait())
             check_space(trial.folder)
-            trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
+            who = (
+                "the --resume command, before it could be stopped again, "
+                if number
+                else "before it could be stopped, it "
+            )
+            trial.error = f"{who}{end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
             return None
         finally:
             if recording.runtime:
                 recording.runtime.remove()
                 recording.runtime.settle()
 
+    def _all_files(self) -> dict[str, outputs.State]:
+        """How the files are in all places, the run's own folder included."""
+        return self._files() | outputs.folder(self.run_folder)
+
     def _is_due(
-        self, trial: Trial, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
+        self, recording: Recording, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
     ) -> bool:
         """Whether it took a step after a file that was written at the target or later; waits for that, or for its end."""
         written_at = None
-        for step in seen_steps(process, trial.folder / "record" / STEPS):
+        for step in seen_steps(process, recording.folder / STEPS):
             if step < target:
                 continue
             if written_at is not None and step > written_at:
                 return True
-            if outputs.written(before, self._files()) or any(self.run_folder.rglob("*")):
+            if outputs.written(before, self._all_files()):
                 written_at = step if written_at is None else written_at
         return False
 
-    def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
-        folder = self.run_folder
+    def _recording(self, trial: Trial, number: int, every: int) -> Recording:
+        folder, (words, name) = self.run_folder, self._words(trial, number)
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None

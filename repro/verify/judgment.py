@@ -16,11 +16,13 @@ from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
+from repro.verify.stops import gone_on
 
 NO_FILE = "--output names no file that the command wrote"
 TWO_DIFFER = "two baseline runs differ"
 NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
 MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
+TIMES = ("resumed for the first time: ", "resumed for the second time, the first was right: ")
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -54,6 +56,10 @@ class Steps:
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
         return first_difference(record_of(self.baseline), record_of(trial), False)
+
+    def other(self, trial: Trial) -> Record | None:
+        """The record in which a run differs; None where it was not observed."""
+        return trial.record
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """Why runs without a difference are not called the same."""
@@ -169,28 +175,60 @@ class Filled(Steps):
 
 
 class Resumed(Steps):
-    """Every step of a run that was stopped and resumed, with that of a fully hashed baseline."""
+    """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
 
     def obstacle(self, trial: Trial) -> str | None:
-        whole, resumed = record_of(self.baseline), record_of(trial)
-        if not resumed.steps:
+        whole = record_of(self.baseline)
+        if not record_of(trial).steps:
             return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
-        both = list(zip(whole.processes, resumed.processes, strict=False))
-        alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-        if alike and resumed.steps >= whole.steps and not any(align(a, b, resumed=True).after for a, b in both):
-            return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
+        for part in _resumed(trial):
+            both = list(zip(whole.processes, part.processes, strict=False))
+            alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
+            to_the_end = part.steps >= whole.steps or part is not trial.record
+            if alike and to_the_end and not any(align(a, b, resumed=part is trial.record).after for a, b in both):
+                return f"the --resume command did not go on: it took all {part.steps} steps from the beginning"
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
-        return first_difference(record_of(self.baseline), record_of(trial), resumed=True)
+        found = (first_difference(whole, part, resumed=True) for whole, part in self._sides(trial))
+        return next(filter(None, found), None)
+
+    def other(self, trial: Trial) -> Record | None:
+        sides = self._sides(trial)
+        return next((part for whole, part in sides if first_difference(whole, part, resumed=True)), trial.record)
+
+    def _sides(self, trial: Trial) -> list[tuple[Record, Record]]:
+        """Each resumed process, and the baseline as far as it went."""
+        whole, parts = record_of(self.baseline), _resumed(trial)
+        ends = [_until(whole, part, before) for part, before in zip(parts[:-1], trial.parts, strict=False)]
+        return list(zip([*ends, whole], parts, strict=True))
 
     def meaning(self, trial: Trial, difference: Difference) -> str:
-        return "; ".join([str(reasons.reason(difference)), *self.notes])
+        label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
+        parts, other = _resumed(trial), self.other(trial)
+        number = next(number for number, part in enumerate(parts) if part is other)
+        once = TIMES[number] if len(parts) > 1 else ""
+        return label + once + "; ".join([str(reasons.reason(difference)), *self.notes])
 
     def sameness(self, trials: Sequence[Trial]) -> str:
-        whole, resumed = record_of(self.baseline), record_of(trials[0])
-        after = max((pair.offset for pair in pairs(whole, resumed, resumed=True)), default=0)
-        return f"went on after step {after} of {whole.steps}{without_effect(whole, resumed, True)}"
+        whole = record_of(self.baseline)
+        sides = [[pairs(side, part, resumed=True) for side, part in self._sides(trial)] for trial in trials]
+        offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
+        return gone_on(offsets, whole.steps) + without_effect(whole, record_of(trials[0]), True)
+
+
+def _resumed(trial: Trial) -> list[Record]:
+    """The records of the processes that went on from another one."""
+    return [*trial.parts[1:], record_of(trial)]
+
+
+def _until(whole: Record, part: Record, before: Record) -> Record:
+    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from."""
+    processes = []
+    for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
+        after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
+        processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
+    return replace(whole, processes=processes)
 
 
 @dataclass

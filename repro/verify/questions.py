@@ -59,6 +59,8 @@ class Change:
     epoch (stopped after an epoch, resumed) | relay (each third of the steps in another framework)."""
 
     # of a command
+    stops: tuple[float, ...] = ()
+    """The shares of the steps after which it is stopped, and then resumed."""
     observed: bool = True
     reversed_listings: bool = False
     """Python gets the names in a folder in the reverse order."""

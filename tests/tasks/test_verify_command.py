@@ -147,6 +147,44 @@ def test_stopped_by_sigterm(here: Path) -> None:
     assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
 
 
+def test_a_second_resume_is_asked_beside_the_first(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, content = verify("--ask", "resume,resume_twice", *resumable("second_resume"))
+    answers = content["answers"]
+    assert (code, answers["resume"]["answer"], answers["resume_twice"]["answer"]) == (3, "same", "differs")
+    said = "resumed for the second time, the first was right: the generator `python` "
+    assert answers["resume_twice"]["first"]["channel"] == "batch" and answers["resume_twice"]["why"].startswith(said)
+    (runs,) = here.glob("repro-records/verify-*")
+    records = [str(runs / "as-it-stands" / "record"), str(runs / "stopped-resumed-twice" / "resumed-2")]
+    assert __main__.main(["compare", *records]) == 3
+    assert "in the batch" in capfd.readouterr().out
+
+
+def test_a_first_resume_that_differs_is_not_called_the_second(here: Path) -> None:
+    code, content = verify("--ask", "resume_twice", *resumable("momentum_forgotten"))
+    answer = content["answers"]["resume_twice"]
+    assert (code, answer["answer"], answer["first"]["channel"]) == (3, "differs", "optimizer")
+    assert answer["why"].startswith("resumed for the first time: ")
+
+
+def test_a_sound_training_is_resumed_twice_at_several_points(here: Path) -> None:
+    code, content = verify("--ask", "kill,resume_twice", "--stops", "2", *resumable("trainer"))
+    answers = content["answers"]
+    assert (code, {answer["answer"] for answer in answers.values()}) == (0, {"same"})
+    assert re.fullmatch(r"went on after step \d+, \d+ of 12", answers["kill"]["why"])
+    assert re.fullmatch(r"went on after step \d+ and \d+, \d+ and \d+ of 12", answers["resume_twice"]["why"])
+
+
+def test_a_fault_that_shows_after_the_next_border_needs_an_early_stop(here: Path) -> None:
+    words = resumable("next_epoch")
+    words = [word.replace("--pause=0.02", "--pause=0.05") for word in words]
+    code, content = verify("--ask", "kill", *words)
+    assert (code, content["answers"]["kill"]["answer"]) == (0, "same")
+    code, content = verify("--ask", "kill", "--stops", "2", *words)
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"], answer["first"]["step"]) == (3, "differs", 7)
+    assert answer["why"].startswith("killed, resumed 1: ")
+
+
 def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> None:
     code, content = verify("--every", "5", "--ask", "kill", *resumable("momentum_forgotten"))
     assert code == 3 and content["answers"]["kill"]["first"]["channel"] == "optimizer"
@@ -389,6 +427,8 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
     ("words", "code", "said"),
     [
         (("--vary", "x", "--", "true"), 2, "--vary 'x': must be NAME=OPTION{}:VALUE,VALUE, as in"),
+        (("--stops", "0", "--resume", "true", "--", "true"), 2, "--stops 0: must be 1 or more"),
+        (("--stops", "2", "--", "true"), 2, "--stops 2: goes with --resume"),
         (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of all,restart,observed"),
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),
