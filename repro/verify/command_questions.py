@@ -82,6 +82,9 @@ NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narro
 HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
 MEMORY = (_filled("85"), _filled("170"))
 
+SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
+SLOWED_OTHERWISE = Change("slowed the other way round", (("REPRO_DELAYS", "-2"),))
+
 COMMAND_QUESTIONS = (
     Question("restart", "Run again", (REPEAT,)),
     Question(
@@ -139,6 +142,14 @@ COMMAND_QUESTIONS = (
         slow=True,
         obstacle=no_fill,
         compared="filled",
+    ),
+    Question(
+        "races",
+        "Threads, workers and ranks slowed",
+        (SLOWED, SLOWED_OTHERWISE),
+        slow=True,
+        compared="slowed",
+        meaning="only threads, workers and ranks were slowed, so it decides which of them comes first",
     ),
     Question(
         "resume",

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
-from repro.files import check_space, current_folder, naming
+from repro.files import check_space, current_folder, matching, naming
+from repro.inject.delays import SLOWED
 from repro.record import outputs
 from repro.record.injection import PATH, Portable, joined, unobserved
 from repro.record.lines import STEPS
@@ -94,6 +95,8 @@ class Trial:
     """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
+    slowed: list[str] = field(default_factory=list)
+    """Kinds of what was slowed: threads, processes, ranks."""
 
     @property
     def fingerprint(self) -> str | None:
@@ -208,6 +211,7 @@ class Trials:
             trial.error = str(trial.computed)
             return
         trial.hashes = record.outputs
+        trial.slowed = [f"{file.name.removeprefix(SLOWED)}s" for file in matching(record.path / STEPS, f"{SLOWED}*")]
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:

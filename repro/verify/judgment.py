@@ -174,6 +174,18 @@ class Filled(Steps):
         )
 
 
+class Slowed(Steps):
+    """Every hashed step and the outputs, of runs in which something beside the first thread was slowed."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        alone = "nothing was slowed: no thread of Python, no worker and no rank runs beside the command's first thread"
+        return None if trial.slowed else incomplete.not_loaded(record_of(trial)) or alone
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        slowed = sorted({name for trial in trials for name in trial.slowed})
+        return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
+
+
 class Resumed(Steps):
     """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
 
@@ -324,6 +336,7 @@ JUDGMENTS: dict[str, type[Steps]] = {
     "resumed": Resumed,
     "varied": Varied,
     "filled": Filled,
+    "slowed": Slowed,
 }
 """By what a question compares."""
 

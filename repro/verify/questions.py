@@ -118,10 +118,10 @@ class Question:
     # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed", "varied", "filled"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
-    whose memory is filled, with each other, too)."""
+    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""

@@ -242,6 +242,16 @@ def test_memory_decides_where_another_byte_gives_other_bits(value: str, answer: 
     assert (code, found["answer"]) == (0 if answer == "same" else 3, answer) and found["why"].startswith(said)
 
 
+def test_slowed_threads_show_a_race(here: Path) -> None:
+    code, content = verify("--ask", "restart,races", "--", *script("race_of_threads", *SMALL))
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["races"]["answer"]) == (3, "same", "differs")
+    assert "only threads, workers and ranks were slowed, so it decides which" in answers["races"]["why"]
+    code, content = verify("--ask", "races", "--", *script("trainer", *SMALL))
+    assert (code, content["answers"]["races"]["answer"]) == (INCONCLUSIVE, "cannot tell")
+    assert content["answers"]["races"]["why"].startswith("nothing was slowed: no thread of Python, no worker and no")
+
+
 def test_a_race_is_told_though_two_runs_are_the_same(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
