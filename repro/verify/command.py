@@ -22,7 +22,7 @@ from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
-from repro.verify.judgment import JUDGMENTS, TWO_DIFFER, OwnSteps, Steps, record_of
+from repro.verify.judgment import Filled, Outputs, Slowed, Steps, Varied, record_of
 from repro.verify.questions import (
     BASELINE,
     CANNOT_TELL,
@@ -34,6 +34,7 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
+from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import with_stops
 from repro.verify.verification import Needed
 
@@ -44,6 +45,15 @@ NEEDS = {
     "image": "--image names no image",
     "seed_option": "--seed-option names no option for the seed, as in --seed-option '--seed={}'",
 }  # by the option, why a question is skipped without it
+
+JUDGMENTS: dict[str, type[Steps]] = {
+    "steps": Steps,
+    "outputs": Outputs,
+    "varied": Varied,
+    "filled": Filled,
+    "slowed": Slowed,
+    "resumed": Resumed,
+}  # by what a question compares
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
 OWN_FOLDER = f"Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
@@ -225,10 +235,9 @@ class OwnCommand:
                 answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
                 return answer
             if difference:
-                base = judgment.record(trial)
                 answer.answer = DIFFERS
                 answer.says = self._by_chance(judgment, trial, run) or judgment.meaning(trial, difference)
-                answer.comparison = known(base, trial.record or base, difference)
+                answer.comparison = known(*judgment.records(trial), difference)
                 return answer
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
         obstacles = [why for why in (*failed, judgment.unseen(done)) if why]
@@ -258,7 +267,7 @@ class OwnCommand:
             return answer
         if question.resumes and record_of(baseline).steps and not self._went_on:
             decided = self.cause is not None and self.cause.restorable
-            own = OwnSteps(question, baseline, repeat, self.shared, (), divergence, decided)
+            own = OwnSteps(question, baseline, repeat, self.shared, divergence=divergence, decided=decided)
             return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None

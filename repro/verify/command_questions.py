@@ -69,10 +69,6 @@ def no_fill() -> str | None:
     return f"LD_PRELOAD={preloaded} has another malloc, which fills no memory" if "malloc" in preloaded else None
 
 
-def _filled(byte: str, label: str = "") -> Change:
-    return Change(f"MALLOC_PERTURB_={byte}{label}", (("MALLOC_PERTURB_", byte), UNCACHED))
-
-
 def _threads(count: int) -> Change:
     label = "1 thread" if count == 1 else f"{count} threads"
     return Change(label, tuple((name, str(count)) for name in THREADS))
@@ -80,7 +76,7 @@ def _threads(count: int) -> Change:
 
 NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narrowed_to="sse4_2"))
 HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
-MEMORY = (_filled("85"), _filled("170"))
+MEMORY = tuple(Change(f"MALLOC_PERTURB_={byte}", (("MALLOC_PERTURB_", byte), UNCACHED)) for byte in ("85", "170"))
 
 SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
 SLOWED_OTHERWISE = Change("slowed the other way round", (("REPRO_DELAYS", "-2"),))
@@ -138,7 +134,7 @@ COMMAND_QUESTIONS = (
     Question(
         "memory",
         "Fresh memory filled with other bytes",
-        (MEMORY[0], _filled("85", " again"), MEMORY[1]),
+        MEMORY,
         slow=True,
         obstacle=no_fill,
         compared="filled",

@@ -4,25 +4,18 @@ Each class compares a run with the baseline in one way, and says what sameness r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from repro.compare import incomplete, reasons
-from repro.compare.alignment import align
+from repro.compare import incomplete
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.facts import besides_the_container
-from repro.compare.pairs import pairs
-from repro.record.lines import STARTS, processes
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
-from repro.verify.stops import gone_on
 
 NO_FILE = "--output names no file that the command wrote"
-TWO_DIFFER = "two baseline runs differ"
-NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
 MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
-TIMES = ("resumed for the first time: ", "resumed for the second time, the first was right: ")
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -40,9 +33,10 @@ class Steps:
     trials: Sequence[Trial] = ()
     """The runs of the question that came to their end."""
 
-    def record(self, trial: Trial) -> Record:
-        """The record that a run is compared with."""
-        return record_of(self.baseline)
+    def records(self, trial: Trial) -> tuple[Record, Record]:
+        """The two records in which a run differs; that of the baseline twice where it was not observed."""
+        base = record_of(self.baseline)
+        return base, trial.record or base
 
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
@@ -56,10 +50,6 @@ class Steps:
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
         return first_difference(record_of(self.baseline), record_of(trial), False)
-
-    def other(self, trial: Trial) -> Record | None:
-        """The record in which a run differs; None where it was not observed."""
-        return trial.record
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """Why runs without a difference are not called the same."""
@@ -138,7 +128,7 @@ class Varied(Steps):
         found = super().difference(trial)
         if found is None or found.channel != OUTPUTS:
             return found
-        found.names = [name for name in found.names if name in trial.hashes]
+        found.names = [name for name in found.names if name in trial.hashes and name in self.baseline.hashes]
         return found if found.names else None
 
     def meaning(self, trial: Trial, difference: Difference) -> str:
@@ -159,15 +149,12 @@ class Varied(Steps):
 
 
 class Filled(Steps):
-    """Every hashed step and the outputs, of runs whose fresh memory is filled: with one byte, with it again, with another."""
+    """Every hashed step and the outputs, of runs whose fresh memory is filled with one byte, and with another."""
 
     def meaning(self, trial: Trial, difference: Difference) -> str:
-        if len(self.trials) < len(self.question.changes):
+        if len(self.trials) < 2:
             return "only fresh memory was filled: what nothing has initialized decides (a guess)"
-        one, again, other = map(record_of, self.trials)
-        if first_difference(one, again, False):
-            return "two runs whose memory is filled alike differ, so something else decides, and not in each run"
-        if first_difference(one, other, False):
+        if first_difference(record_of(self.trials[0]), record_of(self.trials[1]), False):
             return MEMORY_DECIDES
         return (
             "whatever fills fresh memory, the bits are other ones than without: where memory lies may decide (a guess)"
@@ -184,161 +171,6 @@ class Slowed(Steps):
     def sameness(self, trials: Sequence[Trial]) -> str:
         slowed = sorted({name for trial in trials for name in trial.slowed})
         return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
-
-
-class Resumed(Steps):
-    """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
-
-    def obstacle(self, trial: Trial) -> str | None:
-        whole = record_of(self.baseline)
-        if not record_of(trial).steps:
-            return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
-        for part in _resumed(trial):
-            both = list(zip(whole.processes, part.processes, strict=False))
-            alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-            to_the_end = part.steps >= whole.steps or part is not trial.record
-            if alike and to_the_end and not any(align(a, b, resumed=part is trial.record).after for a, b in both):
-                return f"the --resume command did not go on: it took all {part.steps} steps from the beginning"
-        return None
-
-    def difference(self, trial: Trial) -> Difference | None:
-        found = (first_difference(whole, part, resumed=True) for whole, part in self._sides(trial))
-        return next(filter(None, found), None)
-
-    def other(self, trial: Trial) -> Record | None:
-        sides = self._sides(trial)
-        return next((part for whole, part in sides if first_difference(whole, part, resumed=True)), trial.record)
-
-    def _sides(self, trial: Trial) -> list[tuple[Record, Record]]:
-        """Each resumed process, and the baseline as far as it went."""
-        whole, parts = record_of(self.baseline), _resumed(trial)
-        ends = [_until(whole, part, before) for part, before in zip(parts[:-1], trial.parts, strict=False)]
-        return list(zip([*ends, whole], parts, strict=True))
-
-    def meaning(self, trial: Trial, difference: Difference) -> str:
-        label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
-        parts, other = _resumed(trial), self.other(trial)
-        number = next(number for number, part in enumerate(parts) if part is other)
-        once = TIMES[number] if len(parts) > 1 else ""
-        return label + once + "; ".join([str(reasons.reason(difference)), *self.notes])
-
-    def sameness(self, trials: Sequence[Trial]) -> str:
-        whole = record_of(self.baseline)
-        sides = [[pairs(side, part, resumed=True) for side, part in self._sides(trial)] for trial in trials]
-        offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
-        return gone_on(offsets, whole.steps) + without_effect(whole, record_of(trials[0]), True)
-
-
-def _resumed(trial: Trial) -> list[Record]:
-    """The records of the processes that went on from another one."""
-    return [*trial.parts[1:], record_of(trial)]
-
-
-def _until(whole: Record, part: Record, before: Record) -> Record:
-    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from."""
-    processes = []
-    for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
-        after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
-        processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
-    return replace(whole, processes=processes)
-
-
-@dataclass
-class OwnSteps(Resumed):
-    """Where two baseline runs differ: the steps that the stopped run itself took after its checkpoint.
-
-    What is restored, and what follows from that alone, must be equal; what chance may decide is no answer.
-    """
-
-    divergence: Difference | None = None
-    """The first difference of two baseline runs."""
-    decided: bool = False
-    """Whether these differ by what a checkpoint can hold, and by nothing else."""
-
-    def record(self, trial: Trial) -> Record:
-        """The stopped run, as far as it came."""
-        path = trial.folder / "record"
-        return Record(path, record_of(trial).content, [one for one in processes(path) if one.steps])
-
-    def obstacle(self, trial: Trial) -> str | None:
-        if not record_of(trial).steps:
-            return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
-        found = self._found(trial)
-        if found and self._is_decided(found):
-            return None
-        if not self._shared(trial):
-            return f"{TWO_DIFFER}, and the stopped run and the resumed one have no step that both took"
-        if found:
-            return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
-        return None
-
-    def difference(self, trial: Trial) -> Difference | None:
-        return self._found(trial)
-
-    def meaning(self, trial: Trial, difference: Difference) -> str:
-        if difference.pair and not difference.pair.offset:
-            return NO_STEP_OF_THE_STOPPED
-        return super().meaning(trial, difference)
-
-    def sameness(self, trials: Sequence[Trial]) -> str:
-        shared = self._shared(trials[0])
-        return f"went on after step {shared[0] - 1}; {counted(len(shared), 'step')} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
-
-    def _found(self, trial: Trial) -> Difference | None:
-        """The first difference of the steps that both took."""
-        stopped, rest = self.record(trial), record_of(trial)
-        both = pairs(stopped, rest, resumed=True)
-        if not any(pair.steps() or pair.differing(pair.offset, STARTS) for pair in both):
-            return None
-        found = first_difference(stopped, rest, resumed=True)
-        if found is None or found.lengths or found.channel == OUTPUTS:
-            return None
-        if found.pair:
-            found.pair = replace(found.pair, called=("the stopped run", "the resumed run"))
-        return found
-
-    def _shared(self, trial: Trial) -> list[int]:
-        both = pairs(self.record(trial), record_of(trial), resumed=True)
-        return max((pair.steps() for pair in both if pair.offset), key=len, default=[])
-
-    def _is_decided(self, found: Difference) -> bool:
-        """Whether chance cannot be why they differ."""
-        after = found.pair.offset if found.pair else 0
-        if self.decided or found.step == after:
-            return True
-        by_chance = self.divergence.channel if self.divergence else ""
-        return found.step == after + 1 and (
-            found.channel == "generator" or (found.channel == "batch" and by_chance != "batch")
-        )
-
-    def _equal(self, found: Difference) -> str:
-        """What was restored, of what both saw."""
-        if found.pair is None:
-            return "nothing"
-        after = found.pair.offset
-        seen = [
-            ("weights", after, STARTS),
-            ("the optimizer's state", after, "optimizer"),
-            ("generators", after + 1, "generator"),
-            ("the first batch", after + 1, "batch"),
-        ]
-        equal = [
-            name
-            for name, step, channel in seen
-            if found.pair.hashes(step, channel) and not found.pair.differing(step, channel)
-        ]
-        return ", ".join(equal) or "nothing"
-
-
-JUDGMENTS: dict[str, type[Steps]] = {
-    "steps": Steps,
-    "outputs": Outputs,
-    "resumed": Resumed,
-    "varied": Varied,
-    "filled": Filled,
-    "slowed": Slowed,
-}
-"""By what a question compares."""
 
 
 def record_of(trial: Trial) -> Record:

@@ -33,7 +33,6 @@ def targets(change: Change, steps: int) -> list[int]:
     return [max(1, point - before) for before, point in zip([0, *points], points, strict=False)]
 
 
-def gone_on(offsets: Sequence[Sequence[int]], steps: int) -> str:
+def gone_on(offsets: Sequence[Sequence[int]]) -> str:
     """After which steps runs went on, each once or several times."""
-    each = [" and ".join(map(str, run)) for run in offsets]
-    return f"went on after step {', '.join(each)} of {steps}"
+    return f"went on after step {', '.join(' and '.join(map(str, run)) for run in offsets)}"

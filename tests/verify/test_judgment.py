@@ -8,8 +8,8 @@ from repro.compare.difference import Difference
 from repro.record import record
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial
-from repro.verify.judgment import OwnSteps
 from repro.verify.questions import BASELINE, Change
+from repro.verify.resumption import OwnSteps
 from support.commands import Steps, resumed, sha, straight, write
 
 (KILL,) = (question for question in COMMAND_QUESTIONS if question.name == "kill")
@@ -22,11 +22,10 @@ def judged(
     baseline = Trial(
         BASELINE, Command(["x"]), folder, record=record.read(write(folder / "a", straight(8, weights={1: 1})))
     )
-    write(folder / "record", stopped)
-    trial = Trial(
-        Change("killed, resumed"), Command(["x"]), folder, record=record.read(write(folder / "resumed", rest))
-    )
-    judgment = OwnSteps(KILL, baseline, baseline, (), Difference(1, channel, ["w"]), decided)
+    trial = Trial(Change("killed, resumed"), Command(["x"]), folder)
+    trial.parts = [record.read(write(folder / "record", stopped))]
+    trial.record = record.read(write(folder / "resumed", rest))
+    judgment = OwnSteps(KILL, baseline, baseline, divergence=Difference(1, channel, ["w"]), decided=decided)
     obstacle = judgment.obstacle(trial)
     if obstacle:
         return "cannot tell", obstacle
