@@ -9,7 +9,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import imports
+from . import dates, imports
 
 
 def seed(value: str) -> None:
@@ -55,7 +55,7 @@ def _faster(real: Any, factor: int) -> Any:
 
 def start() -> None:
     """Makes the changes that are asked for."""
-    changes = {"seed": seed, "clock": clock}
+    changes = {"seed": seed, "clock": clock, "date": dates.move}
     for change in os.environ["REPRO_CHANGES"].split(","):
         name, _, value = change.partition("=")
         changes[name](value)

@@ -22,6 +22,7 @@ QUESTIONS = {
     "file_order": "folders listed in the reverse order",
     "memory": "fresh memory filled with other bytes",
     "races": "threads, workers and ranks slowed",
+    "time": "another date, a faster clock",
     "resume": "stopped by SIGTERM, then resumed; needs --resume",
     "kill": "killed by SIGKILL, then resumed; needs --resume",
     "resume_twice": "stopped, resumed, stopped, resumed; needs --resume",
@@ -30,7 +31,7 @@ QUESTIONS = {
     "seed": "another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
-BY_NAME = ("memory", "races", "resume_twice")
+BY_NAME = ("memory", "races", "time", "resume_twice")
 """Those that take several runs more, and are asked only where --ask names them."""
 ALL = "all"
 ALWAYS = ("restart",)  # what needs an answer where --ask names nothing

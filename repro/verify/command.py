@@ -22,7 +22,7 @@ from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
-from repro.verify.judgment import Filled, Outputs, Slowed, Steps, Varied, record_of
+from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
 from repro.verify.questions import (
     BASELINE,
     CANNOT_TELL,
@@ -52,6 +52,7 @@ JUDGMENTS: dict[str, type[Steps]] = {
     "varied": Varied,
     "filled": Filled,
     "slowed": Slowed,
+    "clocked": Clocked,
     "resumed": Resumed,
 }  # by what a question compares
 

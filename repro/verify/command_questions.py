@@ -148,6 +148,17 @@ COMMAND_QUESTIONS = (
         meaning="only threads, workers and ranks were slowed, so it decides which of them comes first",
     ),
     Question(
+        "time",
+        "Another date, a faster clock",
+        (
+            Change("400 days later", (("REPRO_CHANGES", f"date={400 * 86400}"),), clock="+400d"),
+            Change("a clock 4 times as fast", (("REPRO_CHANGES", "clock=4"),), clock="+0 x4"),
+        ),
+        slow=True,
+        compared="clocked",
+        meaning="only the clock was changed, so a date or a duration decides; train for a number of steps, and let no date choose a seed or data",
+    ),
+    Question(
         "resume",
         "Stopped by SIGTERM, resumed",
         (Change("stopped, resumed", course="stop", stops=(1 / 2,)),),

@@ -6,6 +6,7 @@ A run is a fresh process of the command with a change, its record, and what it p
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -33,6 +34,9 @@ from repro.verify.vary import with_option
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
+FAKETIME = "faketime"
+REAL_STAT = (("NO_FAKE_STAT", "1"),)
+"""Files keep their times: Python would compile its modules anew."""
 CUT_OFF = "what was being written when the command was stopped may be incomplete"
 
 
@@ -97,6 +101,18 @@ class Trial:
     """Folders whose names were given in the reverse order."""
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""
+    faked: bool = False
+    """Whether the program faketime gave it another clock."""
+
+    @property
+    def environment(self) -> tuple[tuple[str, str], ...]:
+        """The variables that are changed."""
+        return REAL_STAT if self.faked else self.change.environment
+
+    @property
+    def faketime(self) -> list[str]:
+        """The program that runs the command with another clock."""
+        return [FAKETIME, "-f", self.change.clock] if self.faked and self.change.clock else []
 
     @property
     def fingerprint(self) -> str | None:
@@ -117,7 +133,8 @@ class Trial:
         """The run as results.json has it."""
         straight = self.change.course == "straight"
         words = self.command.changed(self.change) if straight else self.command.resume or []
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
+        words = [*self.faketime, *words]
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]
         return Run(
             task=COMMAND,
             numerics=self.command.typed,
@@ -265,8 +282,9 @@ class Trials:
             here = Place(current_folder(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
+        trial.faked = trial.change.clock is not None and not container and shutil.which(FAKETIME) is not None
         return Recording(
-            in_place,
+            [*trial.faketime, *in_place],
             trial.folder / name,
             self.command.patterns,
             every,
@@ -280,7 +298,7 @@ class Trials:
 
     def _variables(self, trial: Trial) -> dict[str, str]:
         variables = unobserved(os.environ)
-        for name, value in trial.change.environment:
+        for name, value in trial.environment:
             own = variables.get(name) if name in command_line.JOINED else None
             variables[name] = f"{own}{command_line.JOINED[name]}{value}" if own else value
         if trial.change.reversed_listings:

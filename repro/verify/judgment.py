@@ -16,6 +16,7 @@ from repro.verify.questions import Question
 
 NO_FILE = "--output names no file that the command wrote"
 MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
+PYTHONS_CLOCK = "; what Python says of the time was changed; with the program faketime what C and C++ read is, too"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -171,6 +172,17 @@ class Slowed(Steps):
     def sameness(self, trials: Sequence[Trial]) -> str:
         slowed = sorted({name for trial in trials for name in trial.slowed})
         return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
+
+
+class Clocked(Steps):
+    """Every hashed step and the outputs, of runs with another clock."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        return None if trial.faked else incomplete.not_loaded(record_of(trial))
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        python = "" if all(trial.faked for trial in trials) else PYTHONS_CLOCK
+        return super().sameness(trials) + python
 
 
 def record_of(trial: Trial) -> Record:

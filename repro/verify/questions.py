@@ -68,6 +68,8 @@ class Change:
     seed: str | None = None
     option: tuple[str, str] | None = None
     """An option of the command, with {} where its value goes, and the value."""
+    clock: str | None = None
+    """The clock that all processes get, as the program faketime reads it; without that program, `environment` has it."""
     contained: bool = False
     """The command runs in the image that --image names."""
     narrowed_to: str | None = None
@@ -118,10 +120,11 @@ class Question:
     # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "clocked"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
-    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread)."""
+    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) | clocked
+    (steps, of runs with another clock)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""

@@ -36,7 +36,7 @@ class Resumed(Steps):
 
     def records(self, trial: Trial) -> tuple[Record, Record]:
         sides = self.sides(trial)
-        return next((side for side in sides if self.compared(*side)), sides[-1])
+        return next((side for side in sides if self.compare(*side)), sides[-1])
 
     def obstacle(self, trial: Trial) -> str | None:
         whole = record_of(self.baseline)
@@ -52,9 +52,9 @@ class Resumed(Steps):
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
-        return next(filter(None, (self.compared(*side) for side in self.sides(trial))), None)
+        return next(filter(None, (self.compare(*side) for side in self.sides(trial))), None)
 
-    def compared(self, a: Record, b: Record) -> Difference | None:
+    def compare(self, a: Record, b: Record) -> Difference | None:
         """The first difference of a process that went on."""
         return first_difference(a, b, resumed=True)
 
@@ -125,11 +125,11 @@ class OwnSteps(Resumed):
         offsets = [[steps[0] - 1 for steps in run] for run in shared]
         return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
 
-    def compared(self, a: Record, b: Record) -> Difference | None:
+    def compare(self, a: Record, b: Record) -> Difference | None:
         """The first difference of the steps that both took."""
         if not any(pair.steps() or pair.differing(pair.offset, STARTS) for pair in pairs(a, b, resumed=True)):
             return None
-        found = super().compared(a, b)
+        found = super().compare(a, b)
         if found is None or found.lengths or found.channel == OUTPUTS:
             return None
         if found.pair:

@@ -252,6 +252,33 @@ def test_slowed_threads_show_a_race(here: Path) -> None:
     assert content["answers"]["races"]["why"].startswith("nothing was slowed: no thread of Python, no worker and no")
 
 
+def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("repro.verify.command_runs.FAKETIME", "no-faketime")
+    code, content = verify("--ask", "restart,time", "--", *script("date_as_seed", *SMALL))
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["time"]["answer"]) == (3, "same", "differs")
+    assert answers["time"]["why"].startswith("400 days later: only the clock was changed, so a date or a duration")
+    code, content = verify("--ask", "time", "--", *script("trainer", *SMALL))
+    assert (code, content["answers"]["time"]["answer"]) == (0, "same")
+    assert content["answers"]["time"]["why"].endswith("with the program faketime what C and C++ read is, too")
+    code, content = verify("--ask", "time", "--output", "{run}/m", "--", "sh", "-c", "date +%Y > {run}/m")
+    assert content["answers"]["time"]["why"].startswith("the observer was not loaded")
+
+
+def test_faketime_changes_the_clock_where_it_is_installed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "bin").mkdir()
+    faketime = here / "bin" / "faketime"
+    faketime.write_text('#!/bin/sh\necho "$*" >> faked\ntest "$1" = -f && export SAID="$2" && shift 2 && exec "$@"\n')
+    faketime.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{here}/bin{os.pathsep}{os.environ['PATH']}")
+    said = 'echo "$SAID$REPRO_CHANGES$NO_FAKE_STAT" > {run}/m'
+    code, content = verify("--to", "runs", "--ask", "time", "--output", "{run}/m", "--", "sh", "-c", said)
+    assert (code, content["answers"]["time"]["answer"]) == (3, "differs")
+    assert (here / "runs" / "400-days-later" / "run" / "m").read_text() == "+400d1\n"
+    assert [line.split(" sh ")[0] for line in (here / "faked").read_text().splitlines()[:2]] == ["-f +400d", "-f +0 x4"]
+    assert "NO_FAKE_STAT=1 faketime -f +400d sh -c" in (here / "runs" / "results.json").read_text()
+
+
 def test_a_race_is_told_though_two_runs_are_the_same(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
