@@ -145,7 +145,7 @@ COMMAND_QUESTIONS = (
         (SLOWED, SLOWED_OTHERWISE),
         slow=True,
         compared="slowed",
-        meaning="only threads, workers and ranks were slowed, so it decides which of them comes first",
+        meaning="only threads, workers and ranks were slowed, so which of them comes first decides",
     ),
     Question(
         "time",

@@ -246,7 +246,7 @@ def test_slowed_threads_show_a_race(here: Path) -> None:
     code, content = verify("--ask", "restart,races", "--", *script("race_of_threads", *SMALL))
     answers = content["answers"]
     assert (code, answers["restart"]["answer"], answers["races"]["answer"]) == (3, "same", "differs")
-    assert "only threads, workers and ranks were slowed, so it decides which" in answers["races"]["why"]
+    assert "only threads, workers and ranks were slowed, so which of them" in answers["races"]["why"]
     code, content = verify("--ask", "races", "--", *script("trainer", *SMALL))
     assert (code, content["answers"]["races"]["answer"]) == (INCONCLUSIVE, "cannot tell")
     assert content["answers"]["races"]["why"].startswith("nothing was slowed: no thread of Python, no worker and no")

@@ -17,7 +17,7 @@ from repro.record.process import error_line, limited_to_cores, start, terminate
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
 from repro.verify.judgment import Outputs
-from repro.verify.questions import BASELINE, REPEAT
+from repro.verify.questions import BASELINE, REPEAT, Change
 
 
 def listed(code: str, folder: Path) -> str:
@@ -163,6 +163,16 @@ def test_without_the_observer_there_is_nothing_to_compare(
         trial.leave_out(written)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
     assert Outputs(question, baseline, repeat).obstacle(baseline) == said
+
+
+def test_what_a_command_sets_in_a_list_of_settings_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"GLIBC_TUNABLES": "glibc.malloc.check=1", "XLA_FLAGS": "--a", "NPY_DISABLE_CPU_FEATURES": "X"}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    change = Change("c", tuple((name, "b") for name in own))
+    said = 'echo "$GLIBC_TUNABLES $XLA_FLAGS $NPY_DISABLE_CPU_FEATURES"'
+    trial = Trials(Command(["sh", "-c", said]), tmp_path).run(change)
+    assert trial.stdout == b"glibc.malloc.check=1:b --a b b\n"
 
 
 @pytest.mark.usefixtures("interruptible")
