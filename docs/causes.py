@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from repro.compare.reasons import beginning, course, draws, resumed, whole
 from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
+from repro.verify import dependence
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.hypotheses import HYPOTHESES
 
@@ -42,6 +43,9 @@ def tables() -> str:
     for one in HYPOTHESES:
         values = ", ".join(f"`{change.label}`" for change in one.values)
         lines.append(row(one.name, one.cause, values, EVIDENCE[one.evidence], one.remedy))
+    lines += ["", "## A resumed run differs, and one more run tests why", ""]
+    lines += [row("cause", "what is shown", "evidence", "remedy"), "|---|---|---|---|"]
+    lines += [row(dependence.NAME, dependence.MEANING, EVIDENCE[dependence.EVIDENCE], dependence.REMEDY)]
     lines += ["", "## A change makes a difference", "", row("question", "what the answer says"), "|---|---|"]
     lines += [row(f"`{one.name}`", one.meaning) for one in COMMAND_QUESTIONS if one.meaning and not one.control]
     return "\n".join([*lines, ""])

@@ -17,6 +17,7 @@ from repro.compare.difference import Difference, first_difference, race
 from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
 from repro.text import MOST_NAMES, RUN, escaped, listed, slug
+from repro.verify import dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
@@ -223,9 +224,8 @@ class OwnCommand:
 
     def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial], run: Run) -> Answer:
         """The first run that differs decides; a failed one leaves the question open."""
-        baseline = judgment.baseline
         done = judgment.trials = [trial for trial in trials if not trial.error]
-        answer.runs = [run_name(trial.change) for trial in (baseline, *done)]
+        answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
@@ -237,7 +237,7 @@ class OwnCommand:
                 return answer
             if difference:
                 answer.answer = DIFFERS
-                answer.says = self._by_chance(judgment, trial, run) or judgment.meaning(trial, difference)
+                answer.says = self._tested(judgment, trial, difference, run) or judgment.meaning(trial, difference)
                 answer.comparison = known(*judgment.records(trial), difference)
                 return answer
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
@@ -248,11 +248,14 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
-    def _by_chance(self, judgment: Steps, trial: Trial, run: Run) -> str | None:
-        """What to say where one more run with the same change differs from the first: then not the change decides."""
-        if judgment.question.resumes or judgment.question.control:
+    def _tested(self, judgment: Steps, trial: Trial, difference: Difference, run: Run) -> str | None:
+        """What one more run shows: that a generator decides; or, with the same change again, that not the change does."""
+        further = partial(self._further, run)
+        if judgment.question.resumes:
+            return None if self.divergence else dependence.said(difference, record_of(judgment.baseline), further)
+        if judgment.question.control:
             return None
-        repeat = self._further(run, again(trial.change, 2))
+        repeat = further(again(trial.change, 2))
         if repeat.error or not replace(judgment, baseline=trial).difference(repeat):
             return None
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"

@@ -39,6 +39,10 @@ class Steps:
         base = record_of(self.baseline)
         return base, trial.record or base
 
+    def compared(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The runs that the answer rests on."""
+        return [self.baseline, *trials]
+
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
         if trial.change.reversed_listings and not trial.reversed_listings:

@@ -102,6 +102,9 @@ class OwnSteps(Resumed):
         """Each process that was stopped, and the one that went on from it."""
         return list(zip(trial.parts, [*trial.parts[1:], record_of(trial)], strict=True))
 
+    def compared(self, trials: Sequence[Trial]) -> list[Trial]:
+        return [*trials]
+
     def obstacle(self, trial: Trial) -> str | None:
         if not record_of(trial).steps:
             return NO_STEP_TAKEN

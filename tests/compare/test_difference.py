@@ -101,7 +101,12 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
             "generator",
             "in a state that the whole run never had: it was not restored, or it was and something drew since: a sampler",
         ),
-        ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
+        (
+            {"batch": {1: 7}, "weights": {1: 1}},
+            3,
+            "batch",
+            "the place in the data, or the number of the epoch, was not restored (a guess)",
+        ),
         ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),
         ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
         ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),

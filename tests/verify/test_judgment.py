@@ -46,7 +46,10 @@ def test_the_same_steps_as_the_stopped_run_took_itself(tmp_path: Path) -> None:
     [
         ({"generator": {1: sha(("generator", 1))}, "weights": {1: 7}}, "is that of step 1 of the stopped run"),
         ({"generator": {1: 7}, "weights": {1: 7}}, "a state that the stopped run never had"),
-        ({"batch": {1: 7}, "weights": {1: 7}}, "the place in the data was not restored (a guess)"),
+        (
+            {"batch": {1: 7}, "weights": {1: 7}},
+            "the place in the data, or the number of the epoch, was not restored (a guess)",
+        ),
     ],
 )
 def test_what_is_not_restored_differs(changed: dict[str, dict[int, object]], said: str, tmp_path: Path) -> None:

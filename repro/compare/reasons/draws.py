@@ -3,7 +3,7 @@
 from itertools import count
 
 from repro.compare.pairs import Pair
-from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
+from repro.compare.reasons.case import GUESS, HASHES, Case, Reason, Rule, rule
 from repro.text import listed
 
 UNSEEDED = "TensorFlow has no seed, so what it draws, as the order of a tf.data shuffle, is new in each run: call tf.random.set_seed"
@@ -15,7 +15,7 @@ SEED = "set the seed of each generator before anything draws"
 @rule(GUESS, SAVE_GENERATORS)
 def generator_not_restored(case: Case) -> str | None:
     """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
-    old = _old_state(case) if case.draws and case.first_resumed else None
+    old = old_state(case) if case.draws and case.first_resumed else None
     if old is None:
         return None
     other = ", or old batches come for another reason, as an epoch's order" if case.channel == "batch" else ""
@@ -26,7 +26,7 @@ def generator_not_restored(case: Case) -> str | None:
 def generator_drew_more(case: Case) -> str | None:
     """One run's generator is in a state that the other run's has at another step."""
     in_the_middle = case.pair.offset == 0 and case.step > 0
-    old = _old_state(case) if case.draws and in_the_middle else None
+    old = old_state(case) if case.draws and in_the_middle else None
     if old is None:
         return None
     name, step = old
@@ -56,7 +56,7 @@ def resumed_with_an_old_batch(case: Case) -> str | None:
     a, b = case.pair.called
     return (
         f"the first batch of {b} is that of step {begin} of {a}: "
-        "the place in the data, or the generator that orders it, was not restored, so old batches come again"
+        "the place in the data, the number of the epoch, or the generator that orders it was not restored, so old batches come again"
     )
 
 
@@ -77,7 +77,8 @@ def resumed_elsewhere_in_the_data(case: Case) -> str | None:
     """The first batch of a resumed run is another, though the generators are equal."""
     if not case.draws or not case.first_resumed:
         return None
-    return "another batch, from equal generators: the place in the data was not restored"
+    equal = "" if case.generators else ", from equal generators"
+    return f"another batch{equal}: the place in the data, or the number of the epoch, was not restored"
 
 
 @rule(GUESS, SEED)
@@ -156,6 +157,12 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def old_batches(case: Case) -> Reason:
+    """The reason of a resumed run's batches where no generator decides."""
+    rules = (old_batches_again, resumed_with_an_old_batch, resumed_elsewhere_in_the_data)
+    return next(known for rule in rules if (known := rule(case)))
+
+
 def _at(case: Case, name: str, step: int) -> str:
     """Which generator is in which old state."""
     a, b = case.pair.called
@@ -170,7 +177,7 @@ def _old_draws(case: Case) -> str:
     return f"old numbers are drawn again, as for {unseen}dropout or augmentation"
 
 
-def _old_state(case: Case) -> tuple[str, int] | None:
+def old_state(case: Case) -> tuple[str, int] | None:
     """A generator that B has at this step in a state that A had at another one, and that step."""
     both = case.pair.hashes(case.step, "generator")
     if both is None:
