@@ -63,13 +63,14 @@ image: ## build the Docker image; FRAMEWORKS=jax ACCELERATOR=cpu makes it small
 sif: ## build the Singularity/Apptainer image, as a plain user; the same options
 	singularity build --force --fakeroot $(SIF_ARGS) $(SIF_BASE) $(BUILD_ARGS) $(SIF) Singularity.recipe
 
-check: docs ## lint, formatting, types, which way imports go, shell scripts, links of the documentation
+check: docs ## lint, formatting, types, which way imports go, shell scripts, the documentation's links and causes
 	@$(INSTALL) dev
 	$(DEV)/ruff check .
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy
 	$(DEV)/lint-imports --no-cache
 	$(DEV)/shellcheck $(SCRIPTS)
+	$(DEV)/python docs/causes.py
 
 docs: ## build the site of docs/ into site/; stop at a dead link or path, or an old --help; open site/index.html
 	@$(INSTALL) $@

@@ -11,7 +11,7 @@ from typing import Any
 from repro.compare import difference, distance, incomplete, reasons
 from repro.compare.difference import Difference
 from repro.compare.distance import Distance, Point
-from repro.compare.facts import Cause
+from repro.compare.facts import Cause, causes
 from repro.compare.pairs import pairs
 from repro.compare.reasons import Reason
 from repro.errors import UsageError
@@ -107,7 +107,7 @@ def of_runs(a: trainer_run.Run, b: trainer_run.Run) -> Comparison:
 
 def known(a: Record, b: Record, found: Difference | None) -> Comparison:
     """All that is known of a difference."""
-    facts = reasons.differing_facts(a, b)
+    facts = causes(a.facts, b.facts)
     if found is None:
         return Comparison(a, b, None, facts=facts)
     why = reasons.other_numerics(a, b) or reasons.reason(found)

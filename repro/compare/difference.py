@@ -124,13 +124,15 @@ def race(record: Record) -> str | None:
         if _earlier(record.processes[number - 1], record.processes[other - 1]):
             return (
                 f"process {number} starts from the weights after step {after} of process {other}, which was started later: "
-                "they train the same weights, and which of them comes first may change from run to run"
+                "they train the same weights, or one reads what the other has written, and which comes first may change from run to run"
             )
     return None
 
 
 def _went_on(found: list[Pair]) -> dict[int, list[int]]:
     """By step the ranks that go on after it; nothing where that is one step for all."""
+    if any(pair.differing(pair.offset, STARTS) for pair in found if pair.offset):
+        return {}  # where a rank starts from other weights, nothing says which step they are of
     steps = {pair.offset for pair in found}
     ranks = {step: [pair.a.rank for pair in found if pair.offset == step] for step in sorted(steps)}
     return {step: [rank for rank in of if rank is not None] for step, of in ranks.items()} if len(steps) > 1 else {}
@@ -186,6 +188,8 @@ def _of_pair(pair: Pair) -> Difference | None:
                 "with the same params.max_steps or params.trace_steps)"
             )
         return None
+    if pair.offset and pair.differing(pair.offset, "optimizer"):
+        return Difference(pair.offset, "optimizer", pair.differing(pair.offset, "optimizer"), pair)
     until = [step for step in steps if step <= felt]
     for step in until:
         for channel in CHANNELS:

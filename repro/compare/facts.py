@@ -7,6 +7,8 @@ import fnmatch
 from dataclasses import dataclass
 from typing import Any
 
+from repro.text import MOST_NAMES
+
 # What experiment.json holds, most likely cause of other bits first, and why it can be one. A fact that fits no pattern
 # decides nothing, or follows from another one.
 REASONS = (
@@ -80,6 +82,13 @@ def causes(a: dict[str, Any], b: dict[str, Any]) -> list[Cause]:
         if rank is not None:
             found.append((rank, fact))
     return [Cause(fact, ours.get(fact), theirs.get(fact), REASONS[rank][1]) for rank, fact in sorted(found)]
+
+
+def besides_the_container(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """The first few facts that differ, but for the container itself, as the end of a sentence."""
+    found = [cause for cause in causes(a, b) if not cause.fact.startswith("container.")]
+    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in found[:MOST_NAMES])
+    return f"; recorded facts that differ: {named}" if found else "; no other recorded fact differs"
 
 
 def _flat(tree: Any, path: str = "") -> dict[str, Any]:

@@ -47,11 +47,22 @@ class Pair:
         ours, theirs = self.a.steps.get(step, {}).get(channel), self.b.steps.get(step - self.offset, {}).get(channel)
         if ours is None or theirs is None:
             return None
+        if channel == "optimizer" and self.offset and step == self.offset:
+            return self._slots(ours, theirs)
         if channel == "batch" and self.offset and step == self.offset + 1:
             return _last_batches(ours, theirs), _last_batches(theirs, ours)
         if channel in OF_OPTIMIZERS and self._turns:
             ours = {name: code for name, code in ours.items() if self._turns.get(number_of(name), 0) <= step}
         return ours, theirs
+
+    def _slots(self, ours: dict[str, str], theirs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """What the optimizer of `b` held before its first step, and that of `a` where `b` goes on.
+
+        Without the options of its groups: a schedule may change those between two steps.
+        """
+        numbers = {number_of(name) for name in self.b.steps[0].get(STARTS, {})}
+        options = {name for name in ours if name.removeprefix(f"{number_of(name)}.").startswith("group ")}
+        return {name: ours[name] for name in ours.keys() - options if number_of(name) in numbers}, theirs
 
     @cached_property
     def _starts(self) -> tuple[dict[str, str], dict[str, str]] | None:

@@ -18,7 +18,7 @@ LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
 PACKAGE, INSIDE, LISTINGS = "/repro-package", "/repro-record", "/repro-listings"
 """Where our package, a run's folder and the listings are inside."""
-JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " "}
+JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
 """Variables to which ours is added; it takes the place of any other."""
 
 
@@ -257,7 +257,7 @@ def with_added(container: Container, additions: Sequence[Addition], own: Mapping
 
 
 def joined(additions: Sequence[Addition], own: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are set. PYTHONPATH begins with ours, the first first; XLA_FLAGS ends with ours."""
+    """The variables that are set. PYTHONPATH begins with ours, the first first; the others end with ours."""
     found: dict[str, str] = {}
     for addition in additions:
         for name, value in addition.variables.items():

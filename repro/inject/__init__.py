@@ -4,6 +4,9 @@ The observer (repro/observe/), portable numerics, or both. README.md beside this
 
 site/sitecustomize  the start, by Python itself
 portable            portable numerics: switched on after the import of a framework, reported at the end
+changes             seeds and clocks, with which a cause is tested
+dates               later dates
+delays              waits in threads, workers and ranks
 package             the package `repro` in a process that may have another one, or none
 imports             the hook into `import`
 """

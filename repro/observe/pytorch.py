@@ -73,12 +73,17 @@ class ObservedOptimizer:
                 for name, tensor in root.named_buffers():
                     yield prefix + modules.plain_name(name), tensor
 
-    def state(self, optimizer: Any) -> dict[str, str]:
-        """The slots of each parameter, and the options of each group, such as the learning rate."""
+    def slots(self, optimizer: Any) -> dict[str, str]:
+        """What the optimizer holds of each parameter."""
         hashes: dict[str, str] = {}
         for name, tensor in self.parameters(optimizer):
             if tensor in optimizer.state:
                 hashes.update(hashing.hash_tree(optimizer.state[tensor], name))
+        return hashes
+
+    def state(self, optimizer: Any) -> dict[str, str]:
+        """The slots of each parameter, and the options of each group, such as the learning rate."""
+        hashes = self.slots(optimizer)
         for number, group in enumerate(optimizer.param_groups):
             options = {key: value for key, value in group.items() if key not in ("params", "param_names")}
             hashes.update(hashing.hash_tree(options, f"{self.index}.group {number}"))
@@ -131,7 +136,8 @@ class StepObserver:
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
-                active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"]})
+                slots = observed.slots(optimizer)  # of a resumed run: what was restored
+                active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"], "optimizer": slots})
         if not self.local.closure:  # a closure computes the gradients within the step
             hashes["gradients"] = _hash_gradients(parameters)
 

@@ -55,10 +55,16 @@ class Recorder:
             return self.steps
 
     def step(self, number: int, hashes: Hashes) -> None:
-        """Writes the line of a step without its empty channels; the weights before step 1 are those of step 0."""
+        """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0."""
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
-        self.write({"kind": "step", "step": number, "hashes": {name: seen for name, seen in hashes.items() if seen}})
+        self.write(
+            {
+                "kind": "step",
+                "step": number,
+                "hashes": {name: seen for name, seen in hashes.items() if seen or not number},
+            }
+        )
 
     def note(self, text: str) -> None:
         """Writes what could not be observed, once."""

@@ -157,7 +157,10 @@ def _take(process: Process, line: Any) -> Any:
     kind = line.get("kind")
     if kind == "step":
         step = converted(line, Step)
-        _add(process.steps.setdefault(step.step, {}), step.hashes)
+        hashes = process.steps.setdefault(step.step, {})
+        if step.step == 0 and "optimizer" in step.hashes:
+            hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
+        _add(hashes, step.hashes)
     elif kind == "process":
         with contextlib.suppress(Flaw):
             process.about = converted(line, About)

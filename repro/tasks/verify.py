@@ -20,13 +20,20 @@ QUESTIONS = {
     "instruction_set": "narrower vector instructions",
     "cores": "one core",
     "file_order": "folders listed in the reverse order",
+    "memory": "fresh memory filled with other bytes",
+    "races": "threads, workers and ranks slowed",
+    "time": "another date, a faster clock",
     "resume": "stopped by SIGTERM, then resumed; needs --resume",
     "kill": "killed by SIGKILL, then resumed; needs --resume",
+    "resume_twice": "stopped, resumed, stopped, resumed; needs --resume",
     "container": "in a container; needs --image",
     "gpu": "without the GPU",
     "seed": "another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
+BY_NAME = ("memory", "races", "time", "resume_twice")
+"""Those that take several runs more, and are asked only where --ask names them."""
+ALL = "all"
 ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
 
 SUMMARY = "run a command several times, one thing changed each time, and compare"
@@ -34,7 +41,10 @@ OF_TRAINERS = "the same of the reference trainers: will I get this again on this
 EPILOG = "\n".join(
     [
         "questions for --ask:",
-        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items()),
+        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items() if name not in BY_NAME),
+        "",
+        "and by their names alone, as they take more runs; --ask all,memory asks the others, too:",
+        *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
         "",
         "With --workspace and no command, the reference trainers are verified, with keys as:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
@@ -48,9 +58,14 @@ def parser() -> Parser:
     trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
     made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
     made.dashed = ("--seed-option", "--resume")
-    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all; see below)")
+    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all)")
     made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    made.add_argument(
+        "--stops", type=int, metavar="N", help="points at which it is stopped, each in a run (default: 1)"
+    )
     made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    varied = "option of the command, with values that should change nothing (again for each)"
+    made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
     made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
@@ -72,11 +87,12 @@ def run(options: argparse.Namespace) -> int:
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
     from repro.report import answers
-    from repro.verify import results
+    from repro.verify import results, vary
     from repro.verify.command import OwnCommand, without_local_folders
     from repro.verify.command_runs import Command
     from repro.verify.verification import Verification
 
+    varied = vary.questions(options.vary, QUESTIONS)
     command = own_command.words(options, apart=True)
     resume = own_command.split("--resume", options.resume) if options.resume is not None else None
     if resume:
@@ -85,9 +101,11 @@ def run(options: argparse.Namespace) -> int:
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
     asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
-    own = OwnCommand(asked, names, _folder(options.to))
+    own = OwnCommand(asked, names, _folder(options.to), varied, options.stops)
     log.info("runs of: %s", asked.typed)
-    verification = Verification([(own, question) for question in own.questions], names if options.ask else ALWAYS)
+    typed = (options.ask or ALL).split(",")
+    named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
+    verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
         results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
@@ -115,12 +133,12 @@ def _of_trainers(options: argparse.Namespace) -> int:
 
 
 def _questions(options: argparse.Namespace) -> list[str]:
-    """The questions that --ask names. UsageError for one that there is not."""
-    names = options.ask.split(",") if options.ask is not None else list(QUESTIONS)
+    """The questions that --ask names; `all` are those that need not be named. UsageError for one that there is not."""
+    names = options.ask.split(",") if options.ask is not None else [ALL]
     for name in names:
-        if name not in QUESTIONS:
-            raise UsageError(f"verify: --ask {name}: must be some of {','.join(QUESTIONS)}")
-    return names
+        if name not in QUESTIONS and name != ALL:
+            raise UsageError(f"verify: --ask {name}: must be some of {ALL},{','.join(QUESTIONS)}")
+    return [name for name in QUESTIONS if name in names or (ALL in names and name not in BY_NAME)]
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -129,6 +147,9 @@ def _check(options: argparse.Namespace) -> None:
         if "{}" not in options.seed_option:
             raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
         own_command.split("--seed-option", options.seed_option)
+    if options.stops is not None and (options.stops < 1 or options.resume is None):
+        why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
+        raise UsageError(f"verify: --stops {options.stops}: {why}")
     if options.json is not None and (
         options.json.is_dir() or not os.access(options.json.absolute().parent, os.W_OK | os.X_OK)
     ):

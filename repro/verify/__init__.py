@@ -2,9 +2,11 @@
 
 questions.py      what a question declares: what is changed, compared and promised
 verification.py   one call: each run that the questions need is made once
-command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py compares its runs
+command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py and resumption.py compare its runs
 trainers.py       the reference trainers as subjects: trainer_questions.py, trainer_runs.py
 machines.py       the question across machines, answered from their results
+vary.py           an option of the command as a question
+stops.py          points at which it is stopped
 answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself
 folders.py        results without this machine's folders

@@ -6,7 +6,7 @@ Where two baseline runs differ, every other question is inconclusive.
 import logging
 import os
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from repro.compare.difference import Difference, first_difference, race
 from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
 from repro.text import MOST_NAMES, RUN, escaped, listed, slug
+from repro.verify import dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.folders import without_folders
-from repro.verify.judgment import JUDGMENTS, Steps, record_of
+from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
+from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
 from repro.verify.questions import (
     BASELINE,
     CANNOT_TELL,
@@ -33,19 +35,27 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
+from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
+from repro.verify.stops import with_stops
 from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
 
-FIXED = Change("PYTHONHASHSEED=0", (("PYTHONHASHSEED", "0"),))
-FIXED_REPEAT = Change("PYTHONHASHSEED=0 again", FIXED.environment)
-FIXED_THIRD = Change("PYTHONHASHSEED=0 a third time", FIXED.environment)  # two runs of a race may end alike
-ORDER_OF_A_SET = "with PYTHONHASHSEED=0 three runs are the same, so the order of a set, or hash(), decides; sort the set, or set PYTHONHASHSEED"
 NEEDS = {
     "resume": "--resume names no command that goes on from a checkpoint",
     "image": "--image names no image",
     "seed_option": "--seed-option names no option for the seed, as in --seed-option '--seed={}'",
 }  # by the option, why a question is skipped without it
+
+JUDGMENTS: dict[str, type[Steps]] = {
+    "steps": Steps,
+    "outputs": Outputs,
+    "varied": Varied,
+    "filled": Filled,
+    "slowed": Slowed,
+    "clocked": Clocked,
+    "resumed": Resumed,
+}  # by what a question compares
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
 OWN_FOLDER = f"Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
@@ -62,6 +72,10 @@ class OwnCommand:
     """The names of the questions."""
     folder: Path
     """The folder of its runs."""
+    varied: Sequence[Question] = ()
+    """The questions about options of the command."""
+    stops: int | None = None
+    """The number of points at which a command is stopped that is resumed; one of each question's own where it is None."""
     shared: list[str] = field(default_factory=list)
     """What is to be said about runs that wrote to one place."""
     notes: list[str] = field(default_factory=list)
@@ -76,8 +90,10 @@ class OwnCommand:
     """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
     why: str | None = None
     """Why two baseline runs differ."""
-    fixed_alike: bool = False
-    """Whether two runs with one value of PYTHONHASHSEED are the same, though two baseline runs differ."""
+    cause: Hypothesis | None = None
+    """The cause of that, where runs have shown it."""
+    further: list[Change] = field(default_factory=list)
+    """Changes of runs that test a cause."""
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.command, self.folder)
@@ -85,7 +101,8 @@ class OwnCommand:
     @property
     def questions(self) -> list[Question]:
         """The questions, in the order in which they are asked."""
-        return [question for question in COMMAND_QUESTIONS if question.name in self.names]
+        asked = (question for question in COMMAND_QUESTIONS if question.name in self.names)
+        return [*(with_stops(question, self.stops) for question in asked), *self.varied]
 
     @property
     def ends(self) -> tuple[int, str | None]:
@@ -97,10 +114,11 @@ class OwnCommand:
     def needed(self, question: Question) -> Needed:
         """The two baseline runs, and, where they are the same, those of the question."""
         changes = [BASELINE, REPEAT]
-        if self.divergence is None and not self._missing(question):
+        if self.divergence is not None and question.resumes and not self._missing(question):
+            changes += question.possible_changes
+        elif self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
-        elif self._may_be_a_set:
-            changes += [FIXED, FIXED_REPEAT, *([FIXED_THIRD] if self.fixed_alike else [])]
+        changes += self.further
         return {run_name(change): partial(self._carry_out, change) for change in changes}
 
     def _compared_with(self, question: Question) -> Change:
@@ -202,13 +220,12 @@ class OwnCommand:
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
-        return self._judged(answer, judgment, [run(run_name(change)) for change in question.possible_changes])
+        return self._judged(answer, judgment, [run(run_name(change)) for change in question.possible_changes], run)
 
-    def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial]) -> Answer:
+    def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial], run: Run) -> Answer:
         """The first run that differs decides; a failed one leaves the question open."""
-        baseline = judgment.baseline
-        done = [trial for trial in trials if not trial.error]
-        answer.runs = [run_name(trial.change) for trial in (baseline, *done)]
+        done = judgment.trials = [trial for trial in trials if not trial.error]
+        answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
@@ -219,9 +236,9 @@ class OwnCommand:
                 answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
                 return answer
             if difference:
-                base = record_of(baseline)
-                answer.answer, answer.says = DIFFERS, judgment.meaning(trial, difference)
-                answer.comparison = known(base, trial.record or base, difference)
+                answer.answer = DIFFERS
+                answer.says = self._tested(judgment, trial, difference, run) or judgment.meaning(trial, difference)
+                answer.comparison = known(*judgment.records(trial), difference)
                 return answer
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
         obstacles = [why for why in (*failed, judgment.unseen(done)) if why]
@@ -231,13 +248,31 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
+    def _tested(self, judgment: Steps, trial: Trial, difference: Difference, run: Run) -> str | None:
+        """What one more run shows: that a generator decides; or, with the same change again, that not the change does."""
+        further = partial(self._further, run)
+        if judgment.question.resumes:
+            return None if self.divergence else dependence.said(difference, record_of(judgment.baseline), further)
+        if judgment.question.control:
+            return None
+        repeat = further(again(trial.change, 2))
+        if repeat.error or not replace(judgment, baseline=trial).difference(repeat):
+            return None
+        return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
+
     def _divergent(
         self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: Run
     ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
-            self.why = self._why(divergence, run)
-        answer = self.skipped(question, "")
+            self.why = self._why(divergence, baseline, repeat, run)
+        answer = self.skipped(question, self._missing(question) or "")
+        if answer.reason:
+            return answer
+        if question.resumes and record_of(baseline).steps and not self._went_on:
+            decided = self.cause is not None and self.cause.restorable
+            own = OwnSteps(question, baseline, repeat, self.shared, divergence=divergence, decided=decided)
+            return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
             answer.comparison = known(record_of(baseline), record_of(repeat), divergence)
@@ -245,24 +280,25 @@ class OwnCommand:
         else:
             repeated = any(question.repeats for question in self.questions)
             answer.answer = CANNOT_TELL
-            answer.reason = "two baseline runs differ" + ("" if repeated else f": {self.why}")
+            answer.reason = TWO_DIFFER + ("" if repeated else f": {self.why}")
         return answer
 
-    @property
-    def _may_be_a_set(self) -> bool:
-        if self.divergence is None or self.divergence.channel == "generator" or self._went_on:
-            return False
-        raced = self.divergence.among is not None and self.divergence.among.overtaken is not None
-        return not raced and "PYTHONHASHSEED" not in os.environ
+    def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: Run) -> str:
+        """The cause that further runs show, or else what the hashes do."""
+        raced = divergence.among is not None and divergence.among.overtaken is not None
+        suiting = [] if raced or self._went_on else [one for one in HYPOTHESES if one.suits(divergence)]
+        for hypothesis in suiting:
+            shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
+            if shown:
+                self.cause = hypothesis
+                return "; ".join([shown, *self.shared])
+        return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
-    def _why(self, divergence: Difference, run: Run) -> str:
-        why = str(reasons.reason(divergence))
-        if self._may_be_a_set:
-            first = run(run_name(FIXED))
-            self.fixed_alike = _alike(first, run(run_name(FIXED_REPEAT)))
-            if self.fixed_alike and _alike(first, run(run_name(FIXED_THIRD))):
-                why = ORDER_OF_A_SET
-        return "; ".join([why, *self.shared])
+    def _further(self, run: Run, change: Change) -> Trial:
+        """A run that tests a cause."""
+        if change not in self.further:
+            self.further.append(change)
+        return run(run_name(change))
 
     def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
@@ -280,10 +316,6 @@ class OwnCommand:
             numerics=[self.command.typed],
             overrides=[],
         )
-
-
-def _alike(a: Trial, b: Trial) -> bool:
-    return bool(a.record and b.record and not first_difference(a.record, b.record, False))
 
 
 def _places(files: Set[str]) -> str:

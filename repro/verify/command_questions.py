@@ -1,6 +1,7 @@
 """Questions about any command."""
 
 import os
+import platform
 
 from repro.run import gpu
 from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
@@ -42,6 +43,8 @@ SSE4 = (
         "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F,-AVX512VL,-AVX2_Usable,-FMA_Usable,-FMA4_Usable,-AVX512F_Usable",
     ),
 )
+UNCACHED = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")
+"""Small pieces of memory, which the C library would hand out again as they are, are filled, too."""
 STRAY = (("COLUMNS", "37"), ("REPRO_STRAY", "stray" * 300))
 
 
@@ -58,6 +61,14 @@ def _narrowest() -> str | None:
     return None if possible else "no narrower vector instructions are known for this CPU"
 
 
+def no_fill() -> str | None:
+    """Why fresh memory cannot be filled here."""
+    if platform.libc_ver()[0] != "glibc":
+        return "only the GNU C library fills fresh memory"
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    return f"LD_PRELOAD={preloaded} has another malloc, which fills no memory" if "malloc" in preloaded else None
+
+
 def _threads(count: int) -> Change:
     label = "1 thread" if count == 1 else f"{count} threads"
     return Change(label, tuple((name, str(count)) for name in THREADS))
@@ -65,6 +76,10 @@ def _threads(count: int) -> Change:
 
 NARROWER = (Change("AVX2", AVX2, narrowed_to="avx2"), Change("SSE4", SSE4, narrowed_to="sse4_2"))
 HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),)) for seed in ("0", "77"))
+MEMORY = tuple(Change(f"MALLOC_PERTURB_={byte}", (("MALLOC_PERTURB_", byte), UNCACHED)) for byte in ("85", "170"))
+
+SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
+SLOWED_OTHERWISE = Change("slowed the other way round", (("REPRO_DELAYS", "-2"),))
 
 COMMAND_QUESTIONS = (
     Question("restart", "Run again", (REPEAT,)),
@@ -117,16 +132,51 @@ COMMAND_QUESTIONS = (
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
     ),
     Question(
+        "memory",
+        "Fresh memory filled with other bytes",
+        MEMORY,
+        slow=True,
+        obstacle=no_fill,
+        compared="filled",
+    ),
+    Question(
+        "races",
+        "Threads, workers and ranks slowed",
+        (SLOWED, SLOWED_OTHERWISE),
+        slow=True,
+        compared="slowed",
+        meaning="only threads, workers and ranks were slowed, so which of them comes first decides",
+    ),
+    Question(
+        "time",
+        "Another date, a faster clock",
+        (
+            Change("400 days later", (("REPRO_CHANGES", f"date={400 * 86400}"),), clock="+400d"),
+            Change("a clock 4 times as fast", (("REPRO_CHANGES", "clock=4"),), clock="+0 x4"),
+        ),
+        slow=True,
+        compared="clocked",
+        meaning="only the clock was changed, so a date or a duration decides; train for a number of steps, and let no date choose a seed or data",
+    ),
+    Question(
         "resume",
         "Stopped by SIGTERM, resumed",
-        (Change("stopped, resumed", course="stop"),),
+        (Change("stopped, resumed", course="stop", stops=(1 / 2,)),),
         needs="resume",
         compared="resumed",
     ),
     Question(
         "kill",
         "Killed by SIGKILL, resumed",
-        (Change("killed, resumed", course="kill"),),
+        (Change("killed, resumed", course="kill", stops=(2 / 3,)),),
+        needs="resume",
+        compared="resumed",
+    ),
+    Question(
+        "resume_twice",
+        "Stopped, resumed, stopped, resumed",
+        (Change("stopped, resumed twice", course="stop", stops=(1 / 3, 2 / 3)),),
+        slow=True,
         needs="resume",
         compared="resumed",
     ),

@@ -6,6 +6,7 @@ A run is a fresh process of the command with a change, its record, and what it p
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
-from repro.files import check_space, current_folder, naming
+from repro.files import check_space, current_folder, matching, naming
+from repro.inject.delays import SLOWED
 from repro.record import outputs
 from repro.record.injection import PATH, Portable, joined, unobserved
 from repro.record.lines import STEPS
@@ -27,11 +29,15 @@ from repro.run import environment, gpu
 from repro.text import slug
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
+from repro.verify.stops import targets
+from repro.verify.vary import with_option
 
 LISTINGS = Path(__file__).parent / "listings"
 LOG = "REPRO_LISTINGS"
+FAKETIME = "faketime"
+REAL_STAT = (("NO_FAKE_STAT", "1"),)
+"""Files keep their times: Python would compile its modules anew."""
 CUT_OFF = "what was being written when the command was stopped may be incomplete"
-STOPPED_AT, KILLED_AT = 1 / 2, 2 / 3  # of the steps: the earliest
 
 
 @dataclass
@@ -59,16 +65,13 @@ class Command:
         """Words of this command as a line of a shell."""
         return shlex.join([*(self.portable.words if self.portable else []), *words])
 
-    def with_seed(self, seed: str) -> list[str]:
-        """The words with another seed: in the place of a word that begins as the option does, or else at the end."""
-        assert self.seed_option is not None
-        option = [word.replace("{}", seed) for word in shlex.split(self.seed_option)]
-        words, beginning = list(self.words), shlex.split(self.seed_option)[0].split("{}")[0]
-        for index, word in enumerate(words):
-            if beginning and (word.startswith(beginning) if len(option) == 1 else word == beginning):
-                words[index : index + len(option)] = option
-                return words
-        return [*words, *option]
+    def changed(self, change: Change) -> list[str]:
+        """The words with another seed, or another value of an option, where a change has one."""
+        words = list(self.words)
+        if change.seed:
+            assert self.seed_option is not None
+            words = with_option(words, self.seed_option, change.seed)
+        return with_option(words, *change.option) if change.option else words
 
 
 @dataclass
@@ -80,7 +83,9 @@ class Trial:
     folder: Path
     seconds: float = 0.0
     record: Record | None = None
-    """None where it was not observed, or failed."""
+    """None where it was not observed, or failed; of a command that was resumed, of its last process."""
+    parts: list[Record] = field(default_factory=list)
+    """The records of those that were stopped, and resumed by the next."""
     hashes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each output file."""
     error: str | None = None
@@ -89,14 +94,30 @@ class Trial:
     wrote: set[str] = field(default_factory=set)
     """Files that it wrote below the folder that the command was started in."""
     left_out: list[str] = field(default_factory=list)
-    """Output files that differ from run to run, and so are not compared."""
+    """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
+    incomparable: bool = False
+    """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
+    slowed: list[str] = field(default_factory=list)
+    """Kinds of what was slowed: threads, processes, ranks."""
+    faked: bool = False
+    """Whether the program faketime gave it another clock."""
+
+    @property
+    def environment(self) -> tuple[tuple[str, str], ...]:
+        """The variables that are changed."""
+        return REAL_STAT if self.faked else self.change.environment
+
+    @property
+    def faketime(self) -> list[str]:
+        """The program that runs the command with another clock."""
+        return [FAKETIME, "-f", self.change.clock] if self.faked and self.change.clock else []
 
     @property
     def fingerprint(self) -> str | None:
-        """The record's; None without one."""
-        return self.record.content.fingerprint if self.record else None
+        """The record's; None without one, or where it is one of other files."""
+        return self.record.content.fingerprint if self.record and not self.incomparable else None
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -110,9 +131,10 @@ class Trial:
 
     def as_run(self) -> Run:
         """The run as results.json has it."""
-        words = self.command.words if self.change.course == "straight" else self.command.resume or []
-        words = self.command.with_seed(self.change.seed) if self.change.seed else words
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.change.environment]
+        straight = self.change.course == "straight"
+        words = self.command.changed(self.change) if straight else self.command.resume or []
+        words = [*self.faketime, *words]
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]
         return Run(
             task=COMMAND,
             numerics=self.command.typed,
@@ -162,27 +184,31 @@ class Trials:
     def _carry_out(self, trial: Trial, steps: int) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
-        every = 1 if change.course != "straight" or change == FULLY_HASHED else self.command.every
-        words = self.command.with_seed(change.seed) if change.seed else self.command.words
-        if change.course == "straight":
-            self._once(trial, words, "record", every)
+        every = 1 if change.stops or change == FULLY_HASHED else self.command.every
+        stopped = None
+        for number, target in enumerate(targets(change, steps)):
+            stopped = self._until_stopped(trial, number, target, stopped)
+            if stopped is None:
+                break
         else:
-            stopped = self._until_stopped(trial, steps, before)
-            if stopped:
-                assert self.command.resume is not None
-                self._once(trial, self.command.resume, "resumed", every, stopped)
+            self._once(trial, len(change.stops), every, stopped)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())
+
+    def _words(self, trial: Trial, number: int) -> tuple[Sequence[str], str]:
+        """The words of a process of a run, and the folder of its record: the first, and those that go on."""
+        if number == 0:
+            return self.command.changed(trial.change), "record"
+        assert self.command.resume is not None
+        return self.command.resume, "resumed" if number == 1 else f"resumed-{number}"
 
     def _files(self) -> dict[str, outputs.State]:
         """How the files are in the folders that the command may write to, without ours."""
         return outputs.folder(*places(self.command.words), without=self.folder.resolve())
 
-    def _once(
-        self, trial: Trial, words: Sequence[str], name: str, every: int, stopped: Recording | None = None
-    ) -> None:
+    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None) -> None:
         """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
-        recording, errors = self._recording(trial, words, name, every), trial.folder / "stderr"
+        recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         try:
@@ -202,51 +228,63 @@ class Trials:
             trial.error = str(trial.computed)
             return
         trial.hashes = record.outputs
+        trial.slowed = [f"{file.name.removeprefix(SLOWED)}s" for file in matching(record.path / STEPS, f"{SLOWED}*")]
         trial.record = record if trial.change.observed else None
 
-    def _until_stopped(self, trial: Trial, steps: int, before: dict[str, outputs.State]) -> Recording | None:
+    def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
         kill = trial.change.course == "kill"
-        target = max(1, int(steps * (KILLED_AT if kill else STOPPED_AT)))
-        recording = self._recording(trial, self.command.words, "record", 1)
+        recording, files = self._recording(trial, number, 1), self._all_files()
+        recording.before = before.before if before else recording.before
         try:
             with self._started(trial, recording) as process:
-                if self._is_due(trial, process, target, before):
+                if self._is_due(recording, process, target, files):
                     terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
+                    trial.parts.append(recording.finish(process.returncode))
                     return recording
                 end = describe_exit(process.wait())
             check_space(trial.folder)
-            trial.error = f"before it could be stopped, it {end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
+            who = (
+                "the --resume command, before it could be stopped again, "
+                if number
+                else "before it could be stopped, it "
+            )
+            trial.error = f"{who}{end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
             return None
         finally:
             if recording.runtime:
                 recording.runtime.remove()
                 recording.runtime.settle()
 
+    def _all_files(self) -> dict[str, outputs.State]:
+        """How the files are in all places, the run's own folder included."""
+        return self._files() | outputs.folder(self.run_folder)
+
     def _is_due(
-        self, trial: Trial, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
+        self, recording: Recording, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
     ) -> bool:
         """Whether it took a step after a file that was written at the target or later; waits for that, or for its end."""
         written_at = None
-        for step in seen_steps(process, trial.folder / "record" / STEPS):
+        for step in seen_steps(process, recording.folder / STEPS):
             if step < target:
                 continue
             if written_at is not None and step > written_at:
                 return True
-            if outputs.written(before, self._files()) or any(self.run_folder.rglob("*")):
+            if outputs.written(before, self._all_files()):
                 written_at = step if written_at is None else written_at
         return False
 
-    def _recording(self, trial: Trial, words: Sequence[str], name: str, every: int) -> Recording:
-        folder = self.run_folder
+    def _recording(self, trial: Trial, number: int, every: int) -> Recording:
+        folder, (words, name) = self.run_folder, self._words(trial, number)
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
             here = Place(current_folder(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
+        trial.faked = trial.change.clock is not None and not container and shutil.which(FAKETIME) is not None
         return Recording(
-            in_place,
+            [*trial.faketime, *in_place],
             trial.folder / name,
             self.command.patterns,
             every,
@@ -260,8 +298,9 @@ class Trials:
 
     def _variables(self, trial: Trial) -> dict[str, str]:
         variables = unobserved(os.environ)
-        for name, value in trial.change.environment:
-            variables[name] = f"{variables[name]} {value}" if name == "XLA_FLAGS" and name in variables else value
+        for name, value in trial.environment:
+            own = variables.get(name) if name in command_line.JOINED else None
+            variables[name] = f"{own}{command_line.JOINED[name]}{value}" if own else value
         if trial.change.reversed_listings:
             # behind the observer, which hands on to the next of its name
             variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}

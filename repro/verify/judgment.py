@@ -6,17 +6,17 @@ Each class compares a run with the baseline in one way, and says what sameness r
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.compare import incomplete, reasons
-from repro.compare.alignment import align
+from repro.compare import incomplete
 from repro.compare.difference import Difference, first_difference, without_effect
-from repro.compare.pairs import pairs
-from repro.record.lines import STARTS
+from repro.compare.facts import besides_the_container
 from repro.record.record import OUTPUTS, Record
-from repro.text import counted
+from repro.text import counted, listed
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
 
 NO_FILE = "--output names no file that the command wrote"
+MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
+PYTHONS_CLOCK = "; what Python says of the time was changed; with the program faketime what C and C++ read is, too"
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -31,6 +31,17 @@ class Steps:
     """The same once more, with the same bits."""
     notes: Sequence[str] = ()
     """What is to be said about runs that wrote to one place."""
+    trials: Sequence[Trial] = ()
+    """The runs of the question that came to their end."""
+
+    def records(self, trial: Trial) -> tuple[Record, Record]:
+        """The two records in which a run differs; that of the baseline twice where it was not observed."""
+        base = record_of(self.baseline)
+        return base, trial.record or base
+
+    def compared(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The runs that the answer rests on."""
+        return [self.baseline, *trials]
 
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
@@ -53,7 +64,7 @@ class Steps:
         """Why a run differs."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
-        facts = reasons.facts_besides_the_container(record_of(self.baseline), record_of(trial)) if contained else ""
+        facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
         return label + self.question.meaning + facts + self._outside()
 
     def _outside(self) -> str:
@@ -107,33 +118,75 @@ class Outputs(Steps):
         return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
 
 
-class Resumed(Steps):
-    """Every step of a run that was stopped and resumed, with that of a fully hashed baseline."""
+class Varied(Steps):
+    """Every hashed step, and the outputs that both wrote: an option may have more or fewer of them written."""
 
     def obstacle(self, trial: Trial) -> str | None:
-        whole, resumed = record_of(self.baseline), record_of(trial)
-        if not resumed.steps:
-            return "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
-        both = list(zip(whole.processes, resumed.processes, strict=False))
-        alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-        if alike and resumed.steps >= whole.steps and not any(align(a, b, resumed=True).after for a, b in both):
-            return f"the --resume command did not go on: it took all {resumed.steps} steps from the beginning"
+        ours, theirs = self.baseline.hashes.keys(), trial.hashes.keys()
+        if not record_of(trial).steps and not ours & theirs:
+            return "no step was seen, and no output that both runs wrote"
+        trial.leave_out([*theirs - ours])
+        trial.incomparable = bool(ours - theirs)
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
-        return first_difference(record_of(self.baseline), record_of(trial), resumed=True)
+        found = super().difference(trial)
+        if found is None or found.channel != OUTPUTS:
+            return found
+        found.names = [name for name in found.names if name in trial.hashes and name in self.baseline.hashes]
+        return found if found.names else None
 
     def meaning(self, trial: Trial, difference: Difference) -> str:
-        return "; ".join([str(reasons.reason(difference)), *self.notes])
+        cause = super().meaning(trial, difference)
+        if self.question.control or difference.channel not in ("batch", "generator") or difference.pair is None:
+            return cause
+        pair, step = difference.pair, difference.step or 0
+        drawn = [name for name in pair.differing(step, "generator") if name in pair.a.moving() | pair.b.moving()]
+        remedy = f", and it draws from {listed(drawn)}, or seeds it: let it use a generator of its own"
+        return cause + remedy if drawn else cause
 
     def sameness(self, trials: Sequence[Trial]) -> str:
-        whole, resumed = record_of(self.baseline), record_of(trials[0])
-        after = max((pair.offset for pair in pairs(whole, resumed, resumed=True)), default=0)
-        return f"went on after step {after} of {whole.steps}{without_effect(whole, resumed, True)}"
+        ours = self.baseline.hashes.keys()
+        alone = {name for trial in trials for name in [*trial.left_out, *ours - trial.hashes.keys()]}
+        alone -= {*self.baseline.left_out}
+        more = f"; {counted(len(alone), 'output')} not compared, as only some runs wrote them" if alone else ""
+        return super().sameness(trials) + more
 
 
-JUDGMENTS: dict[str, type[Steps]] = {"steps": Steps, "outputs": Outputs, "resumed": Resumed}
-"""By what a question compares."""
+class Filled(Steps):
+    """Every hashed step and the outputs, of runs whose fresh memory is filled with one byte, and with another."""
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        if len(self.trials) < 2:
+            return "only fresh memory was filled: what nothing has initialized decides (a guess)"
+        if first_difference(record_of(self.trials[0]), record_of(self.trials[1]), False):
+            return MEMORY_DECIDES
+        return (
+            "whatever fills fresh memory, the bits are other ones than without: where memory lies may decide (a guess)"
+        )
+
+
+class Slowed(Steps):
+    """Every hashed step and the outputs, of runs in which something beside the first thread was slowed."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        alone = "nothing was slowed: no thread of Python, no worker and no rank runs beside the command's first thread"
+        return None if trial.slowed else incomplete.not_loaded(record_of(trial)) or alone
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        slowed = sorted({name for trial in trials for name in trial.slowed})
+        return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
+
+
+class Clocked(Steps):
+    """Every hashed step and the outputs, of runs with another clock."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        return None if trial.faked else incomplete.not_loaded(record_of(trial))
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        python = "" if all(trial.faked for trial in trials) else PYTHONS_CLOCK
+        return super().sameness(trials) + python
 
 
 def record_of(trial: Trial) -> Record:

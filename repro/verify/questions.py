@@ -53,17 +53,23 @@ class Change:
 
     label: str
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables of the process. To a command's own XLA_FLAGS, a value is added."""
+    """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
     course: Literal["straight", "kill", "stop", "epoch", "relay"] = "straight"
     """straight | kill (by SIGKILL in mid-run, resumed); of a command also stop (by SIGTERM); of the reference trainers also
     epoch (stopped after an epoch, resumed) | relay (each third of the steps in another framework)."""
 
     # of a command
+    stops: tuple[float, ...] = ()
+    """The shares of the steps after which it is stopped, and then resumed."""
     observed: bool = True
     reversed_listings: bool = False
     """Python gets the names in a folder in the reverse order."""
     cores: int | None = None
     seed: str | None = None
+    option: tuple[str, str] | None = None
+    """An option of the command, with {} where its value goes, and the value."""
+    clock: str | None = None
+    """The clock that all processes get, as the program faketime reads it; without that program, `environment` has it."""
     contained: bool = False
     """The command runs in the image that --image names."""
     narrowed_to: str | None = None
@@ -108,12 +114,17 @@ class Question:
     obstacle: Callable[[], str | None] = lambda: None
     """What this machine lacks for it."""
 
+    slow: bool = False
+    """Whether it takes long, so that it is asked only by name; of the reference trainers also by questions=everything."""
+
     # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "clocked"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
-    hashed baseline)."""
+    hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
+    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) | clocked
+    (steps, of runs with another clock)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
@@ -122,8 +133,6 @@ class Question:
     # of the reference trainers
     together: bool = False
     """Whether it is asked once, of all frameworks' runs together."""
-    slow: bool = False
-    """Whether it takes minutes, so that it is asked only by name, or by questions=everything."""
     numerics: str | None = None
     """The only arithmetic that it is asked in."""
     evidence: Evidence = "fingerprint"

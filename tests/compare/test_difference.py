@@ -101,7 +101,12 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
             "generator",
             "in a state that the whole run never had: it was not restored, or it was and something drew since: a sampler",
         ),
-        ({"batch": {1: 7}, "weights": {1: 1}}, 3, "batch", "the place in the data was not restored (a guess)"),
+        (
+            {"batch": {1: 7}, "weights": {1: 1}},
+            3,
+            "batch",
+            "the place in the data, or the number of the epoch, was not restored (a guess)",
+        ),
         ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),
         ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
         ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),
@@ -267,7 +272,7 @@ def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:
 def test_one_run_that_is_longer(compare) -> None:
     found = compare(straight(4), straight(3))
     assert (found.step, found.channel, found.names) == (4, "weights", [])
-    assert str(reason(found)) == "one run ends after step 3, the other after step 4"
+    assert str(reason(found)) == "one run ends after step 3, the other after step 4, from equal results until then"
 
 
 def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> None:
@@ -278,7 +283,7 @@ def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> Non
     for one, other, later in ((a, b, "second"), (b, a, "first")):
         found = first_difference(one, other, False)
         assert found and (found.step, found.channel) == (1, "initial weights")
-        said = f"the {later} run counts on after step 5: it went on from what an earlier run had left"
+        said = f"the {later} run counts on after step 5, as one does that goes on from what an earlier run has left"
         assert str(reason(found)) == said
     assert first_difference(a, b, True) is None
 

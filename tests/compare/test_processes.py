@@ -31,7 +31,7 @@ def test_one_that_starts_from_the_weights_of_another(tmp_path: Path) -> None:
     assert found and (found.step, found.channel, str(found.among)) == (0, "initial weights", "process 2 of 2")
     assert str(reason(found)) == (
         "process 2 of the first run starts from the weights after step 2 of process 1: "
-        "they train the same weights, and which of them comes first changes from run to run"
+        "they train the same weights, or one reads what the other has written, and which comes first changes from run to run"
     )
 
 

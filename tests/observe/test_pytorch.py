@@ -64,7 +64,7 @@ def test_the_channels_of_a_step(eager: Any) -> None:
     assert set(seen[1]["gradients"]) == set(seen[1]["weights"]) == trained
     (initial,) = [line["hashes"] for line in eager[1] if line.get("step") == 0]
     assert set(initial["initial weights"]) == trained
-    assert initial["initial weights"] != seen[1]["weights"]
+    assert initial["initial weights"] != seen[1]["weights"] and initial["optimizer"] == {}
 
 
 def test_the_last_line_says_what_observing_took(eager: Any) -> None:

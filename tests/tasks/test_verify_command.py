@@ -18,6 +18,7 @@ import pytest
 
 from repro import __main__
 from repro.errors import INCONCLUSIVE
+from repro.tasks.verify import BY_NAME
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
@@ -53,7 +54,7 @@ def resumable(name: str) -> list[str]:
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
     found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [*COMMAND_NAMES]
+    assert [*found] == [name for name in COMMAND_NAMES if name not in BY_NAME]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
@@ -72,7 +73,11 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     [
         ("generator_not_restored", "batch", "the random generator was not restored, so old batches come again"),
         ("dropout_not_restored", "generator", "not restored, so old numbers are drawn again, as for dropout"),
-        ("momentum_forgotten", "optimizer", "another state of the optimizer (`w.momentum`): it was not restored"),
+        (
+            "momentum_forgotten",
+            "optimizer",
+            "its optimizer is as after a first step (`w.momentum`): its state was not restored",
+        ),
         ("schedule_forgotten", "weights", "the learning rate, or its schedule, was not restored (a guess)"),
         ("weights_changed", "initial weights", "those of no step of the whole run"),
     ],
@@ -142,6 +147,44 @@ def test_stopped_by_sigterm(here: Path) -> None:
     assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
 
 
+def test_a_second_resume_is_asked_beside_the_first(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, content = verify("--ask", "resume,resume_twice", *resumable("second_resume"))
+    answers = content["answers"]
+    assert (code, answers["resume"]["answer"], answers["resume_twice"]["answer"]) == (3, "same", "differs")
+    said = "resumed for the second time, the first was right: the generator `python` "
+    assert answers["resume_twice"]["first"]["channel"] == "batch" and answers["resume_twice"]["why"].startswith(said)
+    (runs,) = here.glob("repro-records/verify-*")
+    records = [str(runs / "as-it-stands" / "record"), str(runs / "stopped-resumed-twice" / "resumed-2")]
+    assert __main__.main(["compare", *records]) == 3
+    assert "in the batch" in capfd.readouterr().out
+
+
+def test_a_first_resume_that_differs_is_not_called_the_second(here: Path) -> None:
+    code, content = verify("--ask", "resume_twice", *resumable("momentum_forgotten"))
+    answer = content["answers"]["resume_twice"]
+    assert (code, answer["answer"], answer["first"]["channel"]) == (3, "differs", "optimizer")
+    assert answer["why"].startswith("resumed for the first time: ")
+
+
+def test_a_sound_training_is_resumed_twice_at_several_points(here: Path) -> None:
+    code, content = verify("--ask", "kill,resume_twice", "--stops", "2", *resumable("trainer"))
+    answers = content["answers"]
+    assert (code, {answer["answer"] for answer in answers.values()}) == (0, {"same"})
+    assert re.fullmatch(r"went on after step \d+, \d+ of 12", answers["kill"]["why"])
+    assert re.fullmatch(r"went on after step \d+ and \d+, \d+ and \d+ of 12", answers["resume_twice"]["why"])
+
+
+def test_a_fault_that_shows_after_the_next_border_needs_an_early_stop(here: Path) -> None:
+    words = resumable("next_epoch")
+    words = [word.replace("--pause=0.02", "--pause=0.05") for word in words]
+    code, content = verify("--ask", "kill", *words)
+    assert (code, content["answers"]["kill"]["answer"]) == (0, "same")
+    code, content = verify("--ask", "kill", "--stops", "2", *words)
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"], answer["first"]["step"]) == (3, "differs", 7)
+    assert answer["why"].startswith("killed, resumed 1: ")
+
+
 def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> None:
     code, content = verify("--every", "5", "--ask", "kill", *resumable("momentum_forgotten"))
     assert code == 3 and content["answers"]["kill"]["first"]["channel"] == "optimizer"
@@ -150,7 +193,12 @@ def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> N
 @pytest.mark.parametrize(
     ("name", "question", "channel", "said"),
     [
-        ("set_order", "restart", "batch", "with PYTHONHASHSEED=0 three runs are the same, so the order of a set"),
+        (
+            "set_order",
+            "restart",
+            "batch",
+            "the order of a set, or hash(), decides: 3 runs with PYTHONHASHSEED=0 are the same",
+        ),
         ("time_as_seed", "restart", "generator", "no seed is set, or one that changes from run to run, as the time"),
         ("listing_order", "file_order", "batch", "sort what os.listdir or glob gives"),
     ],
@@ -177,6 +225,58 @@ def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
     code, content = verify("--ask", "restart", "--output", "{run}/m", "--", "sh", "-c", race)
     why = content["answers"]["restart"]["why"]
     assert code == 3 and why.startswith("the files differ, and no step was seen")
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "said"),
+    [
+        ("1", "same", "3 runs, outputs: 1"),
+        ("${MALLOC_PERTURB_:-85}", "differs", "only the byte that fills fresh memory was changed, so memory that"),
+        ("${MALLOC_PERTURB_:+1}", "differs", "whatever fills fresh memory, the bits are other ones than without"),
+        ("${MALLOC_PERTURB_:+$$}", "differs", "two runs with one change (MALLOC_PERTURB_=85) differ from each other"),
+    ],
+)
+def test_memory_decides_where_another_byte_gives_other_bits(value: str, answer: str, said: str, here: Path) -> None:
+    code, content = verify("--ask", "memory", "--output", "{run}/m", "--", "sh", "-c", f"echo {value} > {{run}}/m")
+    found = content["answers"]["memory"]
+    assert (code, found["answer"]) == (0 if answer == "same" else 3, answer) and found["why"].startswith(said)
+
+
+def test_slowed_threads_show_a_race(here: Path) -> None:
+    code, content = verify("--ask", "restart,races", "--", *script("race_of_threads", *SMALL))
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["races"]["answer"]) == (3, "same", "differs")
+    assert "only threads, workers and ranks were slowed, so which of them" in answers["races"]["why"]
+    code, content = verify("--ask", "races", "--", *script("trainer", *SMALL))
+    assert (code, content["answers"]["races"]["answer"]) == (INCONCLUSIVE, "cannot tell")
+    assert content["answers"]["races"]["why"].startswith("nothing was slowed: no thread of Python, no worker and no")
+
+
+def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("repro.verify.command_runs.FAKETIME", "no-faketime")
+    code, content = verify("--ask", "restart,time", "--", *script("date_as_seed", *SMALL))
+    answers = content["answers"]
+    assert (code, answers["restart"]["answer"], answers["time"]["answer"]) == (3, "same", "differs")
+    assert answers["time"]["why"].startswith("400 days later: only the clock was changed, so a date or a duration")
+    code, content = verify("--ask", "time", "--", *script("trainer", *SMALL))
+    assert (code, content["answers"]["time"]["answer"]) == (0, "same")
+    assert content["answers"]["time"]["why"].endswith("with the program faketime what C and C++ read is, too")
+    code, content = verify("--ask", "time", "--output", "{run}/m", "--", "sh", "-c", "date +%Y > {run}/m")
+    assert content["answers"]["time"]["why"].startswith("the observer was not loaded")
+
+
+def test_faketime_changes_the_clock_where_it_is_installed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "bin").mkdir()
+    faketime = here / "bin" / "faketime"
+    faketime.write_text('#!/bin/sh\necho "$*" >> faked\ntest "$1" = -f && export SAID="$2" && shift 2 && exec "$@"\n')
+    faketime.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{here}/bin{os.pathsep}{os.environ['PATH']}")
+    said = 'echo "$SAID$REPRO_CHANGES$NO_FAKE_STAT" > {run}/m'
+    code, content = verify("--to", "runs", "--ask", "time", "--output", "{run}/m", "--", "sh", "-c", said)
+    assert (code, content["answers"]["time"]["answer"]) == (3, "differs")
+    assert (here / "runs" / "400-days-later" / "run" / "m").read_text() == "+400d1\n"
+    assert [line.split(" sh ")[0] for line in (here / "faked").read_text().splitlines()[:2]] == ["-f +400d", "-f +0 x4"]
+    assert "NO_FAKE_STAT=1 faketime -f +400d sh -c" in (here / "runs" / "results.json").read_text()
 
 
 def test_a_race_is_told_though_two_runs_are_the_same(
@@ -326,10 +426,47 @@ def test_a_control_that_changes_nothing_is_a_broken_promise(here: Path) -> None:
     assert code == 3 and content["answers"]["seed"]["answer"] == "same"
 
 
+def test_an_option_that_should_change_nothing(here: Path) -> None:
+    """... with what it writes besides, and one that should change something, of which one value does not."""
+    asked = ["--ask", "restart", "--output", "{run}/*", "--vary", "evaluation=--evaluate-every={}:50,5"]
+    more = [
+        "--vary",
+        "pause={}:--pause=0.01",
+        "--vary",
+        "seed_=--seed={}:0,1:differs",
+        "--vary",
+        "x=--seed={}:0:differs",
+    ]
+    code, content = verify(*asked, *more, "--", *script("evaluation_draws", *SMALL, "--evaluate-every=100"))
+    answers = content["answers"]
+    found = {name: (answer["promised"], answer["answer"]) for name, answer in answers.items()}
+    assert (code, found) == (
+        3,
+        {
+            "restart": ("same", "same"),
+            "evaluation": ("same", "differs"),
+            "pause": ("same", "same"),
+            "seed_": ("differs", "differs"),
+            "x": ("differs", "same"),
+        },
+    )
+    assert answers["evaluation"]["first"] == {"step": 6, "channel": "batch", "name": "0"}
+    assert answers["evaluation"]["why"] == (
+        "evaluation 2: --evaluate-every=5: only this option was changed, and it draws from `python`, or seeds it: "
+        "let it use a generator of its own"
+    )
+    code, content = verify(*asked[:-1], "evaluation=--evaluate-every={}:50", "--", *script("evaluation_draws", *SMALL))
+    said = "2 runs, 12 steps and outputs: 2; 2 outputs not compared, as only some runs wrote them"
+    assert (code, content["answers"]["evaluation"]["why"]) == (0, said)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of restart,observed"),
+        (("--vary", "x", "--", "true"), 2, "--vary 'x': must be NAME=OPTION{}:VALUE,VALUE, as in"),
+        (("--stops", "0", "--resume", "true", "--", "true"), 2, "--stops 0: must be 1 or more"),
+        (("--stops", "2", "--", "true"), 2, "--stops 2: goes with --resume"),
+        (("--ask", "restart,none", "--", "true"), 2, "--ask none: must be some of all,restart,observed"),
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),

@@ -1,6 +1,6 @@
 """Runs of a command.
 
-The changes of a question (the seed's words, the order of listings, cores), and what two runs wrote.
+The changes of a question (the order of listings, cores), and what two runs wrote.
 """
 
 import os
@@ -12,29 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from repro.compare.difference import Among, Difference
 from repro.record import outputs
 from repro.record.process import error_line, limited_to_cores, start, terminate
-from repro.verify.command import OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
 from repro.verify.judgment import Outputs
-from repro.verify.questions import BASELINE, REPEAT
-
-
-@pytest.mark.parametrize(
-    ("option", "words", "expected"),
-    [
-        ("--seed={}", ["a"], ["a", "--seed=9"]),
-        ("--seed={}", ["a", "--seed=1", "b"], ["a", "--seed=9", "b"]),
-        ("--seed {}", ["a", "--seed", "1", "b"], ["a", "--seed", "9", "b"]),
-        ("seed={}", ["a", "seed=1"], ["a", "seed=9"]),
-    ],
-)
-def test_another_seed_takes_the_place_of_the_one_that_is_there(
-    option: str, words: list[str], expected: list[str]
-) -> None:
-    assert Command(words, seed_option=option).with_seed("9") == expected
+from repro.verify.questions import BASELINE, REPEAT, Change
 
 
 def listed(code: str, folder: Path) -> str:
@@ -182,15 +165,14 @@ def test_without_the_observer_there_is_nothing_to_compare(
     assert Outputs(question, baseline, repeat).obstacle(baseline) == said
 
 
-@pytest.mark.parametrize(("overtaken", "runs"), [(None, 4), ((1, "the first run", 4, 2), 2)])
-def test_where_processes_race_no_run_looks_for_the_order_of_a_set(
-    overtaken: tuple[int, str, int, int] | None, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
-    own.divergence = Difference(1, "weights", ["w"], among=Among(1, 2, overtaken))
-    (question,) = own.questions
-    assert len(own.needed(question)) == runs
+def test_what_a_command_sets_in_a_list_of_settings_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"GLIBC_TUNABLES": "glibc.malloc.check=1", "XLA_FLAGS": "--a", "NPY_DISABLE_CPU_FEATURES": "X"}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    change = Change("c", tuple((name, "b") for name in own))
+    said = 'echo "$GLIBC_TUNABLES $XLA_FLAGS $NPY_DISABLE_CPU_FEATURES"'
+    trial = Trials(Command(["sh", "-c", said]), tmp_path).run(change)
+    assert trial.stdout == b"glibc.malloc.check=1:b --a b b\n"
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -41,7 +41,9 @@ def _run_next_sitecustomize():  # type: () -> None
 
 sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have found it
 for _variable, _name, _missing in (
+    ("REPRO_CHANGES", "inject.changes", "not changed"),
     ("REPRO_OBSERVE", "observe.hooks", "not observed"),
+    ("REPRO_DELAYS", "inject.delays", "not slowed"),
     ("REPRO_PORTABLE", "inject.portable", "NOT PORTABLE"),
 ):
     if os.environ.get(_variable):

@@ -1,0 +1,30 @@
+"""Why two records diverge: a list of named rules.
+
+Each rule looks at the first difference, and either knows the reason or leaves it to the next one. A reason that the hashes
+prove is said as it is; one that they only allow is called a guess.
+
+case         rules, and what they look at
+course       how far two runs go, and from where
+draws        other batches, and generators in another state
+resumed      the first step of a resumed run
+beginning    two runs from the beginning
+whole        files, and another arithmetic
+"""
+
+from repro.compare.difference import Difference
+from repro.compare.reasons import beginning, course, draws, resumed, whole
+from repro.compare.reasons.case import Case, Reason, Rule
+from repro.compare.reasons.whole import other_numerics
+
+__all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
+
+RULES: tuple[Rule, ...] = (*course.RULES, *draws.RULES, *resumed.RULES, *beginning.RULES)
+"""In the order in which they are asked; the last one always knows a reason."""
+
+
+def reason(found: Difference) -> Reason:
+    """The reason of a difference, by the first rule that knows one."""
+    if found.pair is None or found.step is None:
+        return next(known for rule in whole.RULES if (known := rule(found)))
+    case = Case(found, found.pair, found.step)
+    return next(known for rule in RULES if (known := rule(case)))

@@ -1,0 +1,35 @@
+"""Two records as a whole: their files, their arithmetic."""
+
+from repro.compare.difference import Difference
+from repro.compare.reasons.case import GUESS, HASHES, Rule, rule
+from repro.record.record import Record
+
+
+@rule(GUESS, "give both runs the same options of `repro portable`")
+def other_numerics(a: Record, b: Record) -> str | None:
+    """Two records have another arithmetic: then that is the likely reason, wherever it shows first."""
+    ours, theirs = (one.facts.get("portable_numerics") for one in (a, b))
+    if ours == theirs:
+        return None
+    which = "have other options in the two" if ours and theirs else "are in one of the two alone"
+    return f"portable numerics {which}"
+
+
+@rule(HASHES, "write the weights with --output, or hand them to repro.watch")
+def files_without_steps(found: Difference) -> str | None:
+    """Only output files were seen, and they differ."""
+    if found.equal_before is not None:
+        return None
+    return "the files differ, and no step was seen, so nothing shows where that begins"
+
+
+@rule(GUESS, "leave the time, the path and what is drawn without a seed out of the file")
+def files_alone(found: Difference) -> str | None:
+    """Output files differ, though every weight that was hashed is equal."""
+    return (
+        "the files differ, though every weight that was hashed is equal: they may hold a time, a random number, a path, an option of the command, "
+        "or what no step shows, as an average of the weights or what comes after the last step"
+    )
+
+
+RULES: tuple[Rule, ...] = (files_without_steps, files_alone)

@@ -1,0 +1,112 @@
+"""Changes inside a process: its seeds, its clock, its draws.
+
+`verify` makes them to test a cause: REPRO_CHANGES holds them, as in `seed=0` or `clock=4`, with commas between them.
+"""
+
+import os
+import random
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+from . import dates, imports
+
+
+def seed(value: str) -> None:
+    """Every generator has this seed until the program sets another one."""
+    number = int(value)
+    random.seed(number)
+    imports.finder.when_imported("numpy", lambda numpy: _seed_numpy(numpy, number))
+    imports.finder.when_imported("torch", lambda torch: torch.manual_seed(number))
+    imports.finder.when_imported("tensorflow", lambda tensorflow: tensorflow.random.set_seed(number))
+    imports.start()
+
+
+def _seed_numpy(numpy: ModuleType, number: int) -> None:
+    """Of the old interface, and of each new generator that is made without a seed."""
+    numpy.random.seed(number)
+    default_rng = numpy.random.default_rng
+    made: list[None] = []
+
+    def seeded(seed: Any = None) -> Any:
+        if seed is None:
+            made.append(None)
+            seed = [number, len(made)]
+        return default_rng(seed)
+
+    numpy.random.default_rng = seeded
+
+
+def clock(value: str) -> None:
+    """Time runs faster by a factor; what waits in C does not notice."""
+    factor = int(value)
+    for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns"):
+        setattr(time, name, _faster(getattr(time, name), factor))
+
+
+def _faster(real: Any, factor: int) -> Any:
+    begun = real()
+
+    def now() -> Any:
+        return begun + (real() - begun) * factor
+
+    return now
+
+
+def draw(generator: str) -> None:
+    """One number more is drawn from a generator after PyTorch's first step."""
+    imports.finder.when_imported("torch", lambda torch: _draw_after_a_step(torch, generator))
+    imports.start()
+
+
+def draw_first(generator: str) -> None:
+    """... and before a loader of PyTorch begins to hand out batches."""
+    imports.finder.when_imported("torch", lambda torch: _draw_before_batches(torch, generator))
+    imports.start()
+
+
+def _draw_after_a_step(torch: ModuleType, generator: str) -> None:
+    once = _Once(torch, generator)
+
+    def after(*_: Any) -> None:
+        once.draw()
+
+    sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(after)
+
+
+def _draw_before_batches(torch: ModuleType, generator: str) -> None:
+    loader, once = torch.utils.data.DataLoader, _Once(torch, generator)
+    begin = loader.__iter__
+
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        once.draw()
+        return begin(self)
+
+    loader.__iter__ = __iter__
+
+
+class _Once:
+    """One number of a generator."""
+
+    def __init__(self, torch: ModuleType, generator: str):
+        self.torch, self.generator, self.drawn = torch, generator, False
+
+    def draw(self) -> None:
+        if self.drawn:
+            return
+        self.drawn = True
+        if self.generator == "numpy":
+            sys.modules["numpy"].random.random()
+        elif self.generator == "python":
+            random.random()
+        else:
+            self.torch.rand(1, device="cpu" if self.generator == "torch" else self.generator)
+
+
+def start() -> None:
+    """Makes the changes that are asked for."""
+    changes = {"seed": seed, "clock": clock, "date": dates.move, "draw": draw, "draw_first": draw_first}
+    for change in os.environ["REPRO_CHANGES"].split(","):
+        name, _, value = change.partition("=")
+        changes[name](value)

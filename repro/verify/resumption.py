@@ -1,0 +1,174 @@
+"""Judgment of runs that were stopped and resumed.
+
+They are compared with the baseline, or, where two baseline runs differ, with the steps that the stopped one took itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from repro.compare import reasons
+from repro.compare.alignment import align
+from repro.compare.difference import Difference, first_difference, without_effect
+from repro.compare.pairs import pairs
+from repro.record.lines import STARTS
+from repro.record.record import OUTPUTS, Record
+from repro.text import counted
+from repro.verify.command_runs import Trial
+from repro.verify.judgment import Steps, record_of
+from repro.verify.stops import gone_on
+
+TWO_DIFFER = "two baseline runs differ"
+NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
+TIMES = ("resumed for the first time: ", "resumed for the second time, the first was right: ")
+NO_STEP_TAKEN = (
+    "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"
+)
+
+
+class Resumed(Steps):
+    """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
+
+    def sides(self, trial: Trial) -> list[tuple[Record, Record]]:
+        """The baseline as far as each resumed process went, and the process."""
+        whole, parts = record_of(self.baseline), _resumed(trial)
+        ends = [_until(whole, part, before) for part, before in zip(parts[:-1], trial.parts, strict=False)]
+        return list(zip([*ends, whole], parts, strict=True))
+
+    def records(self, trial: Trial) -> tuple[Record, Record]:
+        sides = self.sides(trial)
+        return next((side for side in sides if self.compare(*side)), sides[-1])
+
+    def obstacle(self, trial: Trial) -> str | None:
+        whole = record_of(self.baseline)
+        if not record_of(trial).steps:
+            return NO_STEP_TAKEN
+        for part in _resumed(trial):
+            last = part is trial.record
+            both = list(zip(whole.processes, part.processes, strict=False))
+            alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
+            anew = alike and not any(align(a, b, resumed=last).after for a, b in both)
+            if anew and (part.steps >= whole.steps or not last):
+                return f"the --resume command did not go on: it took all {part.steps} steps from the beginning"
+        return None
+
+    def difference(self, trial: Trial) -> Difference | None:
+        return next(filter(None, (self.compare(*side) for side in self.sides(trial))), None)
+
+    def compare(self, a: Record, b: Record) -> Difference | None:
+        """The first difference of a process that went on."""
+        return first_difference(a, b, resumed=True)
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
+        parts, (_, differing) = _resumed(trial), self.records(trial)
+        number = next(number for number, part in enumerate(parts) if part is differing)
+        time = TIMES[number] if len(parts) > 1 else ""
+        return label + time + "; ".join([str(reasons.reason(difference)), *self.notes])
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        whole = record_of(self.baseline)
+        sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
+        offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
+        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}"
+
+
+def _resumed(trial: Trial) -> list[Record]:
+    """The records of the processes that went on from another one."""
+    return [*trial.parts[1:], record_of(trial)]
+
+
+def _until(whole: Record, part: Record, before: Record) -> Record:
+    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from."""
+    processes = []
+    for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
+        after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
+        processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
+    return replace(whole, processes=processes)
+
+
+@dataclass
+class OwnSteps(Resumed):
+    """Where two baseline runs differ: the steps that the stopped run itself took after its checkpoint.
+
+    What is restored, and what follows from that alone, must be equal; what chance may decide is no answer.
+    """
+
+    divergence: Difference | None = None
+    """The first difference of two baseline runs."""
+    decided: bool = False
+    """Whether these differ by what a checkpoint can hold, and by nothing else."""
+
+    def sides(self, trial: Trial) -> list[tuple[Record, Record]]:
+        """Each process that was stopped, and the one that went on from it."""
+        return list(zip(trial.parts, [*trial.parts[1:], record_of(trial)], strict=True))
+
+    def compared(self, trials: Sequence[Trial]) -> list[Trial]:
+        return [*trials]
+
+    def obstacle(self, trial: Trial) -> str | None:
+        if not record_of(trial).steps:
+            return NO_STEP_TAKEN
+        found = self.difference(trial)
+        if found and self._is_decided(found):
+            return None
+        if not all(_shared(*side) for side in self.sides(trial)):
+            return f"{TWO_DIFFER}, and the stopped run and the resumed one have no step that both took"
+        if found:
+            return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
+        return None
+
+    def meaning(self, trial: Trial, difference: Difference) -> str:
+        if difference.pair and not difference.pair.offset:
+            return NO_STEP_OF_THE_STOPPED
+        return super().meaning(trial, difference)
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        shared = [[_shared(*side) for side in self.sides(trial)] for trial in trials]
+        count = counted(sum(len(steps) for run in shared for steps in run), "step")
+        offsets = [[steps[0] - 1 for steps in run] for run in shared]
+        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
+
+    def compare(self, a: Record, b: Record) -> Difference | None:
+        """The first difference of the steps that both took."""
+        if not any(pair.steps() or pair.differing(pair.offset, STARTS) for pair in pairs(a, b, resumed=True)):
+            return None
+        found = super().compare(a, b)
+        if found is None or found.lengths or found.channel == OUTPUTS:
+            return None
+        if found.pair:
+            found.pair = replace(found.pair, called=("the stopped run", "the resumed run"))
+        return found
+
+    def _is_decided(self, found: Difference) -> bool:
+        """Whether chance cannot be why they differ."""
+        after = found.pair.offset if found.pair else 0
+        if self.decided or found.step == after:
+            return True
+        by_chance = self.divergence.channel if self.divergence else ""
+        return found.step == after + 1 and (
+            found.channel == "generator" or (found.channel == "batch" and by_chance != "batch")
+        )
+
+    def _equal(self, found: Difference) -> str:
+        """What was restored, of what both saw."""
+        if found.pair is None:
+            return "nothing"
+        after = found.pair.offset
+        seen = [
+            ("weights", after, STARTS),
+            ("the optimizer's state", after, "optimizer"),
+            ("generators", after + 1, "generator"),
+            ("the first batch", after + 1, "batch"),
+        ]
+        equal = [
+            name
+            for name, step, channel in seen
+            if found.pair.hashes(step, channel) and not found.pair.differing(step, channel)
+        ]
+        return ", ".join(equal) or "nothing"
+
+
+def _shared(stopped: Record, rest: Record) -> list[int]:
+    """The steps that both took."""
+    both = pairs(stopped, rest, resumed=True)
+    return max((pair.steps() for pair in both if pair.offset), key=len, default=[])

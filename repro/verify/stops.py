@@ -1,0 +1,38 @@
+"""Points at which a command is stopped.
+
+They are shares of the steps of the baseline. An early one leaves the borders of epochs to come before the end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from repro.verify.questions import Change, Question
+
+
+def with_stops(question: Question, count: int | None) -> Question:
+    """The question with `count` runs for each of its own, stopped at different points; as it is where that is None.
+
+    The first is stopped as soon as there is something to resume from, the others after equal shares of the steps.
+    """
+    if count is None or count == 1 or not question.resumes:
+        return question
+    changes = [_at(change, number, count) for change in question.changes for number in range(count)]
+    return replace(question, changes=tuple(changes))
+
+
+def _at(change: Change, number: int, count: int) -> Change:
+    """The same change, begun earlier or later; what is stopped more than once is so at points of what is left."""
+    begin = number / count
+    more = tuple(begin + (1 - begin) * (stop - change.stops[0]) for stop in change.stops[1:])
+    return replace(change, label=f"{change.label} {number + 1}", stops=(begin, *more))
+
+
+def targets(change: Change, steps: int) -> list[int]:
+    """The steps after which a command that takes so many is stopped, each counted from where it went on."""
+    points = [max(1, int(steps * stop)) for stop in change.stops]
+    return [max(1, point - before) for before, point in zip([0, *points], points, strict=False)]
+
+
+def gone_on(offsets: Sequence[Sequence[int]]) -> str:
+    """After which steps runs went on, each once or several times."""
+    return f"went on after step {', '.join(' and '.join(map(str, run)) for run in offsets)}"

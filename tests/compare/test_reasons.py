@@ -1,0 +1,213 @@
+"""Each cause: a difference that has it, and one that only looks like it and must not get it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro.compare import reasons
+from repro.compare.difference import Difference, first_difference
+from repro.compare.reasons.case import GUESS
+from repro.record import record
+from support.commands import Steps, resumed, sha, straight, write
+
+
+@dataclass
+class Two:
+    """Two records, by the processes of each, and whether the second one was resumed."""
+
+    a: list[Steps]
+    b: list[Steps]
+    resumed: bool | None = None
+    framework: str = "torch"
+    ranks: bool = True
+    """Whether several processes are ranks."""
+    sampled: bool = False
+    """Whether they are runs of a reference trainer."""
+
+    def difference(self, folder: Path) -> Difference:
+        ours, theirs = (record.read(write(folder / name, *of)) for name, of in (("a", self.a), ("b", self.b)))
+        for process in [*ours.processes, *theirs.processes]:
+            process.about.frameworks, process.sampled = {self.framework: "2"}, self.sampled
+            process.name = process.name if self.ranks else process.name.rpartition(".")[2]
+        found = first_difference(ours, theirs, self.resumed)
+        assert found
+        return found
+
+
+def plain(framework: str = "torch", without: tuple[str, ...] = (), **changed: Any) -> Two:
+    return Two([less(straight(), without)], [less(straight(**changed), without)], False, framework)
+
+
+def goes_on(without: tuple[str, ...] = (), **changed: Any) -> Two:
+    return Two([less(straight(8), without)], [less(resumed(4, 8, **changed), without)], True)
+
+
+def less(steps: Steps, channels: tuple[str, ...]) -> Steps:
+    """Without channels that could not be seen."""
+    return {step: {name: of for name, of in hashes.items() if name not in channels} for step, hashes in steps.items()}
+
+
+def old(channel: str, *steps: int) -> dict[int, str]:
+    """The first steps of a resumed run with what a channel had at these of the whole one."""
+    return {index: sha((channel, step)) for index, step in enumerate(steps, 1)}
+
+
+def counting(after: int) -> list[Steps]:
+    """A process whose steps its script counts: it goes on after one."""
+    return [{step: {"weights": {"w": sha(("weights", step))}} for step in range(after + 1, 9)}]
+
+
+def shared(after: int) -> Steps:
+    """A process that trains the weights that another one has trained so far."""
+    return straight(initial_weights={0: sha(("weights", after))}, gradients={1: after}, weights={1: (after, 1)})
+
+
+def watched(*names: str) -> Two:
+    """A resumed run whose weights repro.watch was given; those of some names differ."""
+    two = goes_on(without=("gradients", "optimizer"))
+    for steps in (*two.a, *two.b):
+        for step, hashes in steps.items():
+            hashes["weights"] = {f"watch.{name}": sha((name, step + (4 if steps is two.b[0] else 0))) for name in "ab"}
+            hashes.pop("initial weights", None)
+    del two.b[0][0]
+    two.b[0] = {step + 4: hashes for step, hashes in two.b[0].items()}
+    two.b[0][5]["weights"] |= {name: sha(7) for name in names}
+    return two
+
+
+def counted(name: str, after_resuming: int) -> Two:
+    """A resumed run whose optimizer counts its steps."""
+    two = goes_on(optimizer={1: 7}, weights={1: 7})
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step, hashes in steps.items():
+            if step:
+                hashes["optimizer"][name] = sha(("count", step + offset))
+    two.b[0][1]["optimizer"][name] = sha(("count", after_resuming))
+    return two
+
+
+def later(**changed: Any) -> Two:
+    """The initial weights of a second optimizer differ; of generators the first state alone is seen."""
+    two = plain(without=("batch",), **changed)
+    for number, steps in enumerate((*two.a, *two.b)):
+        steps[2]["initial weights"] = {"1.w": sha(number)}
+        for step in (1, 2, 3, 4):
+            del steps[step]["generator"]
+    return two
+
+
+def holding(**held: str) -> Two:
+    """A resumed run whose optimizer holds this before its first step."""
+    two = goes_on(optimizer={1: 7}, weights={1: 7})
+    two.b[0][0]["optimizer"] = {f"w.{name}": code for name, code in held.items()}
+    return two
+
+
+MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
+SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
+
+RULES = {
+    "one run ends sooner": (Two([straight(4)], [straight(3)]), Two([straight(4)], [straight(3, weights={2: 7})])),
+    "processes train the same weights": (
+        Two([straight(), shared(2)], [straight(), shared(3)], False, ranks=False),
+        Two([straight(), shared(2)], [straight(weights={1: 7}), shared(2)], False, ranks=False),
+    ),
+    "one begins later": (Two(counting(0), counting(5), False), plain(weights={1: 7})),
+    "started from an earlier run": (Two([straight()], [resumed(2)], False), plain(initial_weights={0: 7})),
+    "ranks went on after different steps": (
+        Two([straight(8)] * 2, [resumed(4, 8, weights={1: 7}), resumed(5, 8, weights={1: 7})], True),
+        Two([straight(8)] * 2, [resumed(4, 8, weights={1: 7}), resumed(5, 8, initial_weights={0: 7})], True),
+    ),
+    "generator not restored": (
+        goes_on(generator=old("generator", 1), weights={1: 7}),
+        goes_on(generator={1: 7}, weights={1: 7}),
+    ),
+    "generator drew more": (
+        plain(generator=old("generator", 3), weights={1: 7}),
+        plain(generator={2: 7}, weights={2: 7}),
+    ),
+    "old batches again": (
+        goes_on(batch=old("batch", 1, 2, 3), weights={1: 7}),
+        goes_on(batch=old("batch", 1, 2), weights={1: 7}),
+    ),
+    "resumed with an old batch": (
+        goes_on(batch=old("batch", 1), weights={1: 7}),
+        goes_on(batch={1: 7}, weights={1: 7}),
+    ),
+    "resumed with an unknown state": (
+        goes_on(generator={1: 7}, weights={1: 7}),
+        goes_on(batch={1: 7}, weights={1: 7}),
+    ),
+    "resumed elsewhere in the data": (goes_on(batch={1: 7}, weights={1: 7}), plain(batch={1: 7}, weights={1: 7})),
+    "generators differ from the start": (
+        plain(generator={0: 7, 1: 7}, weights={1: 7}),
+        plain(generator={3: 7}, weights={3: 7}),
+    ),
+    "generator draws other numbers": (
+        plain(generator={3: 7}, weights={3: 7}),
+        plain(generator={3: sha(("generator", 2))}, weights={3: 7}),
+    ),
+    "another batch without a seed": (
+        Two(
+            [{0: straight()[0], 1: less(straight(1), ("generator",))[1]}],
+            [{0: straight(generator={0: 7})[0], 1: less(straight(1, batch={1: 7}, weights={1: 7}), ("generator",))[1]}],
+            False,
+        ),
+        plain(batch={1: 7}, weights={1: 7}),
+    ),
+    "another batch of unseeded tensorflow": (
+        plain("tensorflow", batch={1: 7}, weights={1: 7}),
+        plain("torch", batch={1: 7}, weights={1: 7}),
+    ),
+    "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
+    "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
+    "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
+    "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
+    "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
+    "resumed to other weights": (
+        goes_on(("gradients",), optimizer={1: 7}, weights={1: 7}),
+        goes_on(optimizer={1: 7}, weights={1: 7}),
+    ),
+    "optimizer began again": (MOMENTUM_ALONE, goes_on(optimizer={1: 7}, weights={1: 7})),
+    "optimizer not restored": (goes_on(optimizer={1: 7}, weights={1: 7}), counted("w.step", 1)),
+    "unseen optimizer not restored": (goes_on(("optimizer",), weights={1: 7}), goes_on(weights={1: 7})),
+    "learning rate not restored": (goes_on(weights={1: 7}), goes_on(("optimizer",), weights={1: 7})),
+    "buffers not restored": (goes_on(buffers={1: 7}), plain(buffers={1: 7})),
+    "resumed with other gradients": (goes_on(gradients={1: 7}), goes_on(gradients={2: 7})),
+    "initial weights without a seed": (
+        later(generator={0: 7}),
+        later(),
+    ),
+    "initial weights of unseeded tensorflow": (
+        plain("tensorflow", initial_weights={0: 7}),
+        plain(initial_weights={0: 7}),
+    ),
+    "other initial weights": (plain(initial_weights={0: 7}), plain("tensorflow", initial_weights={0: 7})),
+    "operation gives other bits": (replace(plain(gradients={2: 7}), sampled=True), plain(gradients={2: 7})),
+    "optimizer gives other weights": (
+        plain(optimizer={2: 7}, weights={2: 7}),
+        plain(without=("gradients",), optimizer={2: 7}),
+    ),
+    "step gives other results": (plain(gradients={2: 7}), plain(weights={2: 7})),
+    "other buffers": (plain(buffers={2: 7}), plain(gradients={2: 7}, buffers={2: 7})),
+}
+"""By rule: one that it is right about, and one that another rule must get."""
+
+
+def test_every_rule_is_among_them() -> None:
+    assert {*RULES} == {rule.name for rule in reasons.RULES}
+
+
+def test_rules_that_hashes_prove_are_no_guess_and_others_are(tmp_path: Path) -> None:
+    for rule in reasons.RULES:
+        known = reasons.reason(RULES[rule.name][0].difference(tmp_path / rule.name))
+        assert known.guess == str(known).endswith("(a guess)") == (rule.evidence == GUESS)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_right_and_a_look_alike_does_not_get_it(name: str, tmp_path: Path) -> None:
+    right, alike = RULES[name]
+    assert reasons.reason(right.difference(tmp_path / "right")).rule == name
+    assert reasons.reason(alike.difference(tmp_path / "alike")).rule != name

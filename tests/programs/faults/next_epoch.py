@@ -1,0 +1,23 @@
+"""Planted: after a resume the next epoch, which begins with step 7, has the order of the one that was resumed."""
+
+import random
+
+from trainer import Training
+
+
+class Faulty(Training):
+    step = 0
+
+    def restore(self, kept):
+        found = super().restore(kept)
+        self.step, self.found = found[0], random.getstate()
+        return found
+
+    def batch(self, examples):
+        self.step += 1
+        if self.options.resume and self.step == 7:
+            random.setstate(self.found)
+        return super().batch(examples)
+
+
+Faulty()()

@@ -1,0 +1,166 @@
+"""Causes that further runs test: what holds, and what only looks like it."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from repro.compare.difference import Among, first_difference
+from repro.inject import changes
+from repro.record import record
+from repro.verify.command import OwnCommand
+from repro.verify.command_runs import Command, Trial
+from repro.verify.hypotheses import HYPOTHESES, Hypothesis, chance
+from repro.verify.questions import BASELINE, REPEAT, Change
+from support.commands import straight, write
+
+LATE, SEED, SET, MEMORY, LIMIT = HYPOTHESES
+
+
+class Runs:
+    """Runs whose last weights, or whose number of steps, a function gives."""
+
+    def __init__(self, folder: Path, outcome: Callable[[Change], object], steps: Callable[[Change], int] | None = None):
+        self.folder, self.outcome, self.steps = folder, outcome, steps
+        self.made: list[str] = []
+        self.plain = [self(BASELINE), self(REPEAT)]
+
+    def __call__(self, change: Change) -> Trial:
+        outcome = self.outcome(change)
+        hashes = straight(self.steps(change)) if self.steps else straight(2, batch={1: outcome}, weights={1: outcome})
+        self.made.append(change.label)
+        path = write(self.folder / str(len(self.made)), hashes)
+        return Trial(change, Command(["x"]), path, record=record.read(path))
+
+    def test(self, hypothesis: Hypothesis) -> str | None:
+        a, b = (trial.record for trial in self.plain)
+        found = first_difference(a, b, False) if a and b else None
+        assert found and hypothesis.suits(found)
+        return hypothesis.test(found, self.plain, self)
+
+
+def held(change: Change) -> object:
+    """What differs in each run unless a variable holds it."""
+    return change.environment[0][1] if change.environment else change.label
+
+
+def test_the_order_of_a_set_is_named_once_each_seed_has_one_order(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held)
+    assert runs.test(SET) == (
+        "the order of a set, or hash(), decides: 3 runs with PYTHONHASHSEED=0 are the same, 2 runs with PYTHONHASHSEED=77 "
+        "are the same, and one value's runs are not those of another; sort the set, or set PYTHONHASHSEED"
+    )
+
+
+@pytest.mark.parametrize("hypothesis", [SEED, SET, MEMORY], ids=lambda one: one.name)
+def test_a_race_is_none_of_them(hypothesis: Hypothesis, tmp_path: Path) -> None:
+    runs = Runs(tmp_path, lambda change: change.label)
+    assert runs.test(hypothesis) is None and len(runs.made) == 4
+
+
+@pytest.mark.parametrize("hypothesis", [SEED, SET, MEMORY], ids=lambda one: one.name)
+def test_nor_is_what_any_value_makes_the_same(hypothesis: Hypothesis, tmp_path: Path) -> None:
+    """Something in the variable's presence, or chance: no value decides."""
+    assert Runs(tmp_path, lambda change: bool(change.environment) or change.label).test(hypothesis) is None
+
+
+@pytest.mark.parametrize("start", range(8))
+def test_a_race_of_two_results_seldom_looks_like_a_set(start: int, tmp_path: Path) -> None:
+    """Each of these is refuted; two equal runs with one value would have been believed of half of them."""
+    coin = random.Random(start)
+    outcomes = iter([0, 1, *(coin.randrange(2) for _ in range(20))])
+    assert Runs(tmp_path, lambda change: next(outcomes)).test(SET) is None
+
+
+def test_few_orders_take_more_runs(tmp_path: Path) -> None:
+    """A set of two: baseline runs have the orders of the two seeds."""
+    runs = Runs(
+        tmp_path, lambda change: change.environment[0][1] in "0 5" if change.environment else change == BASELINE
+    )
+    assert "the order of a set" in (runs.test(SET) or "")
+    assert len(runs.made) > 7
+
+
+@pytest.mark.parametrize(
+    ("counts", "groups", "share"),
+    [([1, 1, 2, 2], [2, 2], 1 / 45), ([1, 1, 3, 2], [3, 2], 1 / 210), ([5], [2], 1.0), ([1, 1], [2], 0.0)],
+)
+def test_the_share_of_all_ways_to_deal_outcomes(counts: list[int], groups: list[int], share: float) -> None:
+    assert chance(counts, groups) == pytest.approx(share)  # not bits: a threshold is compared with it
+
+
+def factor(change: Change) -> int:
+    return int(change.environment[0][1].partition("=")[2]) if change.environment else 1
+
+
+def test_fewer_steps_by_a_faster_clock_show_a_limit_of_time(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, held, lambda change: 80 // factor(change) + (change == REPEAT))
+    assert runs.test(LIMIT) == (
+        "the number of steps depends on the time that they take: "
+        "80 and 81 steps, 20 and 20 with clock=4, 5 and 5 with clock=16; train for a number of steps"
+    )
+
+
+def test_a_number_of_steps_that_chance_decides_is_no_limit_of_time(tmp_path: Path) -> None:
+    lengths = iter([80, 81, 30, 70])
+    assert Runs(tmp_path, held, lambda change: next(lengths)).test(LIMIT) is None
+
+
+@pytest.mark.parametrize(("overtaken", "tested"), [(None, True), ((1, "the first run", 4, 2), False)])
+def test_where_processes_race_nothing_is_tested(
+    overtaken: tuple[int, str, int, int] | None, tested: bool, tmp_path: Path
+) -> None:
+    runs = Runs(tmp_path, held)
+    a, b = (trial.record for trial in runs.plain)
+    found = first_difference(a, b, False) if a and b else None
+    assert found
+    found.among = Among(1, 2, overtaken)
+    own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
+    own._why(found, runs.plain[0], runs.plain[1], lambda name: runs(own.further[-1]))
+    assert bool(own.further) == tested
+
+
+def test_a_seed_at_the_start_reaches_generators_that_are_made_without_one() -> None:
+    state = random.getstate()
+    try:
+        changes.seed("3")
+        first = random.random()
+        changes.seed("3")
+        assert random.random() == first
+    finally:
+        random.setstate(state)
+    made: list[object] = []
+    numpy = SimpleNamespace(random=SimpleNamespace(seed=made.append, default_rng=lambda seed=None: seed))
+    changes._seed_numpy(numpy, 3)  # type: ignore[arg-type]
+    assert made == [3] and [numpy.random.default_rng(), numpy.random.default_rng(), numpy.random.default_rng(8)] == [
+        [3, 1],
+        [3, 2],
+        8,
+    ]
+
+
+def test_a_faster_clock() -> None:
+    times = iter([100, 101, 103])
+    now = changes._faster(lambda: next(times), 4)
+    assert [now(), now()] == [104, 112]
+
+
+@pytest.mark.parametrize(
+    ("changed", "late"),
+    [
+        ({"initial_weights": {0: 7}}, True),
+        ({"initial_weights": {0: 7}, "generator": {0: 7}}, False),
+        ({"batch": {1: 7}, "weights": {1: 7}}, False),
+    ],
+)
+def test_only_equal_generators_and_other_initial_weights_are_a_late_seed(
+    changed: dict[str, Any], late: bool, tmp_path: Path
+) -> None:
+    a, b = (
+        record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", straight(**changed)))
+    )
+    found = first_difference(a, b, False)
+    assert found and (LATE.suits(found), SEED.suits(found)) == (late, not late)

@@ -1,0 +1,101 @@
+"""Verdicts on resuming where two baseline runs differ, by the stopped run's own steps."""
+
+from pathlib import Path
+
+import pytest
+
+from repro.compare.difference import Difference
+from repro.record import record
+from repro.verify.command_questions import COMMAND_QUESTIONS
+from repro.verify.command_runs import Command, Trial
+from repro.verify.questions import BASELINE, Change
+from repro.verify.resumption import OwnSteps
+from support.commands import Steps, resumed, sha, straight, write
+
+(KILL,) = (question for question in COMMAND_QUESTIONS if question.name == "kill")
+
+
+def judged(
+    folder: Path, stopped: Steps, rest: Steps, channel: str = "gradients", decided: bool = False
+) -> tuple[str, str]:
+    """`same`, `differs` or `cannot tell` of a run that was stopped and resumed, and why; the baseline has other bits."""
+    baseline = Trial(
+        BASELINE, Command(["x"]), folder, record=record.read(write(folder / "a", straight(8, weights={1: 1})))
+    )
+    trial = Trial(Change("killed, resumed"), Command(["x"]), folder)
+    trial.parts = [record.read(write(folder / "record", stopped))]
+    trial.record = record.read(write(folder / "resumed", rest))
+    judgment = OwnSteps(KILL, baseline, baseline, divergence=Difference(1, channel, ["w"]), decided=decided)
+    obstacle = judgment.obstacle(trial)
+    if obstacle:
+        return "cannot tell", obstacle
+    found = judgment.difference(trial)
+    return ("differs", judgment.meaning(trial, found)) if found else ("same", judgment.sameness([trial]))
+
+
+def test_the_same_steps_as_the_stopped_run_took_itself(tmp_path: Path) -> None:
+    assert judged(tmp_path, straight(6), resumed(4, 8)) == (
+        "same",
+        "went on after step 4; 2 steps after it that the stopped run took, too, equal in both; "
+        "two baseline runs differ, so later ones say nothing",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"generator": {1: sha(("generator", 1))}, "weights": {1: 7}}, "is that of step 1 of the stopped run"),
+        ({"generator": {1: 7}, "weights": {1: 7}}, "a state that the stopped run never had"),
+        (
+            {"batch": {1: 7}, "weights": {1: 7}},
+            "the place in the data, or the number of the epoch, was not restored (a guess)",
+        ),
+    ],
+)
+def test_what_is_not_restored_differs(changed: dict[str, dict[int, object]], said: str, tmp_path: Path) -> None:
+    answer, why = judged(tmp_path, straight(6), resumed(4, 8, **changed))
+    assert answer == "differs" and said in why
+
+
+def test_weights_of_no_step_of_the_stopped_run(tmp_path: Path) -> None:
+    answer, why = judged(tmp_path, straight(6), resumed(4, 8, initial_weights={0: 7}))
+    assert answer == "differs" and "are those of no step of the stopped run" in why
+
+
+@pytest.mark.parametrize("held", ["", "another"])
+def test_an_optimizer_that_starts_from_another_state(held: str, tmp_path: Path) -> None:
+    rest = resumed(4, 8, weights={1: 7})
+    rest[0]["optimizer"] = {"w.momentum": sha(held)} if held else {}
+    answer, why = judged(tmp_path, straight(6), rest)
+    assert answer == "differs" and why.startswith("before its first step the optimizer of the resumed run holds")
+    assert ("nothing of what that of the stopped run held after step 4" in why) == (not held)
+
+
+def test_results_that_chance_may_decide_are_inconclusive(tmp_path: Path) -> None:
+    rest = resumed(4, 8, gradients={1: 7}, weights={1: 7})
+    rest[0]["optimizer"] = {"w.momentum": sha(("optimizer", 4))}
+    assert judged(tmp_path, straight(6), rest) == (
+        "cannot tell",
+        "two baseline runs differ, and what is restored is equal as far as it is seen: weights, the optimizer's state, generators, "
+        "the first batch; gradients of step 5 may differ by chance",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "channel", "decided", "answer"),
+    [
+        ({"gradients": {1: 7}}, "generator", True, "differs"),
+        ({"gradients": {1: 7}}, "generator", False, "cannot tell"),
+        ({"batch": {1: 7}, "weights": {1: 7}}, "batch", False, "cannot tell"),
+        ({"batch": {1: 7}, "weights": {1: 7}}, "generator", False, "differs"),
+        ({"batch": {2: 7}, "weights": {2: 7}}, "generator", False, "cannot tell"),
+    ],
+)
+def test_what_two_baseline_runs_differ_in_may_be_chance_after_resuming_too(
+    changed: dict[str, dict[int, object]], channel: str, decided: bool, answer: str, tmp_path: Path
+) -> None:
+    assert judged(tmp_path, straight(6), resumed(4, 8, **changed), channel, decided)[0] == answer
+
+
+def test_a_run_that_was_stopped_right_after_its_checkpoint(tmp_path: Path) -> None:
+    assert "no step that both took" in judged(tmp_path, straight(4), resumed(4, 8))[1]

@@ -1,0 +1,35 @@
+"""Points at which a command is stopped."""
+
+import pytest
+
+from repro.verify.command_questions import COMMAND_QUESTIONS
+from repro.verify.stops import gone_on, targets, with_stops
+
+QUESTIONS = {question.name: question for question in COMMAND_QUESTIONS}
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "steps"),
+    [
+        ("resume", None, [[15]]),
+        ("kill", 1, [[20]]),
+        ("resume_twice", None, [[10, 10]]),
+        ("kill", 3, [[1], [10], [20]]),
+        ("resume_twice", 3, [[1, 9], [10, 6], [20, 3]]),
+        ("threads", 3, [[], []]),
+    ],
+)
+def test_points_are_spread_over_the_steps(name: str, count: int | None, steps: list[list[int]]) -> None:
+    question = with_stops(QUESTIONS[name], count)
+    assert [targets(change, 30) for change in question.changes] == steps
+    assert len({change.label for change in question.changes}) == len(steps)
+
+
+def test_a_command_of_few_steps_is_stopped_after_the_first() -> None:
+    (change,) = QUESTIONS["resume_twice"].changes
+    assert targets(change, 2) == [1, 1]
+
+
+def test_after_which_steps_runs_went_on() -> None:
+    assert gone_on([[3]]) == "went on after step 3"
+    assert gone_on([[3, 9], [10, 15]]) == "went on after step 3 and 9, 10 and 15"
