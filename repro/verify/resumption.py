@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
-from repro.compare.pairs import pairs
+from repro.compare.pairs import Pair, pairs
 from repro.record.lines import STARTS
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
+from repro.verify.coverage import uncovered
 from repro.verify.judgment import Steps, record_of
 from repro.verify.stops import gone_on
 
@@ -69,7 +70,13 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
-        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}"
+        covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+
+
+def _all(sides: Sequence[Sequence[Sequence[Pair]]]) -> list[Pair]:
+    """Of all runs, all parts and all processes."""
+    return [pair for run in sides for part in run for pair in part]
 
 
 def _resumed(trial: Trial) -> list[Record]:
@@ -126,7 +133,9 @@ class OwnSteps(Resumed):
         shared = [[_shared(*side) for side in self.sides(trial)] for trial in trials]
         count = counted(sum(len(steps) for run in shared for steps in run), "step")
         offsets = [[steps[0] - 1 for steps in run] for run in shared]
-        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
+        sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
+        covered = uncovered(record_of(self.baseline), _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing{covered}"
 
     def compare(self, a: Record, b: Record) -> Difference | None:
         """The first difference of the steps that both took."""

@@ -163,6 +163,7 @@ RULES = {
     ),
     "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
     "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
+    "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
