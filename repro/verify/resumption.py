@@ -43,6 +43,9 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         if not record_of(trial).steps:
             return NO_STEP_TAKEN
+        found = first_difference(whole, trial.parts[0], False) if trial.parts else None
+        if found and found.step and not found.lengths:
+            return f"the run that was stopped differs from the baseline before that (step {found.step}, {found.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
         for part in _resumed(trial):
             last = part is trial.record
             both = list(zip(whole.processes, part.processes, strict=False))
