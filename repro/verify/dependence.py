@@ -50,11 +50,18 @@ def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) 
         _, b = difference.pair.called
         what = "the batches depend" if batches else "what a step computes depends"
         old = old_state(case)
-        state = f"is in the state of step {old[1]} again: it was not restored" if old else UNKNOWN
+        state = _state(old[1], difference.step) if old else UNKNOWN
         return f"when {b} goes on, the generator `{generator}` {state}; {what} on it, as a run shows that drew one number more; {REMEDY}"
     if batches and False in found:
         return f"{old_batches(case)}; the generator `{generator}` does not decide: a run that drew one number more from it had equal batches"
     return None
+
+
+def _state(found: int, step: int) -> str:
+    """What is known of a generator that is in the state of another step."""
+    if found < step:
+        return f"is in the state of step {found} again: it was not restored"
+    return f"is in the state of step {found} already: more was drawn from it since it was saved"
 
 
 def _depends(pair: Pair, generator: str, batches: bool) -> bool | None:

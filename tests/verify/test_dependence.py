@@ -40,6 +40,11 @@ DREW = {"generator": {1: 8, 2: 8, 3: 8, 4: 8}}
     [
         (OLD_BATCH, {"batch": {3: 7}, "weights": {3: 7}}, "the batches depend on it"),
         (OLD, {"gradients": {2: 7}}, "is in the state of step 1 again: it was not restored; what a step computes"),
+        (
+            {**OLD, "generator": {1: sha(("generator", 4))}},
+            {"gradients": {2: 7}},
+            "is in the state of step 4 already: more was drawn from it since it was saved; what a step computes",
+        ),
         ({**OLD, "generator": {1: 7}}, {"gradients": {2: 7}}, "or something drew from it since; what a step computes"),
     ],
 )

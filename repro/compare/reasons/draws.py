@@ -16,7 +16,7 @@ SEED = "set the seed of each generator before anything draws"
 def generator_not_restored(case: Case) -> str | None:
     """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
     old = old_state(case) if case.draws and case.first_resumed else None
-    if old is None:
+    if old is None or old[1] > case.step:
         return None
     other = ", or old batches come for another reason, as an epoch's order" if case.channel == "batch" else ""
     return f"{_at(case, *old)}: the random generator was not restored, so {_old_draws(case)}{other}"
@@ -24,10 +24,10 @@ def generator_not_restored(case: Case) -> str | None:
 
 @rule(HASHES, "draw as many numbers in each run, whatever is logged, evaluated or read from a cache")
 def generator_drew_more(case: Case) -> str | None:
-    """One run's generator is in a state that the other run's has at another step."""
-    in_the_middle = case.pair.offset == 0 and case.step > 0
+    """One run's generator is in a state that the other run's has at another step; a resumed one's at a later step."""
+    in_the_middle = (case.pair.offset == 0 and case.step > 0) or case.first_resumed
     old = old_state(case) if case.draws and in_the_middle else None
-    if old is None:
+    if old is None or (case.first_resumed and old[1] < case.step):
         return None
     name, step = old
     how = "drew more, or was set forward" if step > case.step else "drew less, or was set back"
