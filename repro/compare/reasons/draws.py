@@ -1,5 +1,6 @@
 """Other batches, and generators in another state."""
 
+from collections.abc import Sequence
 from itertools import count
 
 from repro.compare.pairs import Pair
@@ -177,12 +178,12 @@ def _old_draws(case: Case) -> str:
     return f"old numbers are drawn again, as for {unseen}dropout or augmentation"
 
 
-def old_state(case: Case) -> tuple[str, int] | None:
-    """A generator that B has at this step in a state that A had at another one, and that step."""
+def old_state(case: Case, names: Sequence[str] | None = None) -> tuple[str, int] | None:
+    """A generator that B has at this step in a state that A had at another one, and that step; of some names, or of all."""
     both = case.pair.hashes(case.step, "generator")
     if both is None:
         return None
-    for name in case.generators:
+    for name in case.generators if names is None else names:
         for old, states in sorted(case.pair.a.of("generator").items()):
             if old not in (0, case.step) and states.get(name) == both[1].get(name, ""):
                 return name, old
