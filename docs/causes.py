@@ -19,6 +19,8 @@ from repro.verify.hypotheses import HYPOTHESES
 PAGE = Path(__file__).with_name("causes.md")
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
+MORE = {whole: (whole.other_numerics,), resumed: resumed.LATER}
+"""Rules that are asked before all others, or before those of another file."""
 GROUPS = (course, draws, resumed, beginning, whole)
 
 
@@ -36,7 +38,7 @@ def tables() -> str:
     lines: list[str] = []
     for group in GROUPS:
         title = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        rules = (whole.other_numerics, *group.RULES) if group is whole else group.RULES
+        rules = MORE.get(group, ()) + group.RULES
         lines += [f"## {title}", "", *table(rules), ""]
     lines += ["## Two baseline runs differ, and further runs test why", ""]
     lines += [row("cause", "what is shown", "values", "evidence", "remedy"), "|---|---|---|---|---|"]

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
-from repro.compare.pairs import pairs
+from repro.compare.pairs import Pair, pairs
 from repro.record.lines import STARTS
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
+from repro.verify.coverage import uncovered
 from repro.verify.judgment import Steps, record_of
 from repro.verify.stops import gone_on
 
@@ -42,6 +43,9 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         if not record_of(trial).steps:
             return NO_STEP_TAKEN
+        found = first_difference(whole, trial.parts[0], False) if trial.parts else None
+        if found and found.step and not found.lengths:
+            return f"the run that was stopped differs from the baseline before that (step {found.step}, {found.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
         for part in _resumed(trial):
             last = part is trial.record
             both = list(zip(whole.processes, part.processes, strict=False))
@@ -69,7 +73,13 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
-        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}"
+        covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+
+
+def _all(sides: Sequence[Sequence[Sequence[Pair]]]) -> list[Pair]:
+    """Of all runs, all parts and all processes."""
+    return [pair for run in sides for part in run for pair in part]
 
 
 def _resumed(trial: Trial) -> list[Record]:
@@ -126,7 +136,9 @@ class OwnSteps(Resumed):
         shared = [[_shared(*side) for side in self.sides(trial)] for trial in trials]
         count = counted(sum(len(steps) for run in shared for steps in run), "step")
         offsets = [[steps[0] - 1 for steps in run] for run in shared]
-        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
+        sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
+        covered = uncovered(record_of(self.baseline), _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing{covered}"
 
     def compare(self, a: Record, b: Record) -> Difference | None:
         """The first difference of the steps that both took."""

@@ -122,7 +122,7 @@ RULES = {
     ),
     "generator not restored": (
         goes_on(generator=old("generator", 1), weights={1: 7}),
-        goes_on(generator={1: 7}, weights={1: 7}),
+        goes_on(generator=old("generator", 7), weights={1: 7}),
     ),
     "generator drew more": (
         plain(generator=old("generator", 3), weights={1: 7}),
@@ -163,6 +163,7 @@ RULES = {
     ),
     "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
     "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
+    "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
@@ -211,3 +212,10 @@ def test_a_rule_is_right_and_a_look_alike_does_not_get_it(name: str, tmp_path: P
     right, alike = RULES[name]
     assert reasons.reason(right.difference(tmp_path / "right")).rule == name
     assert reasons.reason(alike.difference(tmp_path / "alike")).rule != name
+
+
+def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path: Path) -> None:
+    """As where batches are passed over that the run has trained on: it drew more."""
+    why = reasons.reason(goes_on(generator=old("generator", 7), weights={1: 7}).difference(tmp_path))
+    assert why.rule == "generator drew more"
+    assert why.text.endswith("is that of step 7 of the whole run: until then it drew more, or was set forward")

@@ -18,7 +18,7 @@ from repro.compare.reasons.whole import other_numerics
 
 __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 
-RULES: tuple[Rule, ...] = (*course.RULES, *draws.RULES, *resumed.RULES, *beginning.RULES)
+RULES: tuple[Rule, ...] = (*course.RULES, *resumed.LATER, *draws.RULES, *resumed.RULES, *beginning.RULES)
 """In the order in which they are asked; the last one always knows a reason."""
 
 
