@@ -268,7 +268,7 @@ def test_slowed_threads_show_a_race(here: Path) -> None:
 
 
 def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repro.verify.command_runs.FAKETIME", "no-faketime")
+    monkeypatch.setattr("repro.verify.surroundings.FAKETIME", "no-faketime")
     code, content = verify("--ask", "restart,time", "--", *script("date_as_seed", *SMALL))
     answers = content["answers"]
     assert (code, answers["restart"]["answer"], answers["time"]["answer"]) == (3, "same", "differs")
