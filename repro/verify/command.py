@@ -226,22 +226,23 @@ class OwnCommand:
         """The first run that differs decides; a failed one leaves the question open."""
         done = judgment.trials = [trial for trial in trials if not trial.error]
         answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
+        obstacles: list[str] = []
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
                 difference = None if obstacle else judgment.difference(trial)
             except UsageError as error:
                 obstacle, difference = str(error).removeprefix("compare: "), None
-            if obstacle:
-                answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
-                return answer
+            obstacles += [obstacle] if obstacle else []
             if difference:
                 answer.answer = DIFFERS
-                answer.says = self._tested(judgment, trial, difference, run) or judgment.meaning(trial, difference)
+                shown = self._tested(judgment, trial, difference, run)
+                answer.says = judgment.meaning(trial, difference, shown)
                 answer.comparison = known(*judgment.records(trial), difference)
                 return answer
+        answer.runs = [] if obstacles else answer.runs
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
-        obstacles = [why for why in (*failed, judgment.unseen(done)) if why]
+        obstacles = obstacles[:1] or [why for why in (*failed, judgment.unseen(done)) if why]
         if obstacles:
             answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
         else:

@@ -6,6 +6,8 @@ They are compared with the baseline, or, where two baseline runs differ, with th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
@@ -62,12 +64,16 @@ class Resumed(Steps):
         """The first difference of a process that went on."""
         return first_difference(a, b, resumed=True)
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
+    def meaning(self, trial: Trial, difference: Difference, shown: str | None = None) -> str:
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
-        parts, (_, differing) = _resumed(trial), self.records(trial)
-        number = next(number for number, part in enumerate(parts) if part is differing)
-        time = TIMES[number] if len(parts) > 1 else ""
-        return label + time + "; ".join([str(reasons.reason(difference)), *self.notes])
+        sides = self.sides(trial)
+        number = next(number for number, side in enumerate(sides) if self.compare(*side))
+        time = TIMES[number] if len(sides) > 1 else ""
+        return label + time + "; ".join([shown or self.reason(difference), *self.notes])
+
+    def reason(self, difference: Difference) -> str:
+        """Why a resumed process differs, by what the hashes show."""
+        return str(reasons.reason(difference))
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         whole = record_of(self.baseline)
@@ -88,12 +94,15 @@ def _resumed(trial: Trial) -> list[Record]:
 
 
 def _until(whole: Record, part: Record, before: Record) -> Record:
-    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from."""
+    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from.
+
+    What is written until then is part of it, too, and may be incomplete in the other one: outputs are not compared.
+    """
     processes = []
     for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
         after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
         processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
-    return replace(whole, processes=processes)
+    return replace(whole, processes=processes, content=structs.replace(whole.content, outputs=part.outputs))
 
 
 @dataclass
@@ -127,10 +136,10 @@ class OwnSteps(Resumed):
             return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
         return None
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
+    def reason(self, difference: Difference) -> str:
         if difference.pair and not difference.pair.offset:
             return NO_STEP_OF_THE_STOPPED
-        return super().meaning(trial, difference)
+        return super().reason(difference)
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         shared = [[_shared(*side) for side in self.sides(trial)] for trial in trials]

@@ -150,8 +150,16 @@ def test_stopped_by_sigterm(here: Path) -> None:
     assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
 
 
+def test_a_run_that_cannot_be_compared_hides_no_difference_of_another(here: Path) -> None:
+    said = 'test "$1" = a && echo 1 > {run}/n || echo "$1" > {run}/m'
+    asked = ("--ask", "restart", "--output", "{run}/*", "--vary")
+    for values, answer in (("a,b", "differs"), ("a", "cannot tell")):
+        _, content = verify(*asked, f"x={{}}:{values}", "--", "sh", "-c", said, "sh")
+        assert content["answers"]["x"]["answer"] == answer
+
+
 def test_a_second_resume_is_asked_beside_the_first(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, content = verify("--ask", "resume,resume_twice", *resumable("second_resume"))
+    code, content = verify("--ask", "resume,resume_twice", "--output", "{run}/model.json", *resumable("second_resume"))
     answers = content["answers"]
     assert (code, answers["resume"]["answer"], answers["resume_twice"]["answer"]) == (3, "same", "differs")
     said = "resumed for the second time, the first was right: the generator `python` "
@@ -260,7 +268,7 @@ def test_slowed_threads_show_a_race(here: Path) -> None:
 
 
 def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repro.verify.command_runs.FAKETIME", "no-faketime")
+    monkeypatch.setattr("repro.verify.surroundings.FAKETIME", "no-faketime")
     code, content = verify("--ask", "restart,time", "--", *script("date_as_seed", *SMALL))
     answers = content["answers"]
     assert (code, answers["restart"]["answer"], answers["time"]["answer"]) == (3, "same", "differs")
