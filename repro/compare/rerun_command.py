@@ -14,7 +14,6 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import msgspec
 
 from repro.compare import operations, variables
 from repro.compare.difference import Difference, first_difference
+from repro.compare.live import Live
 from repro.compare.pairs import Pair
 from repro.console import confirmed
 from repro.errors import ReproError, UsageError
@@ -31,7 +31,7 @@ from repro.files import read_json
 from repro.record import lines, provenance, signature
 from repro.record.injection import Portable, unobserved
 from repro.record.lines import STARTS, STEPS, Process
-from repro.record.process import error_line, own_session, seen_steps, terminate
+from repro.record.process import error_line, own_session, terminate
 from repro.record.record import FILE, Content, Record
 from repro.record.recording import Recording
 from repro.structs import Flaw, converted
@@ -116,6 +116,8 @@ class Rerun:
 
     recorded: Record
     name: str
+    asked: str = "compare: --narrow"
+    """The command and the option that ask for it."""
 
     def __post_init__(self) -> None:
         """UsageError where it cannot be, or is not known to be the same command."""
@@ -147,7 +149,7 @@ class Rerun:
             self._refuse(f"{other} is not the file that was recorded; record the command again")
 
     def _refuse(self, why: str) -> NoReturn:
-        raise UsageError(f"compare: --narrow cannot run the command of {self.recorded.path} again: {why}")
+        raise UsageError(f"{self.asked} cannot run the command of {self.recorded.path} again: {why}")
 
     def _as_it_is(self) -> Any:
         """record.json as it was written: what is run is what is shown, and a record was made printable when it was read."""
@@ -177,14 +179,18 @@ class Rerun:
             names = ", ".join(self.left_out)
             log.info("%s: not set as recorded, for only what steers numerics alone is: %s", self.name, names)
 
-    def __call__(self, to: Path, step: int, narrow: bool) -> Record:
-        """Runs it until it has taken a step. ReproError where its bits are not those that were recorded."""
+    def __call__(self, to: Path, step: int, narrow: bool = False, keep: bool = False) -> Record:
+        """Runs it until it has taken a step. ReproError where its bits are not those that were recorded.
+
+        `keep`: the arrays of the last steps stay in the folder.
+        """
         log.info("%s again, until step %d", self.name, step)
         with contextlib.chdir(self.folder):
             recording = Recording(
                 self.command,
                 to / "record",
                 variables=unobserved(variables.without(os.environ) | self.variables),
+                keep=keep,
                 narrow=step if narrow else None,
                 portable=self.portable,
             )
@@ -203,15 +209,9 @@ class Rerun:
                 recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             ) as process,
         ):
-            reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
-            while reached and process.poll() is None and not self._all_at(recording.folder, step):
-                time.sleep(0.05)
+            Live(self.recorded, recording.folder, False, recording.keep, until=step).is_over(process)
             terminate(process, signal.SIGTERM)
         return error_line(errors) if process.returncode > 0 else ""
-
-    def _all_at(self, folder: Path, step: int) -> bool:
-        there = trained(folder)
-        return len(there) >= len(self.recorded.processes) and all(process.last >= step for process in there)
 
     def _check_bits(self, seen: Record, step: int, failed: str) -> None:
         pairs = list(zip(self.recorded.processes, seen.processes, strict=False))
@@ -222,8 +222,7 @@ class Rerun:
             ours, theirs = (one.processes[0].about.threads if one.processes else None for one in (self.recorded, seen))
             threads = f"; it had {ours} threads, and has {theirs}" if ours != theirs and theirs is not None else ""
             raise ReproError(
-                f"compare: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can "
-                f"be said of its operations: {other}{threads}{f'; it said: {failed}' if failed else ''}"
+                f"{self.asked.partition(':')[0]}: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can be said of its steps: {other}{threads}{f'; it said: {failed}' if failed else ''}"
             )
 
 

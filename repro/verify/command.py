@@ -15,7 +15,7 @@ from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
 from repro.errors import ReproError, UsageError
-from repro.record.record import OUTPUTS
+from repro.record.record import OUTPUTS, Record
 from repro.text import MOST_NAMES, RUN, escaped, listed, slug
 from repro.verify import dependence
 from repro.verify.answers import Answer
@@ -132,7 +132,7 @@ class OwnCommand:
 
     def _carry_out(self, change: Change) -> Trial:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
-        trial = self.trials.run(change, self.ends[0])
+        trial = self.trials.run(change, self.ends[0], self._may_end_early(change))
         if change in (BASELINE, REPEAT):
             self._check_observed(trial)
         if change == BASELINE:
@@ -151,6 +151,17 @@ class OwnCommand:
             unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
             trial.leave_out(unknown if self.names_vary else self.volatile.names)
         return trial
+
+    def _may_end_early(self, change: Change) -> Record | None:
+        """The record that a run is compared with, where it need not go on once it differs.
+
+        What is half done may be read by the next run, unless each has a folder of its own and writes nowhere else.
+        """
+        if self.baseline is None or self.repeat is None or self.divergence or self.command.keep:
+            return None
+        own_folder = any(RUN in word for word in self.command.words) and not self.baseline.wrote | self.repeat.wrote
+        straight = not change.stops and change.observed and change != FULLY_HASHED
+        return record_of(self.baseline) if own_folder and straight else None
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
         difference = first_difference(record_of(baseline), record_of(repeat), False)

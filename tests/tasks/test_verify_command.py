@@ -18,6 +18,7 @@ import pytest
 
 from repro import __main__
 from repro.errors import INCONCLUSIVE
+from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
@@ -691,3 +692,14 @@ def test_a_full_disk_is_one_line(
     assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)]) == 1
     (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
     assert "No space left on device; make it writable, or free space" in error
+
+
+def test_a_run_that_differs_ends_there_where_no_other_run_can_read_what_it_leaves(here: Path) -> None:
+    for number, options in enumerate((SMALL, ("--out=out", "--pause=0.02"))):
+        words = ("--to", f"{number}", "--ask", "seed", "--seed-option", "--seed={}")
+        code, content = verify(*words, "--", *script("trainer", *options))
+        answer = content["answers"]["seed"]
+        assert (code, answer["answer"]) == (0, "differs")
+        assert answer["first"] == {"step": 0, "channel": "generator", "name": "python"}
+    assert record.read(here / "0" / "another-seed" / "record").steps < 12
+    assert record.read(here / "1" / "another-seed" / "record").steps == 12
