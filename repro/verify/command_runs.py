@@ -213,16 +213,15 @@ class Trials:
         """How the files are in the folders that the command may write to, without ours."""
         return outputs.folder(*places(self.command.words), without=self.folder.resolve())
 
-    def _once(
-        self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None
-    ) -> None:
+    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         try:
             with self._started(trial, recording) as process:
-                live = Live(baseline, recording.folder, False) if baseline else None
+                early = baseline and trial.change.course == "straight" and trial.change.observed
+                live = Live(baseline, recording.folder, False) if baseline and early else None
                 if live and live.is_over(process):
                     terminate(process, signal.SIGTERM, recording.runtime)
                 code = process.wait()

@@ -703,3 +703,14 @@ def test_a_run_that_differs_ends_there_where_no_other_run_can_read_what_it_leave
         assert answer["first"] == {"step": 0, "channel": "generator", "name": "python"}
     assert record.read(here / "0" / "another-seed" / "record").steps < 12
     assert record.read(here / "1" / "another-seed" / "record").steps == 12
+
+
+def test_a_remedy_is_tried_and_the_lines_to_add_are_printed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = script("listing_order", "--out={run}", "--pause=0")
+    code, content = verify("--ask", "file_order", "--cure", "--", *command)
+    (cure,) = content["cures"]
+    assert (code, cure["question"], cure["cure"]) == (3, "file_order", ["sorted listings"])
+    assert cure["tried"][0]["result"] == "same in 6 runs"
+    told = capfd.readouterr().out
+    assert "6 of 6 runs with it are equal, 2 of 2 runs without differ from the baseline." in told
+    assert "  script: sorted(...) around os.listdir, os.scandir, glob.glob, Path.iterdir and Path.glob\n" in told
