@@ -49,7 +49,7 @@ def narrowed(a: Record, b: Record, found: Difference, trusted: bool = False) -> 
     """
     pair = _narrowable(found)
     reruns = [Rerun(a, "A"), Rerun(b, "B")]
-    _check_trusted(reruns, trusted)
+    check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
         if found.equal_before != (found.step or 0) - 1:  # steps between were not hashed
             found = _parted(reruns, Path(scratch) / "steps", found, pair.offset, narrow=False)[2]
@@ -81,14 +81,14 @@ def _narrowable(found: Difference) -> Pair:
     return found.pair
 
 
-def _check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
+def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
     """Shows what will be run. UsageError where it is a stranger's, and nobody says that it may be."""
     for rerun in reruns:
         rerun.show()
     others = " and ".join(dict.fromkeys(str(rerun.recorded.path) for rerun in reruns if not rerun.own))
     if others and not trusted and not confirmed(f"{others}: not recorded by you on this machine. Run these commands?"):
         raise UsageError(
-            f"compare: --narrow has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
+            f"{reruns[0].asked} has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
         )
 
 
@@ -118,6 +118,8 @@ class Rerun:
     name: str
     asked: str = "compare: --narrow"
     """The command and the option that ask for it."""
+    as_it_is: bool = True
+    """Whether the files that it names must be those of today; else they come from a commit."""
 
     def __post_init__(self) -> None:
         """UsageError where it cannot be, or is not known to be the same command."""
@@ -143,9 +145,15 @@ class Rerun:
             scripts = {}
         if not scripts:
             self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
+        self.scripts = scripts
+        if self.as_it_is:
+            self.check_scripts()
+
+    def check_scripts(self) -> None:
+        """UsageError where a file that the command names is not the one that was recorded."""
         now = provenance.scripts(self.command, self.folder)
-        if now != scripts:
-            other = next((n for n in sorted({*now, *scripts}) if now.get(n) != scripts.get(n)), "")
+        if now != self.scripts:
+            other = next((n for n in sorted({*now, *self.scripts}) if now.get(n) != self.scripts.get(n)), "")
             self._refuse(f"{other} is not the file that was recorded; record the command again")
 
     def _refuse(self, why: str) -> NoReturn:
