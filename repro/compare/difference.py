@@ -12,6 +12,9 @@ from repro.errors import UsageError
 from repro.record.lines import CHANNELS, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 
+DRAWN = ("batch", "generator")
+"""The channels that may differ without an effect."""
+
 
 @dataclass(frozen=True)
 class Among:
@@ -217,4 +220,4 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
 
 def _is_felt(pair: Pair, step: int) -> bool:
     """Whether results of a step differ, not only what was drawn or handed out for it."""
-    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in ("batch", "generator"))
+    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in DRAWN)

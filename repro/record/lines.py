@@ -5,7 +5,7 @@ The observer wrote them, into steps/: a file for each process, a line for each s
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -132,6 +132,11 @@ def processes(path: Path) -> list[Process]:
         raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
     silent = {*map(printable, broken)} - {one.name for one in found}
     found += [Process(name, unseen=[UNWRITTEN.format(step=1)]) for name in silent]
+    return in_order(found)
+
+
+def in_order(found: Iterable[Process]) -> list[Process]:
+    """Processes in an order that is the same in each run."""
     return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
@@ -140,7 +145,7 @@ def _process(file: Path) -> Process:
     for number, line in enumerate(_lines(file), 1):
         try:
             chain.add(line)
-            kind = _take(found, _parsed(line))
+            kind = take(found, line).get("kind")
         except Flaw as flaw:
             raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
         if kind != "end":
@@ -150,8 +155,9 @@ def _process(file: Path) -> Process:
     return found
 
 
-def _take(process: Process, line: Any) -> Any:
-    """Adds a line of a process' file; its kind. Flaw where it cannot be believed."""
+def take(process: Process, text: bytes) -> dict[str, Any]:
+    """Adds a line of a process' file; what it holds. Flaw where it cannot be believed."""
+    line = _parsed(text)
     if not isinstance(line, dict):
         raise Flaw("it is no JSON object")
     kind = line.get("kind")
@@ -172,7 +178,7 @@ def _take(process: Process, line: Any) -> Any:
         process.notes.append(note.text)
         if note.unseen is not UNSET:
             process.unseen.append(f"step {note.unseen}: {note.text}")
-    return kind
+    return line
 
 
 def _add(hashes: Hashes, more: Hashes) -> None:

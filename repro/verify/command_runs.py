@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from repro.compare.difference import Difference
+from repro.compare.live import Live
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
@@ -92,6 +94,8 @@ class Trial:
     """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
     incomparable: bool = False
     """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
+    divergence: Difference | None = None
+    """The first difference from the baseline, where the run was stopped at it."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
     slowed: list[str] = field(default_factory=list)
@@ -161,13 +165,16 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, steps: int = 0) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes."""
+    def run(self, change: Change, steps: int = 0, baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes.
+
+        `baseline`: the record that it is compared with, and that it need not go on from once it differs.
+        """
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, steps)
+            self._carry_out(trial, steps, baseline)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -176,7 +183,7 @@ class Trials:
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
-    def _carry_out(self, trial: Trial, steps: int) -> None:
+    def _carry_out(self, trial: Trial, steps: int, baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.stops or change == FULLY_HASHED else self.command.every
@@ -186,7 +193,7 @@ class Trials:
             if stopped is None:
                 break
         else:
-            self._once(trial, len(change.stops), every, stopped)
+            self._once(trial, len(change.stops), every, stopped, baseline)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())
 
@@ -201,23 +208,28 @@ class Trials:
         """How the files are in the folders that the command may write to, without ours."""
         return outputs.folder(*surroundings.places(self.command.words), without=self.folder.resolve())
 
-    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None) -> None:
-        """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
+    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
+        """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         try:
             with self._started(trial, recording) as process:
+                early = baseline and trial.change.course == "straight" and trial.change.observed
+                live = Live(baseline, recording.folder, False) if baseline and early else None
+                if live and live.is_over(process):
+                    terminate(process, signal.SIGTERM, recording.runtime)
                 code = process.wait()
         finally:
             if recording.runtime:
                 recording.runtime.remove()
-        if code:
+        if code and not (live and live.over):
             check_space(trial.folder)
             who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
             trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
+        trial.divergence = live.first_difference(record.processes) if live and live.over else None
         trial.computed = recording.computed
         if trial.computed and not trial.computed.on:
             trial.error = str(trial.computed)

@@ -54,7 +54,7 @@ class Steps:
 
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
-        return first_difference(record_of(self.baseline), record_of(trial), False)
+        return trial.divergence or first_difference(record_of(self.baseline), record_of(trial), False)
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """Why runs without a difference are not called the same."""

@@ -18,6 +18,7 @@ import pytest
 
 from repro import __main__
 from repro.errors import INCONCLUSIVE
+from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
@@ -706,3 +707,25 @@ def test_a_full_disk_is_one_line(
     assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)]) == 1
     (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
     assert "No space left on device; make it writable, or free space" in error
+
+
+def test_a_run_that_differs_ends_there_where_no_other_run_can_read_what_it_leaves(here: Path) -> None:
+    for number, options in enumerate((SMALL, ("--out=out", "--pause=0.02"))):
+        words = ("--to", f"{number}", "--ask", "seed", "--seed-option", "--seed={}")
+        code, content = verify(*words, "--", *script("trainer", *options))
+        answer = content["answers"]["seed"]
+        assert (code, answer["answer"]) == (0, "differs")
+        assert answer["first"] == {"step": 0, "channel": "generator", "name": "python"}
+    assert record.read(here / "0" / "another-seed" / "record").steps < 12
+    assert record.read(here / "1" / "another-seed" / "record").steps == 12
+
+
+def test_a_remedy_is_tried_and_the_lines_to_add_are_printed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = script("listing_order", "--out={run}", "--pause=0")
+    code, content = verify("--ask", "file_order", "--cure", "--", *command)
+    (cure,) = content["cures"]
+    assert (code, cure["question"], cure["cure"]) == (3, "file_order", ["sorted listings"])
+    assert cure["tried"][0]["result"] == "same in 6 runs"
+    told = capfd.readouterr().out
+    assert "6 of 6 runs with it are equal, 2 of 2 runs without differ from the baseline." in told
+    assert "  script: sorted(...) around os.listdir, os.scandir, glob.glob, Path.iterdir and Path.glob\n" in told
