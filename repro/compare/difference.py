@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from repro.compare.alignment import number_of
 from repro.compare.pairs import Pair, pairs
 from repro.errors import UsageError
-from repro.record.lines import CHANNELS, STARTS, Process
+from repro.record.lines import CHANNELS, PASSES, SCALARS, SCALE, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 
 
@@ -204,17 +205,26 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
     """What differs and can matter, of the steps until the first one whose results differ.
 
     A batch matters to its own step, or to the next one where it was asked for ahead; that of an evaluation to none.
+    A number matters to its own step; a counter to none, as its schedule gives a number, too.
     Before the first step, where no drawing may be seen yet, every generator matters.
     """
     names = pair.differing(step, channel)
     if channel == "batch":
         return names if step in until[-2:] else []
+    if channel == SCALARS:
+        return [name for name in names if decides(name)] if step == until[-1] else []
     if channel != "generator":
         return names
     drawn = [name for name in names if name in pair.a.moving() | pair.b.moving()]
     return drawn or (names if until == [0] else [])
 
 
+def decides(scalar: str) -> bool:
+    """Whether a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
+    return scalar in (PASSES, SCALE) or (bool(number_of(scalar)) and not scalar.endswith(".initial_lr"))
+
+
 def _is_felt(pair: Pair, step: int) -> bool:
-    """Whether results of a step differ, not only what was drawn or handed out for it."""
-    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in ("batch", "generator"))
+    """Whether results of a step differ, not only what it was given."""
+    given = ("batch", "generator", SCALARS)
+    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given)

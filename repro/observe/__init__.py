@@ -8,6 +8,7 @@ pytorch  jax  keras the watchers: steps of each framework's optimizers
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
+scalars             numbers that a step of PyTorch depends on
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import generators, hashing, modules, recorder
+from . import generators, hashing, modules, recorder, scalars
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
@@ -29,12 +29,13 @@ Parameters = list[tuple[str, Any]]  # name, tensor
 class ObservedOptimizer:
     """The names of one optimizer's parameters."""
 
-    def __init__(self, index: int, optimizer: Any):
+    def __init__(self, index: int, optimizer: Any, kind: type):
         self.index = index  # among all, in the order of their first steps
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
         self.batches = 0  # handed out until its last step
+        self.schedules = scalars.Schedules(optimizer, kind)
 
     def parameters(self, optimizer: Any) -> Parameters:
         """Name and tensor of each parameter; the names are looked for again when parameters were added."""
@@ -95,6 +96,7 @@ class StepObserver:
 
     def __init__(self, torch: Any):
         self.torch = torch
+        self.current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
         self.reset()
 
@@ -105,6 +107,7 @@ class StepObserver:
         self.batches: dict[str, str] = {}
         self.batch_count = 0
         self.all_batches = 0  # that loaders ever handed out
+        self.passes = 0  # backward passes since the last step
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -124,12 +127,20 @@ class StepObserver:
         if not self.local.due:
             return
         if observed is None or new:
-            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer)
+            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(
+                self.optimizer_count, optimizer, self.torch.optim.Optimizer
+            )
             self.optimizer_count += 1
         hashes["batch"] = dict(self.batches)
         if self.all_batches == observed.batches:  # none since its last step, though others may have taken some
             recorder.note(AHEAD if self.all_batches else NO_LOADER)
         hashes["generator"] = generators.hashes()
+        hashes["scalars"] = {
+            scalars.PASSES: str(self.passes),
+            **scalars.of_groups(optimizer, observed.index),
+            **scalars.of_scaler(),
+            **observed.schedules.counters(),
+        }
         parameters = observed.parameters(optimizer)
         if new:
             weights = _hash_tensors(parameters, recorder.INITIAL)
@@ -149,14 +160,15 @@ class StepObserver:
         hashes = vars(self.local).pop("hashes", {})
         if hashes is None:
             return
-        number = active.count()
-        self.batches, self.batch_count = {}, 0
+        number, passes = active.count(), self.passes
+        self.batches, self.batch_count, self.passes = {}, 0, 0
         if id(optimizer) in self.optimizers:
             self.optimizers[id(optimizer)].batches = self.all_batches
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
             hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+            hashes["scalars"][scalars.PASSES] = str(passes)
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
         for observed, owner in self.optimizers_to_hash(optimizer):
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
@@ -197,6 +209,11 @@ class StepObserver:
         for index, generator in enumerate(cuda.default_generators if cuda.is_initialized() else ()):
             hashes[f"cuda:{index}"] = hashing.hash_tensor(generator.get_state())
         return hashes
+
+    def count_backward(self) -> None:
+        """Counts a backward pass, but for one within another, as of a checkpointed layer."""
+        if self.current_node() is None:
+            self.passes += 1
 
     def batch(self, data: Any) -> None:
         """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
@@ -240,8 +257,10 @@ def after_torch(torch: Any) -> None:
     add_entry("before", recorder.never_raise(without_gradients(observer.before)))
     add_entry("after", recorder.never_raise(without_gradients(observer.after)))
     add_entry("batch", recorder.never_raise(observer.batch))
+    add_entry("backward", recorder.never_raise(observer.count_backward))
     _register()
     _watch_loader(sys.modules["torch.utils.data.dataloader"])
+    _watch_backward(torch.autograd)
     modules.watch(torch)
 
 
@@ -286,3 +305,15 @@ def _watch_loader(loader: Any) -> None:
         return data
 
     kind.__next__ = __next__
+
+
+def _watch_backward(autograd: Any) -> None:
+    """Has each backward pass counted: `Tensor.backward` calls this function, too."""
+    backward = autograd.backward
+
+    @functools.wraps(backward)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        entries["backward"]()
+        return backward(*args, **kwargs)
+
+    autograd.backward = watched

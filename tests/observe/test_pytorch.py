@@ -11,7 +11,18 @@ from repro.observe import pytorch
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
-EAGER = ["adamw", "workers", "nested", "fused", "by lists", "backward", "scaled", "scaled, fused", "closure"]
+EAGER = [
+    "adamw",
+    "workers",
+    "nested",
+    "fused",
+    "by lists",
+    "backward",
+    "scaled",
+    "scaled, fused",
+    "scheduled",
+    "closure",
+]
 
 
 def loops(folder: Path, *scenarios: str) -> tuple[dict[str, tuple[dict[int, Any], dict[str, str]]], list[Any]]:
@@ -46,7 +57,9 @@ def check(seen: dict[int, Any], weights: dict[str, str]) -> None:
     assert all(a != b for a, b in pairwise(moved))
 
 
-@pytest.mark.parametrize("scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "closure"])
+@pytest.mark.parametrize(
+    "scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "scheduled", "closure"]
+)
 def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
     check(*eager[0][scenario])
 
@@ -70,6 +83,38 @@ def test_the_channels_of_a_step(eager: Any) -> None:
 def test_the_last_line_says_what_observing_took(eager: Any) -> None:
     assert [line["kind"] for line in eager[1]].index("end") == len(eager[1]) - 1
     assert eager[1][-1]["seconds"] > 0
+
+
+def scalars(eager: Any, scenario: str) -> list[dict[str, str]]:
+    """The numbers of each step, without the place of the optimizer among all."""
+    lines = {line["step"]: line.get("scalars", {}) for line in eager[1] if line["kind"] == "step"}
+    seen = [lines[step] for step in eager[0][scenario][0]]
+    return [{name.partition(".group ")[2] or name: text for name, text in line.items()} for line in seen]
+
+
+def test_a_record_holds_the_numbers_that_a_step_depends_on(eager: Any) -> None:
+    """A layer that is checkpointed has a backward pass of its own within one of the two."""
+    seen = scalars(eager, "scheduled")
+    assert [line["0.lr"] for line in seen] == [repr(0.1 * 0.5**step) for step in range(6)]
+    assert [line["ExponentialLR.last_epoch"] for line in seen] == [str(step) for step in range(6)]
+    assert {line["backward passes"] for line in seen} == {"2"}
+    assert {line["0.momentum"] for line in seen} == {"0.9"}
+
+
+@pytest.mark.parametrize("scenario", ["scaled", "scaled, fused"])
+def test_the_scale_of_the_loss_is_seen_and_skipped_steps_leave_their_passes(eager: Any, scenario: str) -> None:
+    """Passes 1 and 4 of six are infinite: each is followed by a smaller scale."""
+    seen = scalars(eager, scenario)
+    assert [(line["backward passes"], line["scaler.scale"]) for line in seen] == [
+        ("2", "8.0"),
+        ("1", "8.0"),
+        ("2", "4.0"),
+        ("1", "4.0"),
+    ]
+
+
+def test_the_passes_of_a_closure_belong_to_its_step(eager: Any) -> None:
+    assert {line["backward passes"] for line in scalars(eager, "closure")} == {"2"}
 
 
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:
