@@ -118,6 +118,7 @@ def numbers(*changes: dict[str, dict[int, str]], of_a: dict[str, dict[int, str]]
                 "scaler.backoff_factor": "0.5",
                 "scaler.growth_tracker": str(n),
                 "StepLR.last_epoch": str(n - 1),
+                "StepLR._step_count": str(n),
             }
     for steps, which in ((two.a[0], of_a or {}), *((two.b[0], change) for change in changes)):
         for name, values in which.items():

@@ -128,13 +128,18 @@ def _counters(case: Case, step: int) -> list[Number]:
 
 
 def _first_scale(case: Case, process: Process, step: int) -> float | None:
-    """The scale with which the passes of a step began: each step that was skipped for infinite gradients lowered it."""
+    """The scale with which the passes of a step began: each step that was skipped for infinite gradients lowered it.
+
+    None where other passes came in between: a step that is skipped has GradScaler count from 0.
+    """
     numbers = {name: process.texts.get(code, "") for name, code in process.of(SCALARS).get(step, {}).items()}
     usual = Counter(texts.get(PASSES) for texts in case.pair.a.of(SCALARS).values()).most_common(1)[0][0]
     try:
         scale, factor = float(numbers[SCALE]), float(numbers["scaler.backoff_factor"])
         skipped, odd = divmod(int(numbers[PASSES]), int(case.pair.a.texts[usual or ""]))
-        return None if odd or skipped < 1 else scale / factor ** (skipped - 1)
+        if odd or skipped < 1 or (skipped > 1 and numbers["scaler.growth_tracker"] != "0"):
+            return None
+        return scale / factor ** (skipped - 1)
     except (KeyError, ValueError, ArithmeticError):
         return None
 
