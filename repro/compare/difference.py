@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from repro.compare.alignment import number_of
-from repro.compare.pairs import Pair, pairs
+from repro.compare.pairs import Pair, natural, pairs
 from repro.errors import UsageError
-from repro.record.lines import CHANNELS, PASSES, SCALARS, SCALE, STARTS, Process
+from repro.record.lines import CHANNELS, COPIES, PASSES, SCALARS, SCALE, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 
 
@@ -213,6 +213,8 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
         return names if step in until[-2:] else []
     if channel == SCALARS:
         return [name for name in names if decides(name)] if step == until[-1] else []
+    if channel == COPIES:
+        return _copies(pair, step)
     if channel != "generator":
         return names
     drawn = [name for name in names if name in pair.a.moving() | pair.b.moving()]
@@ -226,5 +228,23 @@ def decides(scalar: str) -> bool:
 
 def _is_felt(pair: Pair, step: int) -> bool:
     """Whether results of a step differ, not only what it was given."""
-    given = ("batch", "generator", SCALARS)
-    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given)
+    given = ("batch", "generator", SCALARS, COPIES)
+    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given) or bool(
+        _copies(pair, step)
+    )
+
+
+def _copies(pair: Pair, step: int) -> list[str]:
+    """The copies of the weights that differ, and matter: both have them, they change, and they differ to the end.
+
+    A checkpoint in memory, the initial weights, or those of the step before are no result.
+    """
+    seen = sorted(pair.a.of(COPIES).items())
+    last = max((step for step in pair.steps() if pair.hashes(step, COPIES)), default=0)
+    names = {*pair.differing(step, COPIES)} & {*pair.differing(last, COPIES)}
+    both = pair.hashes(step, COPIES) or ({}, {})
+    return [
+        name
+        for name in sorted(names & both[0].keys() & both[1].keys(), key=natural)
+        if len({hashes.get(name) for _, hashes in seen}) > 1
+    ]

@@ -9,6 +9,7 @@ operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
 scalars             numbers that a step of PyTorch depends on
+copies              copies of the weights, as averages
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import generators, hashing, modules, recorder, scalars
+from . import copies, generators, hashing, modules, recorder, scalars
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
@@ -29,13 +29,13 @@ Parameters = list[tuple[str, Any]]  # name, tensor
 class ObservedOptimizer:
     """The names of one optimizer's parameters."""
 
-    def __init__(self, index: int, optimizer: Any, kind: type):
+    def __init__(self, index: int, optimizer: Any, schedules: scalars.Schedules):
         self.index = index  # among all, in the order of their first steps
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
         self.batches = 0  # handed out until its last step
-        self.schedules = scalars.Schedules(optimizer, kind)
+        self.schedules = schedules
 
     def parameters(self, optimizer: Any) -> Parameters:
         """Name and tensor of each parameter; the names are looked for again when parameters were added."""
@@ -108,6 +108,7 @@ class StepObserver:
         self.batch_count = 0
         self.all_batches = 0  # that loaders ever handed out
         self.passes = 0  # backward passes since the last step
+        self.copies = copies.Copies(self.torch)
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -127,9 +128,8 @@ class StepObserver:
         if not self.local.due:
             return
         if observed is None or new:
-            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(
-                self.optimizer_count, optimizer, self.torch.optim.Optimizer
-            )
+            schedules = scalars.Schedules(self.torch, optimizer if self.are_few() else None)
+            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer, schedules)
             self.optimizer_count += 1
         hashes["batch"] = dict(self.batches)
         if self.all_batches == observed.batches:  # none since its last step, though others may have taken some
@@ -142,6 +142,7 @@ class StepObserver:
             **observed.schedules.counters(),
         }
         parameters = observed.parameters(optimizer)
+        hashes["copies"] = self.hash_copies(optimizer, new)
         if new:
             weights = _hash_tensors(parameters, recorder.INITIAL)
             if active.steps:
@@ -197,11 +198,22 @@ class StepObserver:
         infinite = getattr(optimizer, "found_inf", None)
         return infinite is None or not bool(infinite)
 
+    def are_few(self) -> bool:
+        """Whether there is more to each optimizer than one parameter, so that it is worth the time to look at all."""
+        return sum(observed.reference() is not None for observed in self.optimizers.values()) <= MAX_OPTIMIZERS
+
     def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:
         """All optimizers, since the weights of one matter to another; of very many the one that took the step."""
         pairs = [(observed, observed.reference()) for observed in self.optimizers.values()]
         alive = [(observed, owner) for observed, owner in pairs if owner is not None]
-        return alive if len(alive) <= MAX_OPTIMIZERS else [pair for pair in alive if pair[1] is optimizer]
+        return alive if self.are_few() else [pair for pair in alive if pair[1] is optimizer]
+
+    def hash_copies(self, optimizer: Any, look: bool) -> dict[str, str]:
+        """The hash of each tensor of each copy of the weights, as they are before the step."""
+        all_observed = [observed for observed, _ in self.optimizers_to_hash(optimizer)]
+        roots = [reference() for observed in all_observed for reference in observed.roots]
+        parameters = [tensor for observed in all_observed for _, tensor in observed.named]
+        return self.copies.hashes([root for root in roots if root is not None], parameters, look and self.are_few())
 
     def generators(self) -> dict[str, str]:
         hashes = {"torch": hashing.hash_tensor(self.torch.default_generator.get_state())}

@@ -200,6 +200,11 @@ def add_framework(module: Any) -> None:
         active.frameworks[module.__name__] = module
 
 
+def is_busy() -> bool:
+    """Whether the observer itself calls what is called in this thread."""
+    return active is not None and bool(getattr(active.local, "busy", False))
+
+
 def never_raise(function: Any) -> Any:
     """The function, except that an exception in it makes the step incomplete, and the program goes on.
 

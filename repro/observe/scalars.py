@@ -58,8 +58,10 @@ def of_scaler() -> Scalars:
 class Schedules:
     """What holds an optimizer and takes steps itself: schedulers of PyTorch, of libraries, of one's own."""
 
-    def __init__(self, optimizer: Any, kind: type):
-        self.references = [weakref.ref(schedule) for schedule in _holders(optimizer) if _is_schedule(schedule, kind)]
+    def __init__(self, torch: Any, optimizer: Any):
+        holders = _holders(optimizer) if optimizer is not None else ()
+        kind = torch.optim.Optimizer
+        self.references = [weakref.ref(schedule) for schedule in holders if _is_schedule(schedule, kind)]
 
     def counters(self) -> Scalars:
         """The attributes that are whole or floating-point numbers, such as `StepLR.last_epoch`."""

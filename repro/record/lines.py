@@ -22,9 +22,19 @@ from repro.structs import Flaw, Hash, Number, Struct, converted
 from repro.text import printable
 
 STEPS = "steps"
-CHANNELS = ("batch", "generator", "initial weights", "scalars", "gradients", "optimizer", "weights", "buffers")
+CHANNELS = (
+    "batch",
+    "generator",
+    "initial weights",
+    "scalars",
+    "copies",
+    "gradients",
+    "optimizer",
+    "weights",
+    "buffers",
+)
 """What is known of a step, in the order of cause."""
-STARTS, SCALARS = "initial weights", "scalars"
+STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
 PASSES, SCALE = "backward passes", "scaler.scale"
 """Two of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
 LOADED, BROKEN = "loaded", ".broken"

@@ -127,6 +127,19 @@ def numbers(*changes: dict[str, dict[int, str]], of_a: dict[str, dict[int, str]]
     return two
 
 
+def averaged(*after_resuming: Any, **changed: Any) -> Two:
+    """A run that was resumed after step 4, with an average of the weights; what it is there, in the first steps."""
+    two = goes_on(**changed)
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["copies"] = {"ema.w": sha(("average", step + offset))}
+    for step, value in enumerate(after_resuming, 1):
+        two.b[0][step]["copies"] = {"ema.w": sha(value)}
+    return two
+
+
+WEIGHTS = [("weights", 4), "a", "b", "c"]
+"""An average that begins anew from the weights that a resumed run starts with."""
 EARLIER = {1: str(0.1 / 1), 2: str(0.1 / 2), 3: str(0.1 / 3), 4: str(0.1 / 4)}
 COUNTED = {step: str(step - 1) for step in range(1, 5)}
 SCALED = {"backward passes": {1: "12"}, "scaler.scale": {1: "64.0"}, "scaler.growth_tracker": {1: "0"}}
@@ -205,6 +218,8 @@ RULES = {
         numbers({"0.group 0.lr": dict.fromkeys(range(1, 5), "0.3")}),
         numbers({"StepLR.last_epoch": COUNTED}),
     ),
+    "average not restored": (averaged(*WEIGHTS), averaged("a", "b", "c", "d")),
+    "other copies": (averaged("a", "b", "c", "d"), averaged(*WEIGHTS)),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
@@ -262,7 +277,9 @@ def test_a_rule_is_right_and_a_look_alike_does_not_get_it(name: str, tmp_path: P
         ("accumulation window not saved", numbers({"backward passes": {1: "2"}}, gradients={})),
         ("accumulation window not saved", numbers(SCALED)),
         ("schedule not restored", numbers({"0.group 0.lr": {1: "0.3"}, "StepLR._step_count": {1: "1"}})),
+        ("average not restored", averaged(*WEIGHTS, generator=old("generator", 1))),
         ("loss scale not restored", numbers({"backward passes": {1: "2"}})),
+        ("loss scale not restored", numbers({}, of_a={"backward passes": {5: "8"}})),
     ],
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ EAGER = [
     "scaled",
     "scaled, fused",
     "scheduled",
+    "averaged",
     "closure",
 ]
 
@@ -58,7 +59,7 @@ def check(seen: dict[int, Any], weights: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "scheduled", "closure"]
+    "scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "scheduled", "averaged", "closure"]
 )
 def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
     check(*eager[0][scenario])
@@ -115,6 +116,20 @@ def test_the_scale_of_the_loss_is_seen_and_skipped_steps_leave_their_passes(eage
 
 def test_the_passes_of_a_closure_belong_to_its_step(eager: Any) -> None:
     assert {line["backward passes"] for line in scalars(eager, "closure")} == {"2"}
+
+
+def test_copies_of_the_weights_are_seen_as_they_are_before_a_step(eager: Any) -> None:
+    seen, _ = eager[0]["averaged"]
+    first, second, *_ = seen.values()
+    weights = named(first["weights"])
+    shadow = {f"Average.shadow.{name}" for name in weights}
+    assert set(first["copies"]) >= shadow | {f"AveragedModel.{name}" for name in weights} | {"AveragedModel.n_averaged"}
+    assert not any("before" in name or "list" in name for name in first["copies"])
+    for name in weights:
+        assert first["copies"][f"Average.shadow.{name}"] == named(first["initial weights"])[name]
+        assert second["copies"][f"AveragedModel.{name}"] == weights[name]  # of one step, the average is its weights
+    assert len({line["copies"]["Average.shadow.0.weight"] for line in seen.values()}) == len(seen)
+    assert not any(line.get("copies") for line in eager[0]["adamw"][0].values())
 
 
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:

@@ -118,6 +118,35 @@ def scheduled(scenario: str) -> None:
     loop(scenario, model, step)
 
 
+class Average:
+    """A moving average, as people write it."""
+
+    def __init__(self, model: nn.Module):
+        self.shadow = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+
+    def update(self, model: nn.Module) -> None:
+        for name, tensor in model.named_parameters():
+            self.shadow[name].mul_(0.5).add_(tensor.detach(), alpha=0.5)
+
+
+def averaged(scenario: str) -> None:
+    """Two averages, the second one of PyTorch, and a list of the weights of the step before that nothing else holds."""
+    model = network()
+    optimizer = sgd(model)
+    average, other = Average(model), torch.optim.swa_utils.AveragedModel(model)
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        before = [tensor.clone() for tensor in model.parameters()]
+        optimizer.step()
+        assert len(before) == len(average.shadow)
+        average.update(model)
+        other.update_parameters(model)
+
+    loop(scenario, model, step)
+
+
 def closure(scenario: str) -> None:
     """LBFGS computes gradients within its step; the first step fails, and the program goes on."""
     model = nn.Linear(4, 2)
@@ -175,6 +204,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "scaled": lambda name: scaled(name, fused=False),
     "scaled, fused": lambda name: scaled(name, fused=True),
     "scheduled": scheduled,
+    "averaged": averaged,
     "closure": closure,
     "compiled": lambda name: plain(name, sgd, compiled("aot_eager")),
     "compiled optimizer": lambda name: compiled_optimizer(name, "aot_eager"),
