@@ -1,7 +1,6 @@
 """Steps of PyTorch's optimizers.
 
-Each is seen by PyTorch's own hooks, which all optimizers call; batches on their way out of a DataLoader. Nothing is
-hooked into a module's call: that would change what torch.compile makes of it.
+Each is seen by PyTorch's own hooks, which all optimizers call.
 """
 
 import functools
@@ -13,13 +12,11 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import copies, generators, hashing, modules, recorder, scalars
+from . import batches, copies, entries, generators, hashing, modules, recorder, scalars
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
 
-NO_LOADER = "no DataLoader of PyTorch handed out a batch before a step: batches are not observed there"
-AHEAD = "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
 GRAPH = "a CUDA graph replays steps without Python: they are not observed"
 
@@ -104,9 +101,7 @@ class StepObserver:
         """Nothing was seen yet. Called again in a forked child."""
         self.optimizers: dict[int, ObservedOptimizer] = {}
         self.optimizer_count = 0
-        self.batches: dict[str, str] = {}
-        self.batch_count = 0
-        self.all_batches = 0  # that loaders ever handed out
+        self.batches = batches.Batches(self.torch)
         self.passes = 0  # backward passes since the last step
         self.copies = copies.Copies(self.torch)
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
@@ -131,9 +126,10 @@ class StepObserver:
             schedules = scalars.Schedules(self.torch, optimizer if self.are_few() else None)
             observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer, schedules)
             self.optimizer_count += 1
-        hashes["batch"] = dict(self.batches)
-        if self.all_batches == observed.batches:  # none since its last step, though others may have taken some
-            recorder.note(AHEAD if self.all_batches else NO_LOADER)
+        hashes["batch"] = self.batches.hashes
+        handed_out = self.batches.handed_out
+        if handed_out == observed.batches and not self.batches.hashes:  # others may have taken some
+            recorder.note(batches.AHEAD if handed_out else batches.NONE)
         hashes["generator"] = generators.hashes()
         hashes["scalars"] = {
             scalars.PASSES: str(self.passes),
@@ -161,10 +157,11 @@ class StepObserver:
         hashes = vars(self.local).pop("hashes", {})
         if hashes is None:
             return
-        number, passes = active.count(), self.passes
-        self.batches, self.batch_count, self.passes = {}, 0, 0
+        number, passes, self.passes = active.count(), self.passes, 0
+        self.batches.end_step()
+        self.batches.wait_for_call()
         if id(optimizer) in self.optimizers:
-            self.optimizers[id(optimizer)].batches = self.all_batches
+            self.optimizers[id(optimizer)].batches = self.batches.handed_out
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
@@ -226,17 +223,7 @@ class StepObserver:
         """Counts a backward pass, but for one within another, as of a checkpointed layer."""
         if self.current_node() is None:
             self.passes += 1
-
-    def batch(self, data: Any) -> None:
-        """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
-        active = recorder.active
-        if active is None or not self.torch.is_grad_enabled():
-            return
-        place = self.batch_count
-        self.batch_count += 1
-        self.all_batches += 1
-        if active.is_due(active.steps + 1):
-            self.batches.update(hashing.hash_tree(data, str(place)))
+            self.batches.wait_for_call()
 
 
 def _hash_tensors(tensors: Iterable[tuple[str, Any]], channel: str) -> dict[str, str]:
@@ -250,8 +237,6 @@ def _hash_gradients(parameters: Parameters) -> dict[str, str]:
 
 
 observer: Optional[StepObserver] = None
-entries: dict[str, Any] = {}  # the observer's functions that the program comes to call
-wraps: list[Any] = []  # what each entry is wrapped in
 handles: list[Any] = []  # of the hooks that are registered
 
 
@@ -266,12 +251,12 @@ def after_torch(torch: Any) -> None:
     generators.framework_hashes.append(observer.generators)
     os.register_at_fork(after_in_child=observer.reset)
     without_gradients = torch.no_grad()
-    add_entry("before", recorder.never_raise(without_gradients(observer.before)))
-    add_entry("after", recorder.never_raise(without_gradients(observer.after)))
-    add_entry("batch", recorder.never_raise(observer.batch))
-    add_entry("backward", recorder.never_raise(observer.count_backward))
+    entries.add("before", recorder.never_raise(without_gradients(observer.before)))
+    entries.add("after", recorder.never_raise(without_gradients(observer.after)))
+    entries.add("backward", recorder.never_raise(observer.count_backward))
+    entries.after_wrapping.append(_register)
     _register()
-    _watch_loader(sys.modules["torch.utils.data.dataloader"])
+    batches.watch(torch, lambda: observer.batches)
     _watch_backward(torch.autograd)
     modules.watch(torch)
 
@@ -279,44 +264,19 @@ def after_torch(torch: Any) -> None:
 def after_torch__dynamo(dynamo: Any) -> None:
     """Keeps torch.compile from tracing what watches. Only now: importing the compiler for it would take seconds."""
     if observer is not None:
-        wrap_entries(dynamo.disable)
-
-
-def add_entry(name: str, entry: Any) -> None:
-    """Adds a function of the observer, wrapped as those before it."""
-    for wrap in wraps:
-        entry = wrap(entry)
-    entries[name] = entry
-
-
-def wrap_entries(wrap: Any) -> None:
-    """Wraps all functions of the observer, and has PyTorch call these instead."""
-    wraps.append(wrap)
-    entries.update({name: wrap(entry) for name, entry in entries.items()})
-    for handle in handles:
-        handle.remove()
-    handles.clear()
-    _register()
+        entries.wrap_all(dynamo.disable)
+        batches.watch_compiler(dynamo)
 
 
 def _register() -> None:
+    """Registers the hooks of optimizers, in the place of those that were not yet wrapped."""
+    for handle in handles:
+        handle.remove()
     optimizer = sys.modules[OPTIMIZER]
-    handles.append(optimizer.register_optimizer_step_pre_hook(entries["before"]))
-    handles.append(optimizer.register_optimizer_step_post_hook(entries["after"]))
-
-
-def _watch_loader(loader: Any) -> None:
-    """Has each batch looked at on its way from the loader's iterator, of any kind, to the program."""
-    kind = loader._BaseDataLoaderIter
-    following = kind.__next__
-
-    @functools.wraps(following)
-    def __next__(self: Any) -> Any:  # noqa: N807
-        data = following(self)
-        entries["batch"](data)
-        return data
-
-    kind.__next__ = __next__
+    handles[:] = [
+        optimizer.register_optimizer_step_pre_hook(entries.entries["before"]),
+        optimizer.register_optimizer_step_post_hook(entries.entries["after"]),
+    ]
 
 
 def _watch_backward(autograd: Any) -> None:
@@ -325,7 +285,7 @@ def _watch_backward(autograd: Any) -> None:
 
     @functools.wraps(backward)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        entries["backward"]()
+        entries.entries["backward"]()
         return backward(*args, **kwargs)
 
     autograd.backward = watched

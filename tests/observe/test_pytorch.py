@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from repro.observe import pytorch
+from repro.observe import entries
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
@@ -182,6 +182,17 @@ def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
         check(*found[scenario])
 
 
+def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_path: Path) -> None:
+    """Not what it is called with without gradients; and its compiler is given the same graph as without the observer."""
+    printed, written = observed(interpreter("pytorch"), tmp_path, str(SCRIPTS / "pytorch_calls.py"))
+    kinds = [json.loads(line) for line in printed.splitlines()]
+    assert [batch for kind, batch, *_ in kinds if kind == "batch"] == [
+        line["batch"] for step, line in steps(written).items() if step
+    ]
+    assert any(kind == "graph" for kind, *_ in kinds)
+    assert not any("batches" in note for note in notes(written))
+
+
 @pytest.mark.xdist_group("ports")
 def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -208,10 +219,10 @@ def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
 
 def test_what_is_hooked_later_is_wrapped_as_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras may come after torch._dynamo, which must not trace the hooks of either."""
-    monkeypatch.setattr(pytorch, "entries", {"before": "a", "after": "b"})
-    monkeypatch.setattr(pytorch, "wraps", [])
-    monkeypatch.setattr(pytorch, "_register", lambda: None)
-    pytorch.wrap_entries(lambda entry: f"({entry})")
-    pytorch.wrap_entries(lambda entry: f"[{entry}]")
-    pytorch.add_entry("later", "c")
-    assert pytorch.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}
+    monkeypatch.setattr(entries, "entries", {"before": "a", "after": "b"})
+    monkeypatch.setattr(entries, "wraps", [])
+    monkeypatch.setattr(entries, "after_wrapping", [])
+    entries.wrap_all(lambda entry: f"({entry})")
+    entries.wrap_all(lambda entry: f"[{entry}]")
+    entries.add("later", "c")
+    assert entries.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}
