@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,9 +22,21 @@ from repro.structs import Flaw, Hash, Number, Struct, converted
 from repro.text import printable
 
 STEPS = "steps"
-CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "weights", "buffers")
-"""What is hashed of a step, in the order of cause."""
-STARTS = "initial weights"
+CHANNELS = (
+    "batch",
+    "generator",
+    "initial weights",
+    "scalars",
+    "copies",
+    "gradients",
+    "optimizer",
+    "weights",
+    "buffers",
+)
+"""What is known of a step, in the order of cause."""
+STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
+PASSES, SCALE = "backward passes", "scaler.scale"
+"""Two of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
 LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
 UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
@@ -40,6 +53,8 @@ class Step(Struct):
 
     step: Annotated[int, Meta(ge=0, le=LAST)]
     hashes: dict[str, dict[str, Hash]]
+    scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
+    """Numbers that the step depends on, as text. Older versions wrote none."""
 
 
 class Note(Struct):
@@ -78,6 +93,8 @@ class Process:
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """The number that each hash of the channel `scalars` is of."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not seen whole, and why."""
@@ -166,7 +183,10 @@ def take(process: Process, text: bytes) -> dict[str, Any]:
         hashes = process.steps.setdefault(step.step, {})
         if step.step == 0 and "optimizer" in step.hashes:
             hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
-        _add(hashes, step.hashes)
+        texts = {sha256(text.encode()).hexdigest(): printable(text) for text in step.scalars.values()}
+        process.texts.update(texts)
+        numbers = {name: sha256(text.encode()).hexdigest() for name, text in step.scalars.items()}
+        _add(hashes, {**step.hashes, SCALARS: numbers} if numbers else step.hashes)
     elif kind == "process":
         with contextlib.suppress(Flaw):
             process.about = converted(line, About)

@@ -1,7 +1,7 @@
 """The first step of a resumed run, from the same batch."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
-from repro.record.lines import STARTS
+from repro.record.lines import COPIES, SCALARS, STARTS
 from repro.text import listed
 
 WATCHED = "watch."  # how the names of what repro.watch was given begin
@@ -129,7 +129,7 @@ def resumed_with_other_gradients(case: Case) -> str | None:
 def resumed_and_differs_later(case: Case) -> str | None:
     """The first steps of a resumed run are equal, and a later one is not."""
     steps = [step for step in case.pair.steps() if step < case.step] if case.pair.offset else []
-    if not steps or case.first_resumed or case.found.lengths:
+    if not steps or case.first_resumed or case.found.lengths or case.channel in (SCALARS, COPIES):
         return None
     a, b = case.pair.called
     drawn = f", where the generator {listed(case.generators)} is in another state" if case.generators else ""
