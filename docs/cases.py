@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from repro.tasks.verify import QUESTIONS
 
+ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests/programs/cases"
-SHARED = ("case", "arrays", "epochs")
+SHARED = ("case", "arrays")
 """Modules of that folder that are no cases."""
 PAGE = Path(__file__).with_name("cases.md")
 TABLE = re.compile(r"(<!-- cases -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -79,7 +79,7 @@ def case(path: Path) -> Case:
     """Reads the docstring of a case: a title, an empty line, and lines of `key: value`."""
     title, _, *lines = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")
     said = {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    answers = dict((each.split()[0], each.split()[1]) for each in said.pop("answers").split(","))
+    answers = dict(each.split() for each in said.pop("answers").split(","))
     ranks = int(said.pop("ranks", "0"))
     return Case(path, title, answers, ranks=ranks, **said)
 
@@ -178,7 +178,9 @@ def reasons(found: dict[str, Result], names: list[str]) -> None:
             continue
         result = found[each.name]
         words = answered(each, result)
-        print(f"{each.name}: {'right' if words == each.answers else 'WRONG'}; {outcome(each, result)}; {result.seconds} s")
+        print(
+            f"{each.name}: {'right' if words == each.answers else 'WRONG'}; {outcome(each, result)}; {result.seconds} s"
+        )
         for name, answer in (result.answers or {"": {"answer": result.printed[-300:]}}).items():
             print(f"    {name} {answer['answer']}: {answer.get('first')}: {answer.get('why')}")
         print(f"    {cause(each, result)}" if each.warning else "", end="\n" if each.warning else "")

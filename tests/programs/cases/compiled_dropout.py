@@ -10,7 +10,9 @@ import torch
 from case import finish, option, update
 
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 4), torch.nn.Dropout(0.5))
+model = torch.nn.Sequential(
+    torch.nn.Linear(8, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 4), torch.nn.Dropout(0.5)
+)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 trained = torch.compile(model) if option("compile", 0) else model
 assert isinstance(trained, torch.nn.Module)

@@ -2,7 +2,7 @@
 
 source: NVIDIA-NeMo/Megatron-Bridge PR 3397
 answers: restart same, kill differs
-cause: weights.*(no step of|step 0|initial|begin)|not restored
+cause: copy|copies|compute|module
 """
 
 from typing import Any

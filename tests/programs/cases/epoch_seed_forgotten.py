@@ -1,4 +1,4 @@
-"""Passing over batches makes a sampler without the epoch in its seed: examples that were trained on come again.
+r"""Passing over batches makes a sampler without the epoch in its seed: examples that were trained on come again.
 
 source: modelscope/ms-swift#10050
 answers: restart same, kill differs

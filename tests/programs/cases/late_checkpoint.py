@@ -1,4 +1,4 @@
-"""Checkpoint N is written after step N + 1, so one step is done twice.
+r"""Checkpoint N is written after step N + 1, so one step is done twice.
 
 source: AI-Hypercomputer/maxdiffusion PR 484
 answers: restart same, kill differs

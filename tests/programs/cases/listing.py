@@ -1,4 +1,4 @@
-"""A split takes the first files of a folder as the file system lists them.
+r"""A split takes the first files of a folder as the file system lists them.
 
 source: pytorch/vision#192, #8677, fastai/fastai PR 2006
 answers: restart same, file_order differs

@@ -1,4 +1,4 @@
-"""A rank's loader resumes at the right position of epoch 0's order: its count of epochs is not in its state.
+r"""A rank's loader resumes at the right position of epoch 0's order: its count of epochs is not in its state.
 
 source: huggingface/accelerate#4195
 ranks: 2

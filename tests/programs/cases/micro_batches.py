@@ -1,4 +1,4 @@
-"""Resumed by the number of steps, the loader is not advanced by the micro-batches of each step.
+r"""Resumed by the number of steps, the loader is not advanced by the micro-batches of each step.
 
 source: EleutherAI/gpt-neox PR 308
 answers: restart same, kill differs

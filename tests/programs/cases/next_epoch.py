@@ -1,4 +1,4 @@
-"""The resumed epoch is right, and the one after it has the same order once more.
+r"""The resumed epoch is right, and the one after it has the same order once more.
 
 source: huggingface/accelerate#3996, PR 4233
 answers: restart same, kill differs

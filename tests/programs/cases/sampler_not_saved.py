@@ -1,4 +1,4 @@
-"""The sampler's generator is not in the checkpoint: the branch that saves it is never reached, so epoch 0's order comes again.
+r"""The sampler's generator is not in the checkpoint: the branch that saves it is never reached, so epoch 0's order comes again.
 
 source: huggingface/accelerate#3996, PR 4232
 answers: restart same, kill differs

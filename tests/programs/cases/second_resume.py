@@ -1,4 +1,4 @@
-"""The first resume is right; the second starts the stream from the beginning, as the state that is saved is a stale one.
+r"""The first resume is right; the second starts the stream from the beginning, as the state that is saved is a stale one.
 
 source: huggingface/datasets#8308, PR 8295
 answers: restart same, kill same, resume_twice differs

@@ -1,4 +1,4 @@
-"""In the epoch that is resumed the sampler is asked for epoch 0's order; correct only where epoch 0 is resumed.
+r"""In the epoch that is resumed the sampler is asked for epoch 0's order; correct only where epoch 0 is resumed.
 
 source: huggingface/accelerate#2016, PR 4071
 answers: restart same, kill differs

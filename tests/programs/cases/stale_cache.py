@@ -1,4 +1,4 @@
-"""Preprocessing draws random numbers, and is passed over where its cache is there: a first run is unlike all later ones.
+r"""Preprocessing draws random numbers, and is passed over where its cache is there: a first run is unlike all later ones.
 
 source: huggingface/datasets#7986, PR 8228, huggingface/transformers#14647
 answers: restart differs

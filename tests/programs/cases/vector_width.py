@@ -9,7 +9,9 @@ import torch
 from case import finish, update
 
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.LayerNorm(256), torch.nn.Linear(256, 8))
+model = torch.nn.Sequential(
+    torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.LayerNorm(256), torch.nn.Linear(256, 8)
+)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 for _ in range(8):
     update(model, optimizer, torch.randn(32, 256))
