@@ -24,6 +24,6 @@ for number in range(begin, 120):
     if number % WINDOW == WINDOW - 1:
         optimizer.step()
         optimizer.zero_grad()
-    if number % 10 == 5:  # now and then in the middle of a window
+    if number % 12 == 5:  # in the middle of a window
         save(model=model.state_dict(), optimizer=optimizer.state_dict(), batches=number + 1)
 finish(model)

@@ -1,7 +1,7 @@
 """A parameter is made by `torch.empty` and never filled: it holds what was in the memory before.
 
 source: pytorch/pytorch#193317, PR 193700
-answers: memory differs
+answers: restart differs
 cause: initiali[sz]ed|memory
 """
 

@@ -1,8 +1,8 @@
 """A vocabulary is numbered in the order of a set of words, which Python's hash seed decides.
 
 source: huggingface/datasets#2496, #2415
-answers: restart differs, hash_seed differs
-cause: hash|set
+answers: restart differs
+cause: hash
 """
 
 import torch
