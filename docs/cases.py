@@ -143,7 +143,7 @@ def outcome(each: Case, result: Result) -> str:
     pattern, said = each.cause or each.warning, cause(each, result)
     if not pattern:
         return ""
-    named, guess = re.search(pattern, said, re.IGNORECASE), "(a guess" in said
+    named, guess = re.search(pattern, said, re.IGNORECASE), re.search(r"\(a guess|nothing shows", said)
     if named:
         return "among guesses" if guess else "true"
     return "missing" if guess or not said else "untrue"
