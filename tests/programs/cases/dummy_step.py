@@ -2,7 +2,7 @@
 
 source: NVIDIA-NeMo/Megatron-Bridge PR 5680
 answers: restart same, kill differs
-cause: optimizer.*(one|step|ahead)|state of the optimizer
+cause: backward pass|without a|ahead
 """
 
 import torch
