@@ -144,6 +144,19 @@ EARLIER = {1: str(0.1 / 1), 2: str(0.1 / 2), 3: str(0.1 / 3), 4: str(0.1 / 4)}
 COUNTED = {step: str(step - 1) for step in range(1, 5)}
 SCALED = {"backward passes": {1: "12"}, "scaler.scale": {1: "64.0"}, "scaler.growth_tracker": {1: "0"}}
 
+
+def two_parameters(*held: object) -> Two:
+    """A resumed run whose optimizer holds these values of two parameters before its first step."""
+    two = goes_on(optimizer={1: 7}, weights={1: 7})
+    for steps in (two.a[0], two.b[0]):
+        for step, hashes in steps.items():
+            if step:
+                hashes["optimizer"]["v.momentum"] = sha(("v", step + (4 if steps is two.b[0] else 0)))
+    names = ("w.momentum", "v.momentum")
+    two.b[0][0]["optimizer"] = {name: sha(value) for name, value in zip(names, held, strict=True)}
+    return two
+
+
 MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
@@ -222,6 +235,14 @@ RULES = {
     "average not restored": (averaged(*WEIGHTS), averaged("a", "b", "c", "d")),
     "other copies": (averaged("a", "b", "c", "d"), averaged(*WEIGHTS)),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
+    "optimizer state of other parameters": (
+        two_parameters(("v", 4), ("optimizer", 4)),
+        two_parameters(("v", 4), ("v", 4)),
+    ),
+    "optimizer state of another step": (
+        two_parameters(("optimizer", 4), ("v", 5)),
+        two_parameters(("optimizer", 3), ("v", 5)),
+    ),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
     "resumed to other weights": (

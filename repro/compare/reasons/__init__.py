@@ -8,13 +8,14 @@ course       how far two runs go, and from where
 scalars      numbers of a step: backward passes, scale, rates
 copies       averages of the weights
 draws        other batches, and generators in another state
+states       the optimizer's state that a resumed run begins with
 resumed      the first step of a resumed run
 beginning    two runs from the beginning
 whole        files, and another arithmetic
 """
 
 from repro.compare.difference import Difference
-from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, whole
+from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, states, whole
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
@@ -26,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     *draws.RULES,
     *scalars.RULES,
     *copies.RULES,
+    *states.RULES,
     *resumed.RULES,
     *beginning.RULES,
 )
