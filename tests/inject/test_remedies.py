@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.verify.command_runs import LISTINGS
+from repro.verify.surroundings import LISTINGS
 from support.observed import SITE
 
 TORCH = """

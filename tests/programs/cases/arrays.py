@@ -19,7 +19,7 @@ FOLDER = Path(sys.argv[1])
 
 def save(name: str = "checkpoint", **parts: Any) -> None:
     """Replaces the checkpoint in one go; each part is an array, or a list of them."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for part, value in parts.items():
         for number, array in enumerate(value if isinstance(value, list) else [value]):
             arrays[f"{part}.{number:03}"] = numpy.asarray(array)
