@@ -164,3 +164,12 @@ def test_only_equal_generators_and_other_initial_weights_are_a_late_seed(
     )
     found = first_difference(a, b, False)
     assert found and (LATE.suits(found), SEED.suits(found)) == (late, not late)
+
+
+def test_where_no_generator_is_seen_nothing_says_when_the_seed_was_set(tmp_path: Path) -> None:
+    runs = [straight(), straight(initial_weights={0: 7})]
+    for hashes in (hashes for steps in runs for hashes in steps.values()):
+        hashes.pop("generator", None)
+    a, b = (record.read(write(tmp_path / str(number), steps)) for number, steps in enumerate(runs))
+    found = first_difference(a, b, False)
+    assert found and (LATE.suits(found), SEED.suits(found)) == (False, True)
