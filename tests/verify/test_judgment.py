@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from repro.compare.difference import Difference
+from repro.compare.difference import Difference, first_difference
 from repro.record import record
+from repro.verify import judgment
+from repro.verify.command import OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial
+from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, Change
 from repro.verify.resumption import OwnSteps, Resumed
 from support.commands import Steps, resumed, sha, straight, write
@@ -25,12 +28,12 @@ def judged(
     trial = Trial(Change("killed, resumed"), Command(["x"]), folder)
     trial.parts = [record.read(write(folder / "record", stopped))]
     trial.record = record.read(write(folder / "resumed", rest))
-    judgment = OwnSteps(KILL, baseline, baseline, divergence=Difference(1, channel, ["w"]), decided=decided)
-    obstacle = judgment.obstacle(trial)
+    own = OwnSteps(KILL, baseline, baseline, divergence=Difference(1, channel, ["w"]), decided=decided)
+    obstacle = own.obstacle(trial)
     if obstacle:
         return "cannot tell", obstacle
-    found = judgment.difference(trial)
-    return ("differs", judgment.meaning(trial, found)) if found else ("same", judgment.sameness([trial]))
+    found = own.difference(trial)
+    return ("differs", own.meaning(trial, found)) if found else ("same", own.sameness([trial]))
 
 
 def test_the_same_steps_as_the_stopped_run_took_itself(tmp_path: Path) -> None:
@@ -113,3 +116,30 @@ def test_a_run_that_differs_before_it_is_stopped_says_nothing_of_resuming(
     said = Resumed(KILL, baseline, baseline).obstacle(trial)
     assert (said is not None) == bool(other)
     assert not other or (said and "differs from the baseline before that (step 2, gradients)" in said)
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ({"gradients": {2: 7}, "weights": {2: 7}}, None),
+        ({}, "differ from each other"),
+        ({"weights": {2: 8}}, "differ from each other"),
+    ],
+    ids=["the same", "as the baseline", "another result"],
+)
+def test_a_change_that_makes_a_difference_is_made_twice(
+    again: dict[str, dict[int, object]], said: str | None, tmp_path: Path
+) -> None:
+    """The first run was ended at its first difference, the second one goes on to the end."""
+    question = next(one for one in COMMAND_QUESTIONS if one.name == "environment")
+    own, command = OwnCommand(Command(["x"]), ["environment"], tmp_path), Command(["x"])
+
+    def trial(name: str, steps: Steps) -> Trial:
+        return Trial(question.changes[0], command, tmp_path, record=record.read(write(tmp_path / name, steps)))
+
+    baseline, changed = trial("a", straight(4)), trial("b", straight(2, gradients={2: 7}, weights={2: 7}))
+    changed.divergence = first_difference(record_of(baseline), record_of(changed), False)
+    assert changed.divergence
+    repeat = trial("c", straight(4, **again))
+    why = own._tested(judgment.Steps(question, baseline, baseline), changed, changed.divergence, lambda name: repeat)
+    assert (why is None) if said is None else (why is not None and said in why)
