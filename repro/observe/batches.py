@@ -25,24 +25,29 @@ class Batches:
 
     def __init__(self, torch: Any):
         self.torch = torch
-        self.hashes: dict[str, str] = {}
-        self.count = 0
-        self.handed_out = 0  # by loaders, ever
+        self.reset()
         self.trained: set[int] = set()  # identities of modules with parameters that an optimizer holds
         self.hook: Any = None  # while the next call of a module is waited for
         self.compiles = False  # whether the program has called torch.compile
+
+    def reset(self) -> None:
+        """No batch was seen yet. Called again in a forked child."""
+        self.handed_out = 0  # by loaders, ever
+        self.end_step()
 
     def add(self, data: Any) -> None:
         """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
         if recorder.active is None or not self.torch.is_grad_enabled():
             return
+        place = self.count
+        self.count += 1
         self.handed_out += 1
         if recorder.active.is_due(recorder.active.steps + 1):
-            self.hashes.update(hashing.hash_tree(data, str(self.count)))
-        self.count += 1
+            self.hashes.update(hashing.hash_tree(data, str(place)))
 
     def end_step(self) -> None:
-        self.hashes, self.count = {}, 0
+        self.hashes: dict[str, str] = {}
+        self.count = 0
 
     def add_optimizer(self, optimizer: Any) -> None:
         """Learns which modules are trained, and waits for the first call of one."""
@@ -115,12 +120,12 @@ def _before_call(module: Any, args: Any) -> None:
     entries["call"](module, args, kwargs if type(kwargs) is dict else {})
 
 
-def watch(torch: Any, batches: Callable[[], Batches]) -> None:
-    """Has batches of loaders and calls of modules looked at; `batches` gives those of this process."""
-    add("batch", recorder.never_raise(lambda data: batches().add(data)))
-    add("call", recorder.never_raise(lambda *given: batches().call(*given)))
-    add("optimizer", recorder.never_raise(lambda optimizer: batches().add_optimizer(optimizer)))
-    add("compile", recorder.never_raise(lambda: batches().compile()))
+def watch(torch: Any, batches: Batches) -> None:
+    """Has batches of loaders and calls of modules looked at."""
+    add("batch", recorder.never_raise(batches.add))
+    add("call", recorder.never_raise(batches.call))
+    add("optimizer", recorder.never_raise(batches.add_optimizer))
+    add("compile", recorder.never_raise(batches.compile))
     _look(
         sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter,
         "__next__",

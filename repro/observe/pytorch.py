@@ -95,13 +95,14 @@ class StepObserver:
         self.torch = torch
         self.current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
+        self.batches = batches.Batches(torch)
         self.reset()
 
     def reset(self) -> None:
         """Nothing was seen yet. Called again in a forked child."""
+        self.batches.reset()
         self.optimizers: dict[int, ObservedOptimizer] = {}
         self.optimizer_count = 0
-        self.batches = batches.Batches(self.torch)
         self.passes = 0  # backward passes since the last step
         self.copies = copies.Copies(self.torch)
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
@@ -256,7 +257,7 @@ def after_torch(torch: Any) -> None:
     entries.add("backward", recorder.never_raise(observer.count_backward))
     entries.after_wrapping.append(_register)
     _register()
-    batches.watch(torch, lambda: observer.batches)
+    batches.watch(torch, observer.batches)
     _watch_backward(torch.autograd)
     modules.watch(torch)
 

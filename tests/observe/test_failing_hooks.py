@@ -14,7 +14,9 @@ from support.observed import HERE, SCRIPTS, ended, interpreter, start
 ENVIRONMENTS = {"pytorch_loops": "pytorch", "jax_loops": "jax", "keras_loops": "tensorflow"}
 HOOKS = {
     "watch": {"watched._write": "watch"},
-    "pytorch_loops": dict.fromkeys(["pytorch.before", "pytorch.after", "pytorch.batch", "hashing.hash_leaf"], "adamw"),
+    "pytorch_loops": dict.fromkeys(
+        ["pytorch.before", "pytorch.after", "batches.add", "pytorch.count_backward", "hashing.hash_leaf"], "adamw"
+    ),
     "jax_loops": {
         "jax._observe_step": "eager",
         "jax._record": "linen",
