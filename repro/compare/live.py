@@ -67,7 +67,7 @@ class Live:
         self.compared = len(sides), sum(len(theirs.steps) for _, theirs in sides)
         content = structs.replace(self.recorded.content, outputs={})
         a = Record(self.recorded.path, content, [ours for ours, _ in sides])
-        b = Record(self.folder, content, [replace(theirs, sampled=True) for _, theirs in sides])
+        b = begun(Record(self.folder, content, [theirs for _, theirs in sides]))
         try:
             found = first_difference(a, b, self.resumed)
         except UsageError:  # no step that both have hashed
@@ -149,3 +149,9 @@ class Live:
             while len(held) > HELD:
                 for code in held.popleft().difference(*held):
                     (self.folder / KEPT / code).unlink(missing_ok=True)
+
+
+def begun(record: Record) -> Record:
+    """The record of a run that was stopped, as it is compared with others: what it lacks is no difference."""
+    content = structs.replace(record.content, outputs={})
+    return Record(record.path, content, [replace(process, sampled=True) for process in record.processes])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from repro.compare.difference import Difference
-from repro.compare.live import Live
+from repro.compare.live import Live, begun
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
@@ -229,7 +229,8 @@ class Trials:
             trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
-        trial.divergence = live.first_difference(record.processes) if live and live.over else None
+        if live and live.over:
+            trial.divergence, record = live.first_difference(record.processes), begun(record)
         trial.computed = recording.computed
         if trial.computed and not trial.computed.on:
             trial.error = str(trial.computed)
