@@ -8,8 +8,10 @@ pytorch  jax  keras the watchers: steps of each framework's optimizers
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
+samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
+contents            zeros and NaN in what is hashed
 recorder            the file of lines, and what keeps an exception from the program
 """

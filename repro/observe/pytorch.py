@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import generators, hashing, modules, recorder
+from . import generators, hashing, modules, recorder, samples
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
@@ -95,6 +95,7 @@ class StepObserver:
 
     def __init__(self, torch: Any):
         self.torch = torch
+        self.data_passes = samples.Passes(torch)
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
         self.reset()
 
@@ -103,6 +104,8 @@ class StepObserver:
         self.optimizers: dict[int, ObservedOptimizer] = {}
         self.optimizer_count = 0
         self.batches: dict[str, str] = {}
+        self.samples: dict[str, Any] = {}  # by the number of the batch
+        self.data_passes.reset()
         self.batch_count = 0
         self.all_batches = 0  # that loaders ever handed out
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
@@ -150,6 +153,7 @@ class StepObserver:
         if hashes is None:
             return
         number = active.count()
+        seen, self.samples = self.samples, {}
         self.batches, self.batch_count = {}, 0
         if id(optimizer) in self.optimizers:
             self.optimizers[id(optimizer)].batches = self.all_batches
@@ -162,7 +166,7 @@ class StepObserver:
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
             hashes["buffers"].update(_hash_tensors(observed.buffers(), "buffers"))
             hashes["optimizer"].update(observed.state(owner))
-        active.step(number, hashes)
+        active.step(number, hashes, seen)
 
     def is_nested(self) -> bool:
         """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
@@ -198,12 +202,20 @@ class StepObserver:
             hashes[f"cuda:{index}"] = hashing.hash_tensor(generator.get_state())
         return hashes
 
-    def batch(self, data: Any) -> None:
+    def is_due(self) -> bool:
+        """Whether a batch is of a step that is hashed."""
+        active = recorder.active
+        return active is not None and self.torch.is_grad_enabled() and active.is_due(active.steps + 1)
+
+    def batch(self, data: Any, iterator: Any) -> None:
         """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
         active = recorder.active
+        described = self.data_passes.add(iterator, data, self.is_due())
         if active is None or not self.torch.is_grad_enabled():
             return
         place = self.batch_count
+        if described:
+            self.samples[str(place)] = described
         self.batch_count += 1
         self.all_batches += 1
         if active.is_due(active.steps + 1):
@@ -242,6 +254,7 @@ def after_torch(torch: Any) -> None:
     add_entry("batch", recorder.never_raise(observer.batch))
     _register()
     _watch_loader(sys.modules["torch.utils.data.dataloader"])
+    observer.data_passes.watch(sys.modules["torch.utils.data.dataloader"], observer.is_due)
     modules.watch(torch)
 
 
@@ -282,7 +295,7 @@ def _watch_loader(loader: Any) -> None:
     @functools.wraps(following)
     def __next__(self: Any) -> Any:  # noqa: N807
         data = following(self)
-        entries["batch"](data)
+        entries["batch"](data, self)
         return data
 
     kind.__next__ = __next__

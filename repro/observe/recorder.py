@@ -14,6 +14,8 @@ import threading
 import time
 from typing import Any, Optional
 
+from . import contents
+
 Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
 Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
@@ -54,17 +56,14 @@ class Recorder:
             self.local.step = self.steps
             return self.steps
 
-    def step(self, number: int, hashes: Hashes) -> None:
+    def step(self, number: int, hashes: Hashes, samples: Optional[dict[str, Any]] = None) -> None:
         """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0."""
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
-        self.write(
-            {
-                "kind": "step",
-                "step": number,
-                "hashes": {name: seen for name, seen in hashes.items() if seen or not number},
-            }
-        )
+        written = {name: seen for name, seen in hashes.items() if seen or not number}
+        line = {"kind": "step", "step": number, "hashes": written}
+        line.update(contents.conditions(hashes), time=round(time.time(), 3))
+        self.write({**line, "samples": samples} if samples else line)
 
     def note(self, text: str) -> None:
         """Writes what could not be observed, once."""

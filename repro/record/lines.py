@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 from repro.errors import ReproError
 from repro.files import matching, parsed, read_lines
 from repro.record.seal import Chain
-from repro.structs import Flaw, Hash, Number, Struct, converted
+from repro.structs import Flaw, Hash, Integer, Number, Struct, converted
 from repro.text import printable
 
 STEPS = "steps"
@@ -35,11 +35,41 @@ Hashes = dict[str, dict[str, str]]
 """By channel, then by name: a SHA-256."""
 
 
+class Samples(Struct):
+    """A batch that a loader of PyTorch handed out."""
+
+    epoch: Integer
+    """The number of the pass through any loader's data, in the order in which they began."""
+    data: Integer
+    """The number of the data set."""
+    sampler: str
+    replacement: bool
+    """Whether the sampler draws with replacement."""
+    stream: bool
+    """Whether the data set is iterable, and has no indices."""
+    workers: Integer
+    size: Integer | None
+    """The length of the data set."""
+    indices: list[Integer] | None
+    rows: list[str] | None
+    """A hash of each sample."""
+    drew: list[str]
+    """The generators whose state changed while it was fetched."""
+
+
 class Step(Struct):
     """A line of the kind `step`."""
 
     step: Annotated[int, Meta(ge=0, le=LAST)]
     hashes: dict[str, dict[str, Hash]]
+    samples: dict[str, Samples] = msgspec.field(default_factory=dict)
+    """By the number of the batch."""
+    zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays of zeros."""
+    nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays that hold a NaN."""
+    time: Number | UnsetType = UNSET
+    """Seconds since 1970."""
 
 
 class Note(Struct):
@@ -78,6 +108,8 @@ class Process:
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""
+    lines: dict[int, Step] = field(default_factory=dict)
+    """By step, what its last line says besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not seen whole, and why."""
@@ -161,6 +193,7 @@ def _take(process: Process, line: Any) -> Any:
         if step.step == 0 and "optimizer" in step.hashes:
             hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
         _add(hashes, step.hashes)
+        process.lines[step.step] = step
     elif kind == "process":
         with contextlib.suppress(Flaw):
             process.about = converted(line, About)

@@ -44,6 +44,10 @@ def run(options: argparse.Namespace) -> int:
     if recording.computed:
         own_command.say(f"repro portable: {recording.computed}")
     own_command.say(f"repro: {_summary(record)}")
+    from repro.record.warnings import warnings
+
+    for warning in warnings(record):
+        own_command.say(f"repro: warning: {warning.text}")
     return code
 
 

@@ -108,11 +108,21 @@ def run(options: argparse.Namespace) -> int:
     verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
-        results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
+        found = verification.results(own.settings())
+        found.warnings = own.warnings
+        results.write(own.folder / "results.json", without_local_folders(found))
         if options.json is not None:
             steps, fingerprint = own.ends
             brief = [answer.brief() for answer in verification.answers]
-            write_json(options.json, {"steps": steps, "fingerprint": fingerprint, "answers": brief})
+            write_json(
+                options.json,
+                {
+                    "steps": steps,
+                    "fingerprint": fingerprint,
+                    "answers": brief,
+                    "warnings": [warning.text for warning in own.warnings],
+                },
+            )
     finally:  # what is known is shown, though the disk may be full
         answers.show(own, verification.answers, wide_console())
     if verification.failure:

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from repro import structs
 from repro.record.trainer_run import Experiment
+from repro.record.warnings import RecordWarning
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 
@@ -222,6 +223,8 @@ class Results(Checked, kw_only=True):
     settings: Settings
     runs: dict[str, Run]
     answers: list[Answer]
+    warnings: list[RecordWarning] = []
+    """What is suspicious in the baseline, though it is reproducible."""
 
 
 def write(path: Path, content: Results) -> None:
