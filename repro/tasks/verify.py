@@ -83,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
     names = _questions(options)
     _check(options)
     portable = own_command.portable(options)
+    from msgspec import UNSET
+
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
@@ -109,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
     verification()
     try:
         found = verification.results(own.settings())
-        found.warnings = own.warnings
+        found.warnings = own.warnings or UNSET
         results.write(own.folder / "results.json", without_local_folders(found))
         if options.json is not None:
             steps, fingerprint = own.ends

@@ -12,7 +12,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+
+from msgspec import UNSET
 
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
@@ -30,6 +33,7 @@ from repro.text import slug
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
 from repro.verify.stops import targets
+from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
 LISTINGS = Path(__file__).parent / "listings"
@@ -145,8 +149,14 @@ class Trial:
             seconds=self.seconds,
             error=self.error,
             fingerprint=self.fingerprint,
+            parts=self.timeline or UNSET,
             experiment={"facts": {"versions": {}, "scripts": {}} | self.record.facts} if self.record else None,
         )
+
+    @cached_property
+    def timeline(self) -> list[Part]:
+        """Its processes over the steps."""
+        return parts(self.folder, self.wrote) if self.change.observed else []
 
     @property
     def stdout(self) -> bytes:
