@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-ENDS, PIECE = 256, 1 << 16  # bytes that are looked at
+ENDS, PIECE = 64, 1 << 16  # bytes that are looked at
 MOST = 100_000  # hashes that are remembered
 FORMATS = {"float16": "e", "float32": "f", "float64": "d"}
 CHANNELS = ("initial weights", "gradients", "weights")
