@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from repro.compare.reasons import beginning, course, draws, resumed, whole
+from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, states, whole
 from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
 from repro.verify import dependence
 from repro.verify.command_questions import COMMAND_QUESTIONS
@@ -19,7 +19,9 @@ from repro.verify.hypotheses import HYPOTHESES
 PAGE = Path(__file__).with_name("causes.md")
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
-GROUPS = (course, draws, resumed, beginning, whole)
+MORE = {whole: (whole.other_numerics,), resumed: resumed.LATER}
+"""Rules that are asked before all others, or before those of another file."""
+GROUPS = (course, draws, scalars, copies, states, resumed, beginning, whole)
 
 
 def row(*cells: str) -> str:
@@ -36,7 +38,7 @@ def tables() -> str:
     lines: list[str] = []
     for group in GROUPS:
         title = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        rules = (whole.other_numerics, *group.RULES) if group is whole else group.RULES
+        rules = MORE.get(group, ()) + group.RULES
         lines += [f"## {title}", "", *table(rules), ""]
     lines += ["## Two baseline runs differ, and further runs test why", ""]
     lines += [row("cause", "what is shown", "values", "evidence", "remedy"), "|---|---|---|---|---|"]

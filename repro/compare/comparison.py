@@ -91,6 +91,11 @@ def compare(first: Path, second: Path) -> Comparison:
     if any(pair.offset for pair in pairs(b, a)) and not any(pair.offset for pair in pairs(a, b)):
         a, b = b, a
     found = difference.first_difference(a, b)
+    return of_commands(a, b, found)
+
+
+def of_commands(a: Record, b: Record, found: Difference | None) -> Comparison:
+    """All that is known of a difference of two commands' records."""
     comparison = known(a, b, found)
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in pairs(a, b)):

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.compare.pairs import Pair, pairs
+from repro.compare.alignment import number_of
+from repro.compare.pairs import Pair, natural, pairs
 from repro.errors import UsageError
-from repro.record.lines import CHANNELS, STARTS, Process
+from repro.record.lines import CHANNELS, COPIES, PASSES, SCALARS, SCALE, STARTS, Process
 from repro.record.record import OUTPUTS, Record
+
+DRAWN = ("batch", "generator")
+"""The channels that may differ without an effect."""
 
 
 @dataclass(frozen=True)
@@ -204,17 +208,46 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
     """What differs and can matter, of the steps until the first one whose results differ.
 
     A batch matters to its own step, or to the next one where it was asked for ahead; that of an evaluation to none.
+    A number matters to its own step; a counter to none, as its schedule gives a number, too.
     Before the first step, where no drawing may be seen yet, every generator matters.
     """
     names = pair.differing(step, channel)
     if channel == "batch":
         return names if step in until[-2:] else []
+    if channel == SCALARS:
+        return [name for name in names if decides(name)] if step == until[-1] else []
+    if channel == COPIES:
+        return _copies(pair, step)
     if channel != "generator":
         return names
     drawn = [name for name in names if name in pair.a.moving() | pair.b.moving()]
     return drawn or (names if until == [0] else [])
 
 
+def decides(scalar: str) -> bool:
+    """Whether a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
+    return scalar in (PASSES, SCALE) or (bool(number_of(scalar)) and not scalar.endswith(".initial_lr"))
+
+
 def _is_felt(pair: Pair, step: int) -> bool:
-    """Whether results of a step differ, not only what was drawn or handed out for it."""
-    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in ("batch", "generator"))
+    """Whether results of a step differ, not only what it was given."""
+    given = (*DRAWN, SCALARS, COPIES)
+    return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given) or bool(
+        _copies(pair, step)
+    )
+
+
+def _copies(pair: Pair, step: int) -> list[str]:
+    """The copies of the weights that differ, and matter: both have them, they change, and they differ to the end.
+
+    A checkpoint in memory, the initial weights, or those of the step before are no result.
+    """
+    seen = sorted(pair.a.of(COPIES).items())
+    last = max((step for step in pair.steps() if pair.hashes(step, COPIES)), default=0)
+    names = {*pair.differing(step, COPIES)} & {*pair.differing(last, COPIES)}
+    both = pair.hashes(step, COPIES) or ({}, {})
+    return [
+        name
+        for name in sorted(names & both[0].keys() & both[1].keys(), key=natural)
+        if len({hashes.get(name) for _, hashes in seen}) > 1
+    ]

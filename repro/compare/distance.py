@@ -89,7 +89,7 @@ def _weights(step: int) -> str:
 def _both(a: Record, b: Record, pair: Pair, step: int, channel: str, name: str = "") -> tuple[Arrays, Arrays]:
     """The arrays of both sides at a step of the first, where this name is."""
     ours, theirs = pair.places(step, channel, name)
-    return a.arrays(pair.a, *ours), b.arrays(pair.b, *theirs)
+    return a.arrays(pair.a, *ours, b), b.arrays(pair.b, *theirs)
 
 
 def _ulps(x: np.ndarray, y: np.ndarray) -> int | None:

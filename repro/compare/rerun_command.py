@@ -14,7 +14,6 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import msgspec
 
 from repro.compare import operations, variables
 from repro.compare.difference import Difference, first_difference
+from repro.compare.live import Live
 from repro.compare.pairs import Pair
 from repro.console import confirmed
 from repro.errors import ReproError, UsageError
@@ -31,7 +31,7 @@ from repro.files import read_json
 from repro.record import lines, provenance, signature
 from repro.record.injection import Portable, unobserved
 from repro.record.lines import STARTS, STEPS, Process
-from repro.record.process import error_line, own_session, seen_steps, terminate
+from repro.record.process import error_line, own_session, terminate
 from repro.record.record import FILE, Content, Record
 from repro.record.recording import Recording
 from repro.structs import Flaw, converted
@@ -49,7 +49,7 @@ def narrowed(a: Record, b: Record, found: Difference, trusted: bool = False) -> 
     """
     pair = _narrowable(found)
     reruns = [Rerun(a, "A"), Rerun(b, "B")]
-    _check_trusted(reruns, trusted)
+    check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
         if found.equal_before != (found.step or 0) - 1:  # steps between were not hashed
             found = _parted(reruns, Path(scratch) / "steps", found, pair.offset, narrow=False)[2]
@@ -81,14 +81,14 @@ def _narrowable(found: Difference) -> Pair:
     return found.pair
 
 
-def _check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
+def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
     """Shows what will be run. UsageError where it is a stranger's, and nobody says that it may be."""
     for rerun in reruns:
         rerun.show()
     others = " and ".join(dict.fromkeys(str(rerun.recorded.path) for rerun in reruns if not rerun.own))
     if others and not trusted and not confirmed(f"{others}: not recorded by you on this machine. Run these commands?"):
         raise UsageError(
-            f"compare: --narrow has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
+            f"{reruns[0].asked} has run nothing, as you have not recorded {others} on this machine; read the commands above, and run them with --trust"
         )
 
 
@@ -116,6 +116,10 @@ class Rerun:
 
     recorded: Record
     name: str
+    asked: str = "compare: --narrow"
+    """The command and the option that ask for it."""
+    as_it_is: bool = True
+    """Whether the files that it names must be those of today; else they come from a commit."""
 
     def __post_init__(self) -> None:
         """UsageError where it cannot be, or is not known to be the same command."""
@@ -141,13 +145,19 @@ class Rerun:
             scripts = {}
         if not scripts:
             self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
+        self.scripts = scripts
+        if self.as_it_is:
+            self.check_scripts()
+
+    def check_scripts(self) -> None:
+        """UsageError where a file that the command names is not the one that was recorded."""
         now = provenance.scripts(self.command, self.folder)
-        if now != scripts:
-            other = next((n for n in sorted({*now, *scripts}) if now.get(n) != scripts.get(n)), "")
+        if now != self.scripts:
+            other = next((n for n in sorted({*now, *self.scripts}) if now.get(n) != self.scripts.get(n)), "")
             self._refuse(f"{other} is not the file that was recorded; record the command again")
 
     def _refuse(self, why: str) -> NoReturn:
-        raise UsageError(f"compare: --narrow cannot run the command of {self.recorded.path} again: {why}")
+        raise UsageError(f"{self.asked} cannot run the command of {self.recorded.path} again: {why}")
 
     def _as_it_is(self) -> Any:
         """record.json as it was written: what is run is what is shown, and a record was made printable when it was read."""
@@ -177,14 +187,18 @@ class Rerun:
             names = ", ".join(self.left_out)
             log.info("%s: not set as recorded, for only what steers numerics alone is: %s", self.name, names)
 
-    def __call__(self, to: Path, step: int, narrow: bool) -> Record:
-        """Runs it until it has taken a step. ReproError where its bits are not those that were recorded."""
+    def __call__(self, to: Path, step: int, narrow: bool = False, keep: bool = False) -> Record:
+        """Runs it until it has taken a step. ReproError where its bits are not those that were recorded.
+
+        `keep`: the arrays of the last steps stay in the folder.
+        """
         log.info("%s again, until step %d", self.name, step)
         with contextlib.chdir(self.folder):
             recording = Recording(
                 self.command,
                 to / "record",
                 variables=unobserved(variables.without(os.environ) | self.variables),
+                keep=keep,
                 narrow=step if narrow else None,
                 portable=self.portable,
             )
@@ -203,15 +217,9 @@ class Rerun:
                 recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             ) as process,
         ):
-            reached = any(at >= step for at in seen_steps(process, recording.folder / STEPS))
-            while reached and process.poll() is None and not self._all_at(recording.folder, step):
-                time.sleep(0.05)
+            Live(self.recorded, recording.folder, False, recording.keep, until=step).is_over(process)
             terminate(process, signal.SIGTERM)
         return error_line(errors) if process.returncode > 0 else ""
-
-    def _all_at(self, folder: Path, step: int) -> bool:
-        there = trained(folder)
-        return len(there) >= len(self.recorded.processes) and all(process.last >= step for process in there)
 
     def _check_bits(self, seen: Record, step: int, failed: str) -> None:
         pairs = list(zip(self.recorded.processes, seen.processes, strict=False))
@@ -222,8 +230,7 @@ class Rerun:
             ours, theirs = (one.processes[0].about.threads if one.processes else None for one in (self.recorded, seen))
             threads = f"; it had {ours} threads, and has {theirs}" if ours != theirs and theirs is not None else ""
             raise ReproError(
-                f"compare: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can "
-                f"be said of its operations: {other}{threads}{f'; it said: {failed}' if failed else ''}"
+                f"{self.asked.partition(':')[0]}: {self.recorded.path}, run again, does not give the bits that were recorded, so nothing can be said of its steps: {other}{threads}{f'; it said: {failed}' if failed else ''}"
             )
 
 

@@ -1,12 +1,13 @@
 """What starts in somebody else's process, before its first line.
 
-The observer (repro/observe/), portable numerics, or both. README.md beside this file says how.
+The observer (repro/observe/), portable numerics, remedies, or all of them. README.md beside this file says how.
 
 site/sitecustomize  the start, by Python itself
 portable            portable numerics: switched on after the import of a framework, reported at the end
 changes             seeds and clocks, with which a cause is tested
 dates               later dates
 delays              waits in threads, workers and ranks
+remedies            what `verify --cure` tries: sorted listings, the frameworks' deterministic modes
 package             the package `repro` in a process that may have another one, or none
 imports             the hook into `import`
 """

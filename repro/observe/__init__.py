@@ -8,6 +8,10 @@ pytorch  jax  keras the watchers: steps of each framework's optimizers
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
+batches             batches of PyTorch's loaders, or what modules are called with
+entries             functions that a PyTorch program comes to call
+scalars             numbers that a step of PyTorch depends on
+copies              copies of the weights, as averages
 samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators

@@ -13,7 +13,7 @@ import traceback
 import weakref
 from typing import Any, Optional
 
-from . import generators, hashing, jax, pytorch, recorder
+from . import entries, generators, hashing, jax, recorder
 from .recorder import INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
@@ -77,8 +77,8 @@ def after_keras(keras: Any) -> None:
     if backend() == "torch":
         recorder.note(NO_LOADER)
     os.register_at_fork(after_in_child=optimizers.clear)
-    pytorch.add_entry("before apply", before)
-    pytorch.add_entry("after apply", after)
+    entries.add("before apply", before)
+    entries.add("after apply", after)
     _watch_apply(sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer)
     _watch_fit(keras)
 
@@ -96,13 +96,13 @@ def _watch_apply(kind: Any) -> None:
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
         outermost = not training.applying
-        arrays = pytorch.entries["before apply"](self, grads, trainable_variables)
+        arrays = entries.entries["before apply"](self, grads, trainable_variables)
         try:
             result = apply(self, grads, trainable_variables)
         finally:
             if outermost:  # also where `before` failed after it had said that a step begins
                 training.applying = False
-        pytorch.entries["after apply"](self, arrays)
+        entries.entries["after apply"](self, arrays)
         return result
 
     kind.apply = watched

@@ -5,6 +5,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from . import recorder
+
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # names say nothing of them
 
 modules: dict[int, Any] = {}  # weak references to all that were ever asked for their parameters
@@ -18,7 +20,7 @@ def watch(torch: Any) -> None:
 
     @functools.wraps(named_parameters)
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not compiling() and id(self) not in modules:
+        if not compiling() and id(self) not in modules and not recorder.is_busy():
             modules[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
         return named_parameters(self, *args, **kwargs)
 

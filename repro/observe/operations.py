@@ -13,7 +13,7 @@ import sys
 import traceback
 from typing import Any, Optional
 
-from . import hashing, modules, pytorch, recorder
+from . import entries, hashing, modules, pytorch, recorder
 
 WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever the memory held
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
@@ -234,7 +234,7 @@ def after_torch(torch: Any) -> None:
     if not step.isdigit() or pytorch.observer is None:
         return
     tracer = OperationTracer(torch, int(step))
-    pytorch.wrap_entries(tracer.wrap_entry)
+    entries.wrap_all(tracer.wrap_entry)
     os.register_at_fork(after_in_child=tracer.stop)
     kind = torch.optim.Optimizer
     make = kind.__init__

@@ -1,7 +1,6 @@
 """Steps of PyTorch's optimizers.
 
-Each is seen by PyTorch's own hooks, which all optimizers call; batches on their way out of a DataLoader. Nothing is
-hooked into a module's call: that would change what torch.compile makes of it.
+Each is seen by PyTorch's own hooks, which all optimizers call.
 """
 
 import functools
@@ -13,13 +12,11 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import generators, hashing, modules, recorder, samples
+from . import batches, copies, entries, generators, hashing, modules, recorder, scalars
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
 
-NO_LOADER = "no DataLoader of PyTorch handed out a batch before a step: batches are not observed there"
-AHEAD = "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
 GRAPH = "a CUDA graph replays steps without Python: they are not observed"
 
@@ -29,12 +26,13 @@ Parameters = list[tuple[str, Any]]  # name, tensor
 class ObservedOptimizer:
     """The names of one optimizer's parameters."""
 
-    def __init__(self, index: int, optimizer: Any):
+    def __init__(self, index: int, optimizer: Any, schedules: scalars.Schedules):
         self.index = index  # among all, in the order of their first steps
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
         self.batches = 0  # handed out until its last step
+        self.schedules = schedules
 
     def parameters(self, optimizer: Any) -> Parameters:
         """Name and tensor of each parameter; the names are looked for again when parameters were added."""
@@ -95,7 +93,7 @@ class StepObserver:
 
     def __init__(self, torch: Any):
         self.torch = torch
-        self.data_passes = samples.Passes(torch)
+        self.current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
         self.reset()
 
@@ -103,11 +101,9 @@ class StepObserver:
         """Nothing was seen yet. Called again in a forked child."""
         self.optimizers: dict[int, ObservedOptimizer] = {}
         self.optimizer_count = 0
-        self.batches: dict[str, str] = {}
-        self.samples: dict[str, Any] = {}  # by the number of the batch
-        self.data_passes.reset()
-        self.batch_count = 0
-        self.all_batches = 0  # that loaders ever handed out
+        self.batches = batches.Batches(self.torch)
+        self.passes = 0  # backward passes since the last step
+        self.copies = copies.Copies(self.torch)
         self.local = threading.local()  # a step's hooks come in one thread, another's perhaps in another
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -127,13 +123,22 @@ class StepObserver:
         if not self.local.due:
             return
         if observed is None or new:
-            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer)
+            schedules = scalars.Schedules(self.torch, optimizer if self.are_few() else None)
+            observed = self.optimizers[id(optimizer)] = ObservedOptimizer(self.optimizer_count, optimizer, schedules)
             self.optimizer_count += 1
-        hashes["batch"] = dict(self.batches)
-        if self.all_batches == observed.batches:  # none since its last step, though others may have taken some
-            recorder.note(AHEAD if self.all_batches else NO_LOADER)
+        hashes["batch"] = self.batches.hashes
+        handed_out = self.batches.handed_out
+        if handed_out == observed.batches and not self.batches.hashes:  # others may have taken some
+            recorder.note(batches.AHEAD if handed_out else batches.NONE)
         hashes["generator"] = generators.hashes()
+        hashes["scalars"] = {
+            scalars.PASSES: str(self.passes),
+            **scalars.of_groups(optimizer, observed.index),
+            **scalars.of_scaler(),
+            **observed.schedules.counters(),
+        }
         parameters = observed.parameters(optimizer)
+        hashes["copies"] = self.hash_copies(optimizer, new)
         if new:
             weights = _hash_tensors(parameters, recorder.INITIAL)
             if active.steps:
@@ -152,21 +157,23 @@ class StepObserver:
         hashes = vars(self.local).pop("hashes", {})
         if hashes is None:
             return
-        number = active.count()
-        seen, self.samples = self.samples, {}
-        self.batches, self.batch_count = {}, 0
+        number, passes, self.passes = active.count(), self.passes, 0
+        samples = self.batches.samples
+        self.batches.end_step()
+        self.batches.wait_for_call()
         if id(optimizer) in self.optimizers:
-            self.optimizers[id(optimizer)].batches = self.all_batches
+            self.optimizers[id(optimizer)].batches = self.batches.handed_out
         if not vars(self.local).pop("due", True):
             return
         if vars(self.local).pop("closure", False):
             hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
+            hashes["scalars"][scalars.PASSES] = str(passes)
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
         for observed, owner in self.optimizers_to_hash(optimizer):
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
             hashes["buffers"].update(_hash_tensors(observed.buffers(), "buffers"))
             hashes["optimizer"].update(observed.state(owner))
-        active.step(number, hashes, seen)
+        active.step(number, hashes, samples)
 
     def is_nested(self) -> bool:
         """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
@@ -189,11 +196,22 @@ class StepObserver:
         infinite = getattr(optimizer, "found_inf", None)
         return infinite is None or not bool(infinite)
 
+    def are_few(self) -> bool:
+        """Whether there is more to each optimizer than one parameter, so that it is worth the time to look at all."""
+        return sum(observed.reference() is not None for observed in self.optimizers.values()) <= MAX_OPTIMIZERS
+
     def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:
         """All optimizers, since the weights of one matter to another; of very many the one that took the step."""
         pairs = [(observed, observed.reference()) for observed in self.optimizers.values()]
         alive = [(observed, owner) for observed, owner in pairs if owner is not None]
-        return alive if len(alive) <= MAX_OPTIMIZERS else [pair for pair in alive if pair[1] is optimizer]
+        return alive if self.are_few() else [pair for pair in alive if pair[1] is optimizer]
+
+    def hash_copies(self, optimizer: Any, look: bool) -> dict[str, str]:
+        """The hash of each tensor of each copy of the weights, as they are before the step."""
+        all_observed = [observed for observed, _ in self.optimizers_to_hash(optimizer)]
+        roots = [reference() for observed in all_observed for reference in observed.roots]
+        parameters = [tensor for observed in all_observed for _, tensor in observed.named]
+        return self.copies.hashes([root for root in roots if root is not None], parameters, look and self.are_few())
 
     def generators(self) -> dict[str, str]:
         hashes = {"torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
@@ -202,24 +220,11 @@ class StepObserver:
             hashes[f"cuda:{index}"] = hashing.hash_tensor(generator.get_state())
         return hashes
 
-    def is_due(self) -> bool:
-        """Whether a batch is of a step that is hashed."""
-        active = recorder.active
-        return active is not None and self.torch.is_grad_enabled() and active.is_due(active.steps + 1)
-
-    def batch(self, data: Any, iterator: Any) -> None:
-        """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
-        active = recorder.active
-        described = self.data_passes.add(iterator, data, self.is_due())
-        if active is None or not self.torch.is_grad_enabled():
-            return
-        place = self.batch_count
-        if described:
-            self.samples[str(place)] = described
-        self.batch_count += 1
-        self.all_batches += 1
-        if active.is_due(active.steps + 1):
-            self.batches.update(hashing.hash_tree(data, str(place)))
+    def count_backward(self) -> None:
+        """Counts a backward pass, but for one within another, as of a checkpointed layer."""
+        if self.current_node() is None:
+            self.passes += 1
+            self.batches.wait_for_call()
 
 
 def _hash_tensors(tensors: Iterable[tuple[str, Any]], channel: str) -> dict[str, str]:
@@ -233,8 +238,6 @@ def _hash_gradients(parameters: Parameters) -> dict[str, str]:
 
 
 observer: Optional[StepObserver] = None
-entries: dict[str, Any] = {}  # the observer's functions that the program comes to call
-wraps: list[Any] = []  # what each entry is wrapped in
 handles: list[Any] = []  # of the hooks that are registered
 
 
@@ -249,53 +252,41 @@ def after_torch(torch: Any) -> None:
     generators.framework_hashes.append(observer.generators)
     os.register_at_fork(after_in_child=observer.reset)
     without_gradients = torch.no_grad()
-    add_entry("before", recorder.never_raise(without_gradients(observer.before)))
-    add_entry("after", recorder.never_raise(without_gradients(observer.after)))
-    add_entry("batch", recorder.never_raise(observer.batch))
+    entries.add("before", recorder.never_raise(without_gradients(observer.before)))
+    entries.add("after", recorder.never_raise(without_gradients(observer.after)))
+    entries.add("backward", recorder.never_raise(observer.count_backward))
+    entries.after_wrapping.append(_register)
     _register()
-    _watch_loader(sys.modules["torch.utils.data.dataloader"])
-    observer.data_passes.watch(sys.modules["torch.utils.data.dataloader"], observer.is_due)
+    batches.watch(torch, lambda: observer.batches)
+    _watch_backward(torch.autograd)
     modules.watch(torch)
 
 
 def after_torch__dynamo(dynamo: Any) -> None:
     """Keeps torch.compile from tracing what watches. Only now: importing the compiler for it would take seconds."""
     if observer is not None:
-        wrap_entries(dynamo.disable)
-
-
-def add_entry(name: str, entry: Any) -> None:
-    """Adds a function of the observer, wrapped as those before it."""
-    for wrap in wraps:
-        entry = wrap(entry)
-    entries[name] = entry
-
-
-def wrap_entries(wrap: Any) -> None:
-    """Wraps all functions of the observer, and has PyTorch call these instead."""
-    wraps.append(wrap)
-    entries.update({name: wrap(entry) for name, entry in entries.items()})
-    for handle in handles:
-        handle.remove()
-    handles.clear()
-    _register()
+        entries.wrap_all(dynamo.disable)
+        batches.watch_compiler(dynamo)
 
 
 def _register() -> None:
+    """Registers the hooks of optimizers, in the place of those that were not yet wrapped."""
+    for handle in handles:
+        handle.remove()
     optimizer = sys.modules[OPTIMIZER]
-    handles.append(optimizer.register_optimizer_step_pre_hook(entries["before"]))
-    handles.append(optimizer.register_optimizer_step_post_hook(entries["after"]))
+    handles[:] = [
+        optimizer.register_optimizer_step_pre_hook(entries.entries["before"]),
+        optimizer.register_optimizer_step_post_hook(entries.entries["after"]),
+    ]
 
 
-def _watch_loader(loader: Any) -> None:
-    """Has each batch looked at on its way from the loader's iterator, of any kind, to the program."""
-    kind = loader._BaseDataLoaderIter
-    following = kind.__next__
+def _watch_backward(autograd: Any) -> None:
+    """Has each backward pass counted: `Tensor.backward` calls this function, too."""
+    backward = autograd.backward
 
-    @functools.wraps(following)
-    def __next__(self: Any) -> Any:  # noqa: N807
-        data = following(self)
-        entries["batch"](data, self)
-        return data
+    @functools.wraps(backward)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        entries.entries["backward"]()
+        return backward(*args, **kwargs)
 
-    kind.__next__ = __next__
+    autograd.backward = watched

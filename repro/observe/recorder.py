@@ -61,10 +61,11 @@ class Recorder:
         """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0."""
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
-        written = {name: seen for name, seen in hashes.items() if seen or not number}
-        line = {"kind": "step", "step": number, "hashes": written}
-        line.update(contents.conditions(hashes), time=file_time())
-        self.write({**line, "samples": samples} if samples else line)
+        scalars = hashes.pop("scalars", {})  # as text, which is no hash
+        seen = {name: content for name, content in hashes.items() if content or not number}
+        line = {"kind": "step", "step": number, "hashes": seen, "time": file_time(), **contents.conditions(hashes)}
+        more = {"scalars": scalars, "samples": samples}
+        self.write({**line, **{name: content for name, content in more.items() if content}})
 
     def note(self, text: str) -> None:
         """Writes what could not be observed, once."""
@@ -209,6 +210,11 @@ def unseen(text: str) -> None:
 def add_framework(module: Any) -> None:
     if active is not None:
         active.frameworks[module.__name__] = module
+
+
+def is_busy() -> bool:
+    """Whether the observer itself calls what is called in this thread."""
+    return active is not None and bool(getattr(active.local, "busy", False))
 
 
 def never_raise(function: Any) -> Any:

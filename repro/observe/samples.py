@@ -10,6 +10,7 @@ import operator
 import sys
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Optional
 
 from . import generators, hashing
@@ -23,10 +24,6 @@ class Passes:
 
     def __init__(self, torch: Any):
         self.torch = torch
-        self.reset()
-
-    def reset(self) -> None:
-        """Nothing was seen yet."""
         self.count = 0
         self.numbers: Any = weakref.WeakKeyDictionary()  # by iterator, of the pass that it is in
         self.asked: Any = weakref.WeakKeyDictionary()  # by iterator, the indices of batches that are on their way
@@ -80,32 +77,33 @@ class Passes:
         memory = [_memory(one) for one in dense]
         return [_code(memory, number, count) for number in range(count)]
 
-    def watch(self, loader: Any, is_due: Any) -> None:
-        """Sees the indices that an iterator asks for, and what draws while a batch is fetched."""
-        kind, fetcher = loader._BaseDataLoaderIter, sys.modules["torch.utils.data._utils.fetch"]._MapDatasetFetcher
-        next_index, fetch = kind._next_index, fetcher.fetch
-
-        @functools.wraps(next_index)
-        def _next_index(iterator: Any) -> Any:
-            index = next_index(iterator)
-            if iterator._dataset_kind == 0:
-                self.asked.setdefault(iterator, deque()).append(index)
-            return index
-
-        @functools.wraps(fetch)
-        def watched(self_: Any, index: Any) -> Any:
-            before = self.states() if loader.get_worker_info() is None and is_due() else None
-            data = fetch(self_, index)
-            self.drawn = _changed(before, self.states()) if before is not None else []
-            return data
-
-        kind._next_index, fetcher.fetch = _next_index, watched
-
     def states(self) -> Optional[dict[str, Any]]:
         try:
             return {**generators._states(), "torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
         except Exception:
             return None
+
+
+def watch(loader: Any, passes: Callable[[], Passes], is_due: Callable[[], bool]) -> None:
+    """Sees the indices that an iterator asks for, and what draws while a batch is fetched; `passes` gives those of this process."""
+    kind, fetcher = loader._BaseDataLoaderIter, sys.modules["torch.utils.data._utils.fetch"]._MapDatasetFetcher
+    next_index, fetch = kind._next_index, fetcher.fetch
+
+    @functools.wraps(next_index)
+    def _next_index(self: Any) -> Any:
+        index = next_index(self)
+        if self._dataset_kind == 0:
+            passes().asked.setdefault(self, deque()).append(index)
+        return index
+
+    @functools.wraps(fetch)
+    def watched(self: Any, index: Any) -> Any:
+        before = passes().states() if loader.get_worker_info() is None and is_due() else None
+        data = fetch(self, index)
+        passes().drawn = _changed(before, passes().states()) if before is not None else []
+        return data
+
+    kind._next_index, fetcher.fetch = _next_index, watched
 
 
 def _changed(before: Optional[dict[str, Any]], after: Optional[dict[str, Any]]) -> list[str]:

@@ -5,8 +5,9 @@ The observer wrote them, into steps/: a file for each process, a line for each s
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,9 +22,21 @@ from repro.structs import Flaw, Hash, Integer, Number, Struct, converted
 from repro.text import printable
 
 STEPS = "steps"
-CHANNELS = ("batch", "generator", "initial weights", "gradients", "optimizer", "weights", "buffers")
-"""What is hashed of a step, in the order of cause."""
-STARTS = "initial weights"
+CHANNELS = (
+    "batch",
+    "generator",
+    "initial weights",
+    "scalars",
+    "copies",
+    "gradients",
+    "optimizer",
+    "weights",
+    "buffers",
+)
+"""What is known of a step, in the order of cause."""
+STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
+PASSES, SCALE = "backward passes", "scaler.scale"
+"""Two of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
 LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
 UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
@@ -62,6 +75,8 @@ class Step(Struct):
 
     step: Annotated[int, Meta(ge=0, le=LAST)]
     hashes: dict[str, dict[str, Hash]]
+    scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
+    """Numbers that the step depends on, as text. Older versions wrote none."""
     samples: dict[str, Samples] = msgspec.field(default_factory=dict)
     """By the number of the batch."""
     zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
@@ -108,6 +123,8 @@ class Process:
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """The number that each hash of the channel `scalars` is of."""
     lines: dict[int, Step] = field(default_factory=dict)
     """By step, what its last line says besides the hashes."""
     notes: list[str] = field(default_factory=list)
@@ -164,6 +181,11 @@ def processes(path: Path) -> list[Process]:
         raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
     silent = {*map(printable, broken)} - {one.name for one in found}
     found += [Process(name, unseen=[UNWRITTEN.format(step=1)]) for name in silent]
+    return in_order(found)
+
+
+def in_order(found: Iterable[Process]) -> list[Process]:
+    """Processes in an order that is the same in each run."""
     return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
@@ -172,7 +194,7 @@ def _process(file: Path) -> Process:
     for number, line in enumerate(_lines(file), 1):
         try:
             chain.add(line)
-            kind = _take(found, _parsed(line))
+            kind = take(found, line).get("kind")
         except Flaw as flaw:
             raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
         if kind != "end":
@@ -182,8 +204,9 @@ def _process(file: Path) -> Process:
     return found
 
 
-def _take(process: Process, line: Any) -> Any:
-    """Adds a line of a process' file; its kind. Flaw where it cannot be believed."""
+def take(process: Process, text: bytes) -> dict[str, Any]:
+    """Adds a line of a process' file; what it holds. Flaw where it cannot be believed."""
+    line = _parsed(text)
     if not isinstance(line, dict):
         raise Flaw("it is no JSON object")
     kind = line.get("kind")
@@ -192,7 +215,10 @@ def _take(process: Process, line: Any) -> Any:
         hashes = process.steps.setdefault(step.step, {})
         if step.step == 0 and "optimizer" in step.hashes:
             hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
-        _add(hashes, step.hashes)
+        texts = {sha256(text.encode()).hexdigest(): printable(text) for text in step.scalars.values()}
+        process.texts.update(texts)
+        numbers = {name: sha256(text.encode()).hexdigest() for name, text in step.scalars.items()}
+        _add(hashes, {**step.hashes, SCALARS: numbers} if numbers else step.hashes)
         process.lines[step.step] = step
     elif kind == "process":
         with contextlib.suppress(Flaw):
@@ -205,7 +231,7 @@ def _take(process: Process, line: Any) -> Any:
         process.notes.append(note.text)
         if note.unseen is not UNSET:
             process.unseen.append(f"step {note.unseen}: {note.text}")
-    return kind
+    return line
 
 
 def _add(hashes: Hashes, more: Hashes) -> None:

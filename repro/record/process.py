@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -130,14 +130,22 @@ def guarded(process: int, runtime: ContainerRuntime | None) -> bytes:
     return json.dumps(known).encode() + b"\n"
 
 
-def pass_through(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def pass_through(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    is_over: Callable[[subprocess.Popen[bytes]], bool] | None = None,
+    runtime: ContainerRuntime | None = None,
+) -> int:
     """Runs a command as if it had been called itself: its input and output are ours, and so are signals to us.
 
-    The exit code as a shell tells it: 128 and the signal's number where it was killed.
+    `is_over` waits for its end, or for a reason to stop it: True. The exit code as a shell tells it: 128 and the
+    signal's number where it was killed.
     """
     with _forwarding() as receivers:
         process = start(command, env=environment)
         receivers.append(process)
+        if is_over and is_over(process):
+            terminate(process, signal.SIGTERM, runtime)
         code = process.wait()
     return code if code >= 0 else 128 - code
 
@@ -179,10 +187,22 @@ def _in_foreground() -> bool:
 
 def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
     """The highest step that any process has written down, each time that it grows, until the command ends."""
-    places: dict[Path, int] = {}
     highest = 0
-    while process.poll() is None:
+    for lines in new_lines(process, folder):
         grown = highest
+        for _, line in lines:
+            with contextlib.suppress(ValueError, TypeError, AttributeError):
+                grown = max(grown, json.loads(line).get("step", 0))
+        if grown > highest:
+            highest = grown
+            yield highest
+
+
+def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[tuple[Path, bytes]]]:
+    """What its processes have written down since the last time, whole lines with their file, until the command ends."""
+    places: dict[Path, int] = {}
+    while process.poll() is None:
+        found = []
         for file in matching(folder, "*.jsonl"):
             with open(file, "rb") as lines:
                 lines.seek(places.get(file, 0))
@@ -190,11 +210,9 @@ def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
                     if not line.endswith(b"\n"):
                         break
                     places[file] = places.get(file, 0) + len(line)
-                    with contextlib.suppress(ValueError, TypeError, AttributeError):
-                        grown = max(grown, json.loads(line).get("step", 0))
-        if grown > highest:
-            highest = grown
-            yield highest
+                    found.append((file, line))
+        if found:
+            yield found
         else:
             time.sleep(0.002)
 
@@ -217,18 +235,25 @@ def terminate(
     """Sends a signal to a process and all that it started, and sees to it that they end.
 
     A launcher such as torchrun may put its workers into sessions of their own, and a container runtime runs a container itself.
+    A process that shares our session gets the signal alone, and what it started with it.
     """
     if runtime:
         runtime.end(number, GRACE)
     family = started_by(process.pid)
-    with contextlib.suppress(ProcessLookupError):
+    try:
         os.killpg(process.pid, number)
+    except ProcessLookupError:  # it has ended, or leads no group
+        process.send_signal(number)
+        for one in family:
+            with contextlib.suppress(psutil.Error):
+                one.send_signal(number)
     try:
         process.wait(timeout=GRACE)
     except subprocess.TimeoutExpired:
         pass
     finally:
         kill(process.pid, family)  # what ignores the signal, or outlives its parent
+        process.kill()
         process.wait()
 
 

@@ -92,11 +92,13 @@ class Record:
         """What is known of where it was made, and with what."""
         return self.content.facts
 
-    def arrays(self, of: Process, step: int, channel: str) -> dict[str, np.ndarray]:
-        """The arrays of a channel at a step of a process, as far as they were kept."""
-        hashes = of.steps.get(step, {}).get(channel, {})
-        found = ((name, arrays.array(self.path / KEPT, digest)) for name, digest in hashes.items())
-        return {name: array for name, array in found if array is not None}
+    def arrays(self, of: Process, step: int, channel: str, *others: "Record") -> dict[str, np.ndarray]:
+        """The arrays of a channel at a step of a process, as far as they were kept, here or in other records."""
+        found = {}
+        for name, digest in of.steps.get(step, {}).get(channel, {}).items():
+            kept = (arrays.array(record.path / KEPT, digest) for record in (self, *others))
+            found[name] = next((array for array in kept if array is not None), None)
+        return {name: array for name, array in found.items() if array is not None}
 
 
 def is_one(path: Path) -> bool:

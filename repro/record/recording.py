@@ -106,8 +106,8 @@ class Recording:
         """What was computed with portable numerics; None where they were not asked for."""
         return portable.computed(self.folder / REPORTS) if self.portable else None
 
-    def finish(self, code: int) -> Record:
-        """Writes record.json. OSError where the disk is full."""
+    def finish(self, code: int, *remarks: str) -> Record:
+        """Writes record.json, with remarks among its notes. OSError where the disk is full."""
         seconds = time.perf_counter() - self.clock
         if self.runtime:
             self.runtime.settle()
@@ -119,7 +119,8 @@ class Recording:
         launchers = {one.about.parent for one in trained}  # as torchrun, which trains nothing itself
         telling = [one for one in processes if one.steps or one.about.pid not in launchers]
         unmatched = [pattern for pattern in self.patterns if not outputs.matched([pattern], self.run)]
-        notes = [f"--output {escaped(pattern)} names no file that the command wrote" for pattern in unmatched]
+        notes = [*remarks]
+        notes += [f"--output {escaped(pattern)} names no file that the command wrote" for pattern in unmatched]
         notes += [note for process in telling for note in process.notes]
         notes += [f"{name} was there before, and the command did not write it" for name in files if name not in new]
         content = Content(

@@ -102,7 +102,7 @@ class Run(Record):
         """As in experiment.json."""
         return self.facts
 
-    def arrays(self, of: Process, step: int, channel: str) -> dict[str, np.ndarray]:
+    def arrays(self, of: Process, step: int, channel: str, *_others: Record) -> dict[str, np.ndarray]:
         """From the state after the step, where one was kept."""
         if of not in self.processes or step not in self.states:
             return {}

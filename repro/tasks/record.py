@@ -4,21 +4,30 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.errors import NotRecordedError, ReproError, explained
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
 from repro.tasks import own_command
 from repro.tasks.parser import Parser
 from repro.text import counted
 
 if TYPE_CHECKING:
     from repro.record.record import Record
+    from repro.record.recording import Recording
 
 NOTHING_OBSERVED = "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
-EPILOG = "Its exit code is the command's own. `repro compare A B` compares two records."
+EPILOG = "\n".join(
+    [
+        "Its exit code is the command's own. `repro compare A B` compares two records.",
+        "With --against it is 3 if the run differs, and 4 if that is inconclusive.",
+    ]
+)
+STOPPED = "stopped by --against at the first difference"
 
 
 def parser() -> Parser:
     made = own_command.parser("record", "run a command once, and record what it computes, step by step", run, EPILOG)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
+    against = "compare it with a record as it runs, and stop it where it first differs"
+    made.add_argument("--against", type=Path, metavar="RECORD", help=against)
     own_command.add_outputs(made)
     own_command.add_portable(made)
     own_command.add_cube(made)
@@ -33,11 +42,25 @@ def run(options: argparse.Namespace) -> int:
     from repro.record.recording import Recording
 
     command = own_command.words(options)
+    other = None
+    if options.against is not None:
+        from repro.compare.against import recorded
+
+        other = recorded(options.against, options.every)
     to = options.to or own_command.fresh()
-    recording = Recording(command, to, options.output, options.every, options.keep, portable=portable)
+    every = other.content.every if other else options.every
+    recording = Recording(command, to, options.output, every, options.keep, portable=portable)
+    if other:
+        return _compared(recording, other)
     code = pass_through(recording.words, recording.environment)
+    _finished(recording, code)
+    return code
+
+
+def _finished(recording: "Recording", code: int, *remarks: str) -> "Record":
+    """The record, and a line about it. NotRecordedError where it cannot be written."""
     try:
-        record = recording.finish(code)
+        record = recording.finish(code, *remarks)
     except (OSError, ReproError) as error:
         why = explained(error) if isinstance(error, OSError) else str(error).removeprefix("record: ")
         raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
@@ -48,7 +71,30 @@ def run(options: argparse.Namespace) -> int:
 
     for warning in warnings(record):
         own_command.say(f"repro: warning: {warning.text}")
-    return code
+    return record
+
+
+def _compared(recording: "Recording", other: "Record") -> int:
+    """The run beside another record; the exit code is 3 where it differs, else the command's own, or 4."""
+    from repro.compare.against import Against
+    from repro.compare.live import Live
+    from repro.console import log_to_console
+    from repro.record.process import pass_through
+    from repro.report import comparison
+
+    live = Live(other, recording.folder, keep=recording.keep)
+    code = pass_through(recording.words, recording.environment, live.is_over, recording.runtime)
+    record = _finished(recording, code, *([STOPPED] if live.over else []))
+    against = Against(live, record)
+    result = against.comparison()
+    if result.found and recording.keep:
+        log_to_console()
+        result = against.comparison() if against.keep_recorded(result.found) else result
+    for line in comparison.told(result).splitlines():
+        own_command.say(line)
+    if result.found:
+        return NOT_REPRODUCIBLE
+    return code or (INCONCLUSIVE if result.unseen else 0)
 
 
 def _summary(record: "Record") -> str:

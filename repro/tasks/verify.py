@@ -4,10 +4,16 @@ import argparse
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from repro.errors import UsageError
 from repro.tasks import own_command, verify_trainers, workspace
 from repro.tasks.parser import Parser
+
+if TYPE_CHECKING:
+    from repro.verify.command import OwnCommand
+    from repro.verify.cure import Cure
+    from repro.verify.verification import Verification
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +73,8 @@ def parser() -> Parser:
     varied = "option of the command, with values that should change nothing (again for each)"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
     made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
+    cure = "where something differs, try remedies, and name the smallest set that gives the same bits"
+    made.add_argument("--cure", action="store_true", help=cure)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
     own_command.add_outputs(made)
@@ -110,26 +118,40 @@ def run(options: argparse.Namespace) -> int:
     verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
-        found = verification.results(own.settings())
-        found.warnings = own.warnings or UNSET
-        results.write(own.folder / "results.json", without_local_folders(found))
+        content = verification.results(own.settings())
+        content.warnings = own.warnings or UNSET
+        results.write(own.folder / "results.json", without_local_folders(content))
+        steps, fingerprint = own.ends
+        brief = {
+            "steps": steps,
+            "fingerprint": fingerprint,
+            "answers": [one.brief() for one in verification.answers],
+            "warnings": [warning.text for warning in own.warnings],
+        }
         if options.json is not None:
-            steps, fingerprint = own.ends
-            brief = [answer.brief() for answer in verification.answers]
-            write_json(
-                options.json,
-                {
-                    "steps": steps,
-                    "fingerprint": fingerprint,
-                    "answers": brief,
-                    "warnings": [warning.text for warning in own.warnings],
-                },
-            )
+            write_json(options.json, brief)
     finally:  # what is known is shown, though the disk may be full
         answers.show(own, verification.answers, wide_console())
     if verification.failure:
         raise verification.failure
+    if options.cure and not verification.interrupted:
+        found = _cures(own, verification)
+        if options.json is not None:
+            write_json(options.json, brief | {"cures": [cure.as_json() for cure in found]})
     return verification.exit_code
+
+
+def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
+    """The cures of what differs, shown."""
+    from repro.console import wide_console
+    from repro.report import cures as report
+    from repro.verify.command_runs import Trial
+    from repro.verify.cure import cures
+
+    trials = {name: outcome for name, outcome in verification.outcomes.items() if isinstance(outcome, Trial)}
+    found = cures(own, verification.answers, trials)
+    report.show(found, wide_console())
+    return found
 
 
 def _of_trainers(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ trainers.py       the reference trainers as subjects: trainer_questions.py, trai
 machines.py       the question across machines, answered from their results
 vary.py           an option of the command as a question
 stops.py          points at which it is stopped
+surroundings.py   what a change gives to a process, or to a container
 answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself
 timeline.py       the course of a run: its processes, epochs and files over the steps

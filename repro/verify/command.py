@@ -125,7 +125,8 @@ class OwnCommand:
         elif self.divergence is None and not self._missing(question):
             changes += [self._compared_with(question), *question.possible_changes]
         changes += self.further
-        return {run_name(change): partial(self._carry_out, change) for change in changes}
+        whole = {change for change in changes if change in self.further or question.compared != "steps"}
+        return {run_name(change): partial(self._carry_out, change, change in whole) for change in changes}
 
     def _compared_with(self, question: Question) -> Change:
         return FULLY_HASHED if question.resumes and self.command.every > 1 else BASELINE
@@ -136,9 +137,11 @@ class OwnCommand:
             return NEEDS[question.needs]
         return question.obstacle()
 
-    def _carry_out(self, change: Change) -> Trial:
+    def _carry_out(self, change: Change, whole: bool) -> Trial:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
-        trial = self.trials.run(change, self.ends[0])
+        early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
+        baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
+        trial = self.trials.run(change, self.ends[0], baseline)
         if change in (BASELINE, REPEAT):
             self._check_observed(trial)
         if change == BASELINE:
@@ -158,6 +161,16 @@ class OwnCommand:
             trial.leave_out(unknown if self.names_vary else self.volatile.names)
         return trial
 
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a run need not go on once it differs.
+
+        What is half done may be read by the next run, unless each has a folder of its own and writes nowhere else.
+        """
+        own_folder = any(RUN in word for word in self.command.words)
+        wrote = [trial.wrote for trial in (self.baseline, self.repeat) if trial]
+        return own_folder and not any(wrote) and not self.command.keep
+
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
         if difference is None or difference.channel != OUTPUTS or not record_of(baseline).steps:
@@ -173,7 +186,7 @@ class OwnCommand:
         log.info("equal but for %s; without %s, both have %s", names, them, (repeat.fingerprint or "")[:23])
 
     @property
-    def _went_on(self) -> bool:
+    def went_on(self) -> bool:
         """Whether the second run went on from what the first left, or found nothing to do."""
         if self.divergence is None or self.divergence.pair is None:
             return False
@@ -198,7 +211,7 @@ class OwnCommand:
     def _note_shared_files(self, baseline: Trial, repeat: Trial) -> None:
         """Notes where two runs wrote to one place: the second may have read what the first had left."""
         shared = baseline.wrote & repeat.wrote
-        if self._went_on:
+        if self.went_on:
             self.shared += _left(baseline)
         elif shared:
             self.shared.append(
@@ -232,22 +245,23 @@ class OwnCommand:
         """The first run that differs decides; a failed one leaves the question open."""
         done = judgment.trials = [trial for trial in trials if not trial.error]
         answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
+        obstacles: list[str] = []
         for trial in done:
             try:
                 obstacle = judgment.obstacle(trial)
                 difference = None if obstacle else judgment.difference(trial)
             except UsageError as error:
                 obstacle, difference = str(error).removeprefix("compare: "), None
-            if obstacle:
-                answer.answer, answer.reason, answer.runs = CANNOT_TELL, obstacle, []
-                return answer
+            obstacles += [obstacle] if obstacle else []
             if difference:
                 answer.answer = DIFFERS
-                answer.says = self._tested(judgment, trial, difference, run) or judgment.meaning(trial, difference)
+                shown = self._tested(judgment, trial, difference, run)
+                answer.says = judgment.meaning(trial, difference, shown)
                 answer.comparison = known(*judgment.records(trial), difference)
                 return answer
+        answer.runs = [] if obstacles else answer.runs
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
-        obstacles = [why for why in (*failed, judgment.unseen(done)) if why]
+        obstacles = obstacles[:1] or [why for why in (*failed, judgment.unseen(done)) if why]
         if obstacles:
             answer.answer, answer.reason = CANNOT_TELL, "; ".join(obstacles)
         else:
@@ -275,7 +289,7 @@ class OwnCommand:
         answer = self.skipped(question, self._missing(question) or "")
         if answer.reason:
             return answer
-        if question.resumes and record_of(baseline).steps and not self._went_on:
+        if question.resumes and record_of(baseline).steps and not self.went_on:
             decided = self.cause is not None and self.cause.restorable
             own = OwnSteps(question, baseline, repeat, self.shared, divergence=divergence, decided=decided)
             return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
@@ -292,7 +306,7 @@ class OwnCommand:
     def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: Run) -> str:
         """The cause that further runs show, or else what the hashes do."""
         raced = divergence.among is not None and divergence.among.overtaken is not None
-        suiting = [] if raced or self._went_on else [one for one in HYPOTHESES if one.suits(divergence)]
+        suiting = [] if raced or self.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
         for hypothesis in suiting:
             shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
             if shown:

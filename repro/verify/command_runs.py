@@ -6,41 +6,38 @@ A run is a fresh process of the command with a change, its record, and what it p
 import contextlib
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from msgspec import UNSET
 
+from repro.compare.difference import Difference
+from repro.compare.live import Live
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
 from repro.inject.delays import SLOWED
 from repro.record import outputs
-from repro.record.injection import PATH, Portable, joined, unobserved
+from repro.record.injection import Portable, unobserved
 from repro.record.lines import STEPS
 from repro.record.portable import Computed
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import Record, fingerprint
 from repro.record.recording import Recording
-from repro.run import environment, gpu
+from repro.run import gpu
 from repro.text import slug
+from repro.verify import surroundings
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
 from repro.verify.stops import targets
 from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
-LISTINGS = Path(__file__).parent / "listings"
-LOG = "REPRO_LISTINGS"
-FAKETIME = "faketime"
-REAL_STAT = (("NO_FAKE_STAT", "1"),)
-"""Files keep their times: Python would compile its modules anew."""
 CUT_OFF = "what was being written when the command was stopped may be incomplete"
 
 
@@ -101,6 +98,8 @@ class Trial:
     """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
     incomparable: bool = False
     """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
+    divergence: Difference | None = None
+    """The first difference from the baseline, where the run was stopped at it."""
     reversed_listings: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
     slowed: list[str] = field(default_factory=list)
@@ -111,12 +110,12 @@ class Trial:
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
         """The variables that are changed."""
-        return REAL_STAT if self.faked else self.change.environment
+        return surroundings.REAL_STAT if self.faked else self.change.environment
 
     @property
     def faketime(self) -> list[str]:
         """The program that runs the command with another clock."""
-        return [FAKETIME, "-f", self.change.clock] if self.faked and self.change.clock else []
+        return [surroundings.FAKETIME, "-f", self.change.clock] if self.faked and self.change.clock else []
 
     @property
     def fingerprint(self) -> str | None:
@@ -176,13 +175,16 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, steps: int = 0) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes."""
+    def run(self, change: Change, steps: int = 0, baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes.
+
+        `baseline`: the record that it is compared with, and that it need not go on from once it differs.
+        """
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, steps)
+            self._carry_out(trial, steps, baseline)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -191,7 +193,7 @@ class Trials:
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
-    def _carry_out(self, trial: Trial, steps: int) -> None:
+    def _carry_out(self, trial: Trial, steps: int, baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.stops or change == FULLY_HASHED else self.command.every
@@ -201,7 +203,7 @@ class Trials:
             if stopped is None:
                 break
         else:
-            self._once(trial, len(change.stops), every, stopped)
+            self._once(trial, len(change.stops), every, stopped, baseline)
         trial.seconds = time.perf_counter() - started
         trial.wrote = outputs.written(before, self._files())
 
@@ -214,25 +216,30 @@ class Trials:
 
     def _files(self) -> dict[str, outputs.State]:
         """How the files are in the folders that the command may write to, without ours."""
-        return outputs.folder(*places(self.command.words), without=self.folder.resolve())
+        return outputs.folder(*surroundings.places(self.command.words), without=self.folder.resolve())
 
-    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None) -> None:
-        """One process to its end. It may go on where one was stopped, whose outputs are its own, too."""
+    def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
+        """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
         recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
         said_before = errors.stat().st_size if errors.exists() else 0
         recording.before = stopped.before if stopped else recording.before
         try:
             with self._started(trial, recording) as process:
+                early = baseline and trial.change.course == "straight" and trial.change.observed
+                live = Live(baseline, recording.folder, False) if baseline and early else None
+                if live and live.is_over(process):
+                    terminate(process, signal.SIGTERM, recording.runtime)
                 code = process.wait()
         finally:
             if recording.runtime:
                 recording.runtime.remove()
-        if code:
+        if code and not (live and live.over):
             check_space(trial.folder)
             who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
             trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
             return
         record = recording.finish(code)
+        trial.divergence = live.first_difference(record.processes) if live and live.over else None
         trial.computed = recording.computed
         if trial.computed and not trial.computed.on:
             trial.error = str(trial.computed)
@@ -286,13 +293,14 @@ class Trials:
 
     def _recording(self, trial: Trial, number: int, every: int) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
+        listings = trial.folder / "listings" if trial.change.reversed_listings else None
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
-            here = Place(current_folder(), folder, (os.getuid(), os.getgid()), _deciding(), gpu.count() > 0)
+            here = Place(current_folder(), folder, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))
         container = command_line.find(in_place) is not None
-        trial.faked = trial.change.clock is not None and not container and shutil.which(FAKETIME) is not None
+        trial.faked = trial.change.clock is not None and not container and surroundings.has_faketime()
         return Recording(
             [*trial.faketime, *in_place],
             trial.folder / name,
@@ -300,34 +308,11 @@ class Trials:
             every,
             self.command.keep,
             run=folder,
-            variables=unobserved(os.environ) if container else self._variables(trial),
-            changes=self._inside(trial) if container else command_line.Addition(),
+            variables=unobserved(os.environ) if container else surroundings.variables(trial.environment, listings),
+            changes=surroundings.inside(trial.change, listings) if container else command_line.Addition(),
             observed=trial.change.observed,
             portable=self.command.portable,
         )
-
-    def _variables(self, trial: Trial) -> dict[str, str]:
-        variables = unobserved(os.environ)
-        for name, value in trial.environment:
-            own = variables.get(name) if name in command_line.JOINED else None
-            variables[name] = f"{own}{command_line.JOINED[name]}{value}" if own else value
-        if trial.change.reversed_listings:
-            # behind the observer, which hands on to the next of its name
-            variables |= {PATH: joined(str(LISTINGS), variables.get(PATH)), LOG: str(trial.folder / "listings")}
-        return variables
-
-    def _inside(self, trial: Trial) -> command_line.Addition:
-        """A change as a container gets it, which takes nothing over from the process that starts it."""
-        change = trial.change
-        cores = None if change.cores is None else sorted(os.sched_getaffinity(0))[: change.cores]
-        added = command_line.Addition((), dict(change.environment), cores=cores, terminal=False)
-        if not change.reversed_listings:
-            return added
-        log = trial.folder / "listings"
-        log.touch()
-        log.chmod(0o666)  # for whoever runs inside; only we can enter the folder
-        reversing = command_line.reversing(LISTINGS, log)
-        return replace(added, mounts=reversing.mounts, variables={**added.variables, **reversing.variables})
 
     @contextlib.contextmanager
     def _started(self, trial: Trial, recording: Recording) -> Iterator[subprocess.Popen[bytes]]:
@@ -346,18 +331,3 @@ class Trials:
             ) as process,
         ):
             yield process
-
-
-def places(words: Sequence[str]) -> list[Path]:
-    """The folders in which files of the command's are looked for: the current one, and those that a container gets."""
-    container = command_line.find(words)
-    mounted = [Path(mount.source) for mount in command_line.mounts(container)] if container else []
-    return [current_folder(), *(path for path in mounted if path.is_dir())]
-
-
-def _deciding() -> dict[str, str]:
-    """The variables of this process that can change bits, without those that name folders of the host."""
-    variables = environment.deciding(unobserved(os.environ))
-    return {
-        name: value for name, value in variables.items() if not name.startswith("PYTHON") or name == "PYTHONHASHSEED"
-    }

@@ -54,14 +54,18 @@ class Steps:
 
     def difference(self, trial: Trial) -> Difference | None:
         """The first difference of a run that can be compared."""
-        return first_difference(record_of(self.baseline), record_of(trial), False)
+        return trial.divergence or first_difference(record_of(self.baseline), record_of(trial), False)
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
         """Why runs without a difference are not called the same."""
         return incomplete.unseen(*(trial.record for trial in (self.baseline, *trials) if trial.record))
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
-        """Why a run differs."""
+    def meaning(self, trial: Trial, difference: Difference, shown: str | None = None) -> str:
+        """Why a run differs; `shown` is what one more run says of that."""
+        return shown or self.cause(trial, difference)
+
+    def cause(self, trial: Trial, difference: Difference) -> str:
+        """Why a run differs, by the question and by what the hashes show."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
         facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
@@ -136,8 +140,8 @@ class Varied(Steps):
         found.names = [name for name in found.names if name in trial.hashes and name in self.baseline.hashes]
         return found if found.names else None
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
-        cause = super().meaning(trial, difference)
+    def cause(self, trial: Trial, difference: Difference) -> str:
+        cause = super().cause(trial, difference)
         if self.question.control or difference.channel not in ("batch", "generator") or difference.pair is None:
             return cause
         pair, step = difference.pair, difference.step or 0
@@ -156,7 +160,7 @@ class Varied(Steps):
 class Filled(Steps):
     """Every hashed step and the outputs, of runs whose fresh memory is filled with one byte, and with another."""
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
+    def cause(self, trial: Trial, difference: Difference) -> str:
         if len(self.trials) < 2:
             return "only fresh memory was filled: what nothing has initialized decides (a guess)"
         if first_difference(record_of(self.trials[0]), record_of(self.trials[1]), False):

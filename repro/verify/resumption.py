@@ -6,14 +6,17 @@ They are compared with the baseline, or, where two baseline runs differ, with th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
-from repro.compare.pairs import pairs
+from repro.compare.pairs import Pair, pairs
 from repro.record.lines import STARTS
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
+from repro.verify.coverage import uncovered
 from repro.verify.judgment import Steps, record_of
 from repro.verify.stops import gone_on
 
@@ -42,6 +45,9 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         if not record_of(trial).steps:
             return NO_STEP_TAKEN
+        found = first_difference(whole, trial.parts[0], False) if trial.parts else None
+        if found and found.step and not found.lengths:
+            return f"the run that was stopped differs from the baseline before that (step {found.step}, {found.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
         for part in _resumed(trial):
             last = part is trial.record
             both = list(zip(whole.processes, part.processes, strict=False))
@@ -58,18 +64,28 @@ class Resumed(Steps):
         """The first difference of a process that went on."""
         return first_difference(a, b, resumed=True)
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
+    def meaning(self, trial: Trial, difference: Difference, shown: str | None = None) -> str:
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
-        parts, (_, differing) = _resumed(trial), self.records(trial)
-        number = next(number for number, part in enumerate(parts) if part is differing)
-        time = TIMES[number] if len(parts) > 1 else ""
-        return label + time + "; ".join([str(reasons.reason(difference)), *self.notes])
+        sides = self.sides(trial)
+        number = next(number for number, side in enumerate(sides) if self.compare(*side))
+        time = TIMES[number] if len(sides) > 1 else ""
+        return label + time + "; ".join([shown or self.reason(difference), *self.notes])
+
+    def reason(self, difference: Difference) -> str:
+        """Why a resumed process differs, by what the hashes show."""
+        return str(reasons.reason(difference))
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         whole = record_of(self.baseline)
         sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
-        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}"
+        covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+
+
+def _all(sides: Sequence[Sequence[Sequence[Pair]]]) -> list[Pair]:
+    """Of all runs, all parts and all processes."""
+    return [pair for run in sides for part in run for pair in part]
 
 
 def _resumed(trial: Trial) -> list[Record]:
@@ -78,12 +94,15 @@ def _resumed(trial: Trial) -> list[Record]:
 
 
 def _until(whole: Record, part: Record, before: Record) -> Record:
-    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from."""
+    """The whole run up to where a resumed part of another one was stopped; `before` is what the part went on from.
+
+    What is written until then is part of it, too, and may be incomplete in the other one: outputs are not compared.
+    """
     processes = []
     for a, b, first in zip(whole.processes, part.processes, before.processes, strict=False):
         after = align(a, b).after or first.last  # weights of no step: it began before the first was stopped
         processes.append(replace(a, steps={step: hashes for step, hashes in a.steps.items() if step <= after + b.last}))
-    return replace(whole, processes=processes)
+    return replace(whole, processes=processes, content=structs.replace(whole.content, outputs=part.outputs))
 
 
 @dataclass
@@ -117,16 +136,18 @@ class OwnSteps(Resumed):
             return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
         return None
 
-    def meaning(self, trial: Trial, difference: Difference) -> str:
+    def reason(self, difference: Difference) -> str:
         if difference.pair and not difference.pair.offset:
             return NO_STEP_OF_THE_STOPPED
-        return super().meaning(trial, difference)
+        return super().reason(difference)
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         shared = [[_shared(*side) for side in self.sides(trial)] for trial in trials]
         count = counted(sum(len(steps) for run in shared for steps in run), "step")
         offsets = [[steps[0] - 1 for steps in run] for run in shared]
-        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing"
+        sides = [[pairs(*side, resumed=True) for side in self.sides(trial)] for trial in trials]
+        covered = uncovered(record_of(self.baseline), _all(sides), any(len(run) > 1 for run in sides))
+        return f"{gone_on(offsets)}; {count} after it that the stopped run took, too, equal in both; {TWO_DIFFER}, so later ones say nothing{covered}"
 
     def compare(self, a: Record, b: Record) -> Difference | None:
         """The first difference of the steps that both took."""

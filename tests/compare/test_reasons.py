@@ -105,6 +105,58 @@ def holding(**held: str) -> Two:
     return two
 
 
+def numbers(*changes: dict[str, dict[int, str]], of_a: dict[str, dict[int, str]] | None = None, **changed: Any) -> Two:
+    """A run that was resumed after step 4, with scalars; `changes` by name, then by step of the resumed run."""
+    two = goes_on(**({"gradients": {1: 7}, "weights": {1: 7}} | changed))
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step in [step for step in steps if step]:
+            n = step + offset
+            steps[step]["scalars"] = {
+                "backward passes": "4",
+                "0.group 0.lr": str(0.1 / n),
+                "scaler.scale": "64.0",
+                "scaler.backoff_factor": "0.5",
+                "scaler.growth_tracker": str(n),
+                "StepLR.last_epoch": str(n - 1),
+                "StepLR._step_count": str(n),
+            }
+    for steps, which in ((two.a[0], of_a or {}), *((two.b[0], change) for change in changes)):
+        for name, values in which.items():
+            for step, text in values.items():
+                steps[step]["scalars"][name] = text
+    return two
+
+
+def averaged(*after_resuming: Any, **changed: Any) -> Two:
+    """A run that was resumed after step 4, with an average of the weights; what it is there, in the first steps."""
+    two = goes_on(**changed)
+    for offset, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["copies"] = {"ema.w": sha(("average", step + offset))}
+    for step, value in enumerate(after_resuming, 1):
+        two.b[0][step]["copies"] = {"ema.w": sha(value)}
+    return two
+
+
+WEIGHTS = [("weights", 4), "a", "b", "c"]
+"""An average that begins anew from the weights that a resumed run starts with."""
+EARLIER = {1: str(0.1 / 1), 2: str(0.1 / 2), 3: str(0.1 / 3), 4: str(0.1 / 4)}
+COUNTED = {step: str(step - 1) for step in range(1, 5)}
+SCALED = {"backward passes": {1: "12"}, "scaler.scale": {1: "64.0"}, "scaler.growth_tracker": {1: "0"}}
+
+
+def two_parameters(*held: object) -> Two:
+    """A resumed run whose optimizer holds these values of two parameters before its first step."""
+    two = goes_on(optimizer={1: 7}, weights={1: 7})
+    for steps in (two.a[0], two.b[0]):
+        for step, hashes in steps.items():
+            if step:
+                hashes["optimizer"]["v.momentum"] = sha(("v", step + (4 if steps is two.b[0] else 0)))
+    names = ("w.momentum", "v.momentum")
+    two.b[0][0]["optimizer"] = {name: sha(value) for name, value in zip(names, held, strict=True)}
+    return two
+
+
 MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
@@ -122,7 +174,7 @@ RULES = {
     ),
     "generator not restored": (
         goes_on(generator=old("generator", 1), weights={1: 7}),
-        goes_on(generator={1: 7}, weights={1: 7}),
+        goes_on(generator=old("generator", 7), weights={1: 7}),
     ),
     "generator drew more": (
         plain(generator=old("generator", 3), weights={1: 7}),
@@ -163,7 +215,34 @@ RULES = {
     ),
     "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
     "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
+    "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
+    "loss scale not restored": (
+        numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}}),
+        numbers({"backward passes": {1: "12"}, "scaler.scale": {1: "16.0"}, "scaler.growth_tracker": {1: "0"}}),
+    ),
+    "accumulation window not saved": (
+        numbers({"backward passes": {1: "2"}}),
+        numbers({"backward passes": dict.fromkeys(range(1, 5), "2")}),
+    ),
+    "schedule not restored": (
+        numbers({"0.group 0.lr": EARLIER, "StepLR.last_epoch": COUNTED}),
+        numbers({"0.group 0.lr": dict.fromkeys(range(1, 5), "0.3")}),
+    ),
+    "other numbers of a step": (
+        numbers({"0.group 0.lr": dict.fromkeys(range(1, 5), "0.3")}),
+        numbers({"StepLR.last_epoch": COUNTED}),
+    ),
+    "average not restored": (averaged(*WEIGHTS), averaged("a", "b", "c", "d")),
+    "other copies": (averaged("a", "b", "c", "d"), averaged(*WEIGHTS)),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
+    "optimizer state of other parameters": (
+        two_parameters(("v", 4), ("optimizer", 4)),
+        two_parameters(("v", 4), ("v", 4)),
+    ),
+    "optimizer state of another step": (
+        two_parameters(("optimizer", 4), ("v", 5)),
+        two_parameters(("optimizer", 3), ("v", 5)),
+    ),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
     "resumed to other weights": (
@@ -211,3 +290,35 @@ def test_a_rule_is_right_and_a_look_alike_does_not_get_it(name: str, tmp_path: P
     right, alike = RULES[name]
     assert reasons.reason(right.difference(tmp_path / "right")).rule == name
     assert reasons.reason(alike.difference(tmp_path / "alike")).rule != name
+
+
+def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path: Path) -> None:
+    """As where batches are passed over that the run has trained on: it drew more."""
+    why = reasons.reason(goes_on(generator=old("generator", 7), weights={1: 7}).difference(tmp_path))
+    assert why.rule == "generator drew more"
+    assert why.text.endswith("is that of step 7 of the whole run: until then it drew more, or was set forward")
+
+
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("accumulation window not saved", numbers({}, of_a={"backward passes": {5: "8"}})),
+        ("accumulation window not saved", numbers({"backward passes": {1: "2"}}, gradients={})),
+        ("accumulation window not saved", numbers(SCALED)),
+        ("schedule not restored", numbers({"0.group 0.lr": {1: "0.3"}, "StepLR._step_count": {1: "1"}})),
+        ("average not restored", averaged(*WEIGHTS, generator=old("generator", 1))),
+        ("loss scale not restored", numbers({"backward passes": {1: "2"}})),
+        ("loss scale not restored", numbers({}, of_a={"backward passes": {5: "8"}})),
+    ],
+)
+def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
+    assert reasons.reason(alike.difference(tmp_path)).rule != name
+
+
+def test_a_schedule_that_shows_many_steps_later(tmp_path: Path) -> None:
+    """As ReduceLROnPlateau, whose counter of bad epochs was not saved."""
+    two = numbers({"0.group 0.lr": {3: "0.5"}, "StepLR.last_epoch": COUNTED}, gradients={}, weights={3: 7})
+    assert str(reasons.reason(two.difference(tmp_path))) == (
+        f"`0.group 0.lr` at step 3 of the resumed run is 0.5, not {0.1 / 7}, and `StepLR.last_epoch` at step 1 of the "
+        "resumed run is 0, that of step 1 of the whole run, not 4: the schedule was not restored"
+    )

@@ -12,7 +12,7 @@ from repro.containers.command_line import Addition, Mount, find, mounts, outside
 from repro.containers.image import Place, in_image, moved, program, runtime
 from repro.errors import UsageError
 from repro.record.injection import SITE, Injection, Portable
-from repro.verify.command_runs import places
+from repro.verify.surroundings import places
 from support import commands
 from support.commands import container
 

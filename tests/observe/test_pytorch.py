@@ -7,11 +7,23 @@ from typing import Any
 
 import pytest
 
-from repro.observe import pytorch
+from repro.observe import entries
 from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
-EAGER = ["adamw", "workers", "nested", "fused", "by lists", "backward", "scaled", "scaled, fused", "closure"]
+EAGER = [
+    "adamw",
+    "workers",
+    "nested",
+    "fused",
+    "by lists",
+    "backward",
+    "scaled",
+    "scaled, fused",
+    "scheduled",
+    "averaged",
+    "closure",
+]
 
 
 def loops(folder: Path, *scenarios: str) -> tuple[dict[str, tuple[dict[int, Any], dict[str, str]]], list[Any]]:
@@ -46,7 +58,9 @@ def check(seen: dict[int, Any], weights: dict[str, str]) -> None:
     assert all(a != b for a, b in pairwise(moved))
 
 
-@pytest.mark.parametrize("scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "closure"])
+@pytest.mark.parametrize(
+    "scenario", ["adamw", "workers", "nested", "fused", "scaled", "scaled, fused", "scheduled", "averaged", "closure"]
+)
 def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
     check(*eager[0][scenario])
 
@@ -70,6 +84,52 @@ def test_the_channels_of_a_step(eager: Any) -> None:
 def test_the_last_line_says_what_observing_took(eager: Any) -> None:
     assert [line["kind"] for line in eager[1]].index("end") == len(eager[1]) - 1
     assert eager[1][-1]["seconds"] > 0
+
+
+def scalars(eager: Any, scenario: str) -> list[dict[str, str]]:
+    """The numbers of each step, without the place of the optimizer among all."""
+    lines = {line["step"]: line.get("scalars", {}) for line in eager[1] if line["kind"] == "step"}
+    seen = [lines[step] for step in eager[0][scenario][0]]
+    return [{name.partition(".group ")[2] or name: text for name, text in line.items()} for line in seen]
+
+
+def test_a_record_holds_the_numbers_that_a_step_depends_on(eager: Any) -> None:
+    """A layer that is checkpointed has a backward pass of its own within one of the two."""
+    seen = scalars(eager, "scheduled")
+    assert [line["0.lr"] for line in seen] == [repr(0.1 * 0.5**step) for step in range(6)]
+    assert [line["ExponentialLR.last_epoch"] for line in seen] == [str(step) for step in range(6)]
+    assert {line["backward passes"] for line in seen} == {"2"}
+    assert {line["0.momentum"] for line in seen} == {"0.9"}
+
+
+@pytest.mark.parametrize("scenario", ["scaled", "scaled, fused"])
+def test_the_scale_of_the_loss_is_seen_and_skipped_steps_leave_their_passes(eager: Any, scenario: str) -> None:
+    """Passes 1 and 4 of six are infinite: each is followed by a smaller scale."""
+    seen = scalars(eager, scenario)
+    assert [(line["backward passes"], line["scaler.scale"]) for line in seen] == [
+        ("2", "8.0"),
+        ("1", "8.0"),
+        ("2", "4.0"),
+        ("1", "4.0"),
+    ]
+
+
+def test_the_passes_of_a_closure_belong_to_its_step(eager: Any) -> None:
+    assert {line["backward passes"] for line in scalars(eager, "closure")} == {"2"}
+
+
+def test_copies_of_the_weights_are_seen_as_they_are_before_a_step(eager: Any) -> None:
+    seen, _ = eager[0]["averaged"]
+    first, second, *_ = seen.values()
+    weights = named(first["weights"])
+    shadow = {f"Average.shadow.{name}" for name in weights}
+    assert set(first["copies"]) >= shadow | {f"AveragedModel.{name}" for name in weights} | {"AveragedModel.n_averaged"}
+    assert not any("before" in name or "list" in name for name in first["copies"])
+    for name in weights:
+        assert first["copies"][f"Average.shadow.{name}"] == named(first["initial weights"])[name]
+        assert second["copies"][f"AveragedModel.{name}"] == weights[name]  # of one step, the average is its weights
+    assert len({line["copies"]["Average.shadow.0.weight"] for line in seen.values()}) == len(seen)
+    assert not any(line.get("copies") for line in eager[0]["adamw"][0].values())
 
 
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:
@@ -122,6 +182,17 @@ def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
         check(*found[scenario])
 
 
+def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_path: Path) -> None:
+    """Not what it is called with without gradients; and its compiler is given the same graph as without the observer."""
+    printed, written = observed(interpreter("pytorch"), tmp_path, str(SCRIPTS / "pytorch_calls.py"))
+    kinds = [json.loads(line) for line in printed.splitlines()]
+    assert [batch for kind, batch, *_ in kinds if kind == "batch"] == [
+        line["batch"] for step, line in steps(written).items() if step
+    ]
+    assert any(kind == "graph" for kind, *_ in kinds)
+    assert not any("batches" in note for note in notes(written))
+
+
 @pytest.mark.xdist_group("ports")
 def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -148,10 +219,10 @@ def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
 
 def test_what_is_hooked_later_is_wrapped_as_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras may come after torch._dynamo, which must not trace the hooks of either."""
-    monkeypatch.setattr(pytorch, "entries", {"before": "a", "after": "b"})
-    monkeypatch.setattr(pytorch, "wraps", [])
-    monkeypatch.setattr(pytorch, "_register", lambda: None)
-    pytorch.wrap_entries(lambda entry: f"({entry})")
-    pytorch.wrap_entries(lambda entry: f"[{entry}]")
-    pytorch.add_entry("later", "c")
-    assert pytorch.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}
+    monkeypatch.setattr(entries, "entries", {"before": "a", "after": "b"})
+    monkeypatch.setattr(entries, "wraps", [])
+    monkeypatch.setattr(entries, "after_wrapping", [])
+    entries.wrap_all(lambda entry: f"({entry})")
+    entries.wrap_all(lambda entry: f"[{entry}]")
+    entries.add("later", "c")
+    assert entries.entries == {"before": "[(a)]", "after": "[(b)]", "later": "[(c)]"}

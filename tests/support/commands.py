@@ -89,7 +89,7 @@ def write(
 ) -> Path:
     """A record's folder: a process for each set of steps, ranks where there are several.
 
-    `notes`: lines of the kind `note` of each process.
+    `notes`: lines of the kind `note` of each process. The channel `scalars` holds text, not hashes.
     """
     (path / lines.STEPS).mkdir(parents=True)
     for rank, steps in enumerate(processes):
@@ -97,7 +97,10 @@ def write(
         written = [
             {"kind": "process", "pid": 10, "argv": ["train.py"], "python": "3.11.2", "frameworks": {"torch": "2"}}
         ]
-        written += [{"kind": "step", "step": step, "hashes": hashes} for step, hashes in steps.items()]
+        for step, hashes in steps.items():
+            hashes, numbers = {**hashes}, hashes.get(lines.SCALARS, {})
+            hashes.pop(lines.SCALARS, None)
+            written.append({"kind": "step", "step": step, "hashes": hashes, "scalars": numbers})
         written += [{"kind": "note", **note} for note in notes or []]
         (path / lines.STEPS / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in written))
     trained = [one for one in lines.processes(path) if one.steps]

@@ -18,6 +18,7 @@ import pytest
 
 from repro import __main__
 from repro.errors import INCONCLUSIVE
+from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
@@ -118,7 +119,10 @@ def test_a_script_that_counts_on_went_on(here: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     command = script("average_forgotten", *SMALL)
     code, content = verify("--ask", "kill", "--resume", shlex.join([*command, "--resume"]), "--", *command)
-    assert code == 0 and re.fullmatch(r"went on after step (8|9|10|11) of 12", content["answers"]["kill"]["why"])
+    assert code == 0 and re.fullmatch(
+        r"went on after step (8|9|10|11) of 12; not covered: a second resume; not seen: .*",
+        content["answers"]["kill"]["why"],
+    )
 
 
 @pytest.mark.slow  # compare/test_difference.py has ranks whose records differ
@@ -156,8 +160,16 @@ def test_stopped_by_sigterm(here: Path) -> None:
     assert difference and (difference.run, difference.step) == ("command/stopped-resumed", went_on.after + 1)
 
 
+def test_a_run_that_cannot_be_compared_hides_no_difference_of_another(here: Path) -> None:
+    said = 'test "$1" = a && echo 1 > {run}/n || echo "$1" > {run}/m'
+    asked = ("--ask", "restart", "--output", "{run}/*", "--vary")
+    for values, answer in (("a,b", "differs"), ("a", "cannot tell")):
+        _, content = verify(*asked, f"x={{}}:{values}", "--", "sh", "-c", said, "sh")
+        assert content["answers"]["x"]["answer"] == answer
+
+
 def test_a_second_resume_is_asked_beside_the_first(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, content = verify("--ask", "resume,resume_twice", *resumable("second_resume"))
+    code, content = verify("--ask", "resume,resume_twice", "--output", "{run}/model.json", *resumable("second_resume"))
     answers = content["answers"]
     assert (code, answers["resume"]["answer"], answers["resume_twice"]["answer"]) == (3, "same", "differs")
     said = "resumed for the second time, the first was right: the generator `python` "
@@ -179,8 +191,12 @@ def test_a_sound_training_is_resumed_twice_at_several_points(here: Path) -> None
     code, content = verify("--ask", "kill,resume_twice", "--stops", "2", *resumable("trainer"))
     answers = content["answers"]
     assert (code, {answer["answer"] for answer in answers.values()}) == (0, {"same"})
-    assert re.fullmatch(r"went on after step \d+, \d+ of 12", answers["kill"]["why"])
-    assert re.fullmatch(r"went on after step \d+ and \d+, \d+ and \d+ of 12", answers["resume_twice"]["why"])
+    assert re.fullmatch(
+        r"went on after step \d+, \d+ of 12; not covered: a second resume; not seen: .*", answers["kill"]["why"]
+    )
+    assert re.fullmatch(
+        r"went on after step \d+ and \d+, \d+ and \d+ of 12; not seen: .*", answers["resume_twice"]["why"]
+    )
 
 
 def test_a_fault_that_shows_after_the_next_border_needs_an_early_stop(here: Path) -> None:
@@ -262,7 +278,7 @@ def test_slowed_threads_show_a_race(here: Path) -> None:
 
 
 def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repro.verify.command_runs.FAKETIME", "no-faketime")
+    monkeypatch.setattr("repro.verify.surroundings.FAKETIME", "no-faketime")
     code, content = verify("--ask", "restart,time", "--", *script("date_as_seed", *SMALL))
     answers = content["answers"]
     assert (code, answers["restart"]["answer"], answers["time"]["answer"]) == (3, "same", "differs")
@@ -506,7 +522,7 @@ def test_a_folder_of_ones_own_for_the_runs(here: Path, capfd: pytest.CaptureFixt
 
 def test_our_own_files_below_the_current_folder_are_no_checkpoint(here: Path) -> None:
     code, content = verify("--to", "mine", "--ask", "kill", *resumable("late_checkpoint"))
-    assert (code, content["answers"]["kill"]["why"]) == (0, "went on after step 10 of 12")
+    assert code == 0 and content["answers"]["kill"]["why"].startswith("went on after step 10 of 12; not covered: ")
 
 
 def test_the_runs_own_folder_has_one_path_in_all_runs(here: Path) -> None:
@@ -700,3 +716,25 @@ def test_a_full_disk_is_one_line(
     assert __main__.main(["verify", "--ask", "restart", "--", *script("trainer", *SMALL)]) == 1
     (error,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
     assert "No space left on device; make it writable, or free space" in error
+
+
+def test_a_run_that_differs_ends_there_where_no_other_run_can_read_what_it_leaves(here: Path) -> None:
+    for number, options in enumerate((SMALL, ("--out=out", "--pause=0.02"))):
+        words = ("--to", f"{number}", "--ask", "seed", "--seed-option", "--seed={}")
+        code, content = verify(*words, "--", *script("trainer", *options))
+        answer = content["answers"]["seed"]
+        assert (code, answer["answer"]) == (0, "differs")
+        assert answer["first"] == {"step": 0, "channel": "generator", "name": "python"}
+    assert record.read(here / "0" / "another-seed" / "record").steps < 12
+    assert record.read(here / "1" / "another-seed" / "record").steps == 12
+
+
+def test_a_remedy_is_tried_and_the_lines_to_add_are_printed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = script("listing_order", "--out={run}", "--pause=0")
+    code, content = verify("--ask", "file_order", "--cure", "--", *command)
+    (cure,) = content["cures"]
+    assert (code, cure["question"], cure["cure"]) == (3, "file_order", ["sorted listings"])
+    assert cure["tried"][0]["result"] == "same in 6 runs"
+    told = capfd.readouterr().out
+    assert "6 of 6 runs with it are equal, 2 of 2 runs without differ from the baseline." in told
+    assert "  script: sorted(...) around os.listdir, os.scandir, glob.glob, Path.iterdir and Path.glob\n" in told

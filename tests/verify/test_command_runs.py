@@ -15,9 +15,10 @@ import pytest
 from repro.record import outputs
 from repro.record.process import error_line, limited_to_cores, start, terminate
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.command_runs import LISTINGS, LOG, Command, Trial, Trials
+from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT, Change
+from repro.verify.surroundings import LISTINGS, LOG
 
 
 def listed(code: str, folder: Path) -> str:

@@ -14,8 +14,8 @@ from repro.verify.command_runs import Command, Trial
 from repro.verify.questions import Change
 from support.commands import resumed, sha, straight, write
 
-OLD = {"generator": {1: sha(("generator", 1))}, "weights": {1: 7}}
-OLD_BATCH = {**OLD, "batch": {1: sha(("batch", 1))}}
+OLD: dict[str, Any] = {"generator": {1: sha(("generator", 1))}, "weights": {1: 7}}
+OLD_BATCH: dict[str, Any] = {**OLD, "batch": {1: sha(("batch", 1))}}
 
 
 def said_of(folder: Path, changed: dict[str, Any], drawn: dict[str, Any]) -> tuple[str | None, list[Change]]:
@@ -40,6 +40,11 @@ DREW = {"generator": {1: 8, 2: 8, 3: 8, 4: 8}}
     [
         (OLD_BATCH, {"batch": {3: 7}, "weights": {3: 7}}, "the batches depend on it"),
         (OLD, {"gradients": {2: 7}}, "is in the state of step 1 again: it was not restored; what a step computes"),
+        (
+            {**OLD, "generator": {1: sha(("generator", 4))}},
+            {"gradients": {2: 7}},
+            "is in the state of step 4 already: more was drawn from it since it was saved; what a step computes",
+        ),
         ({**OLD, "generator": {1: 7}}, {"gradients": {2: 7}}, "or something drew from it since; what a step computes"),
     ],
 )
@@ -85,6 +90,29 @@ def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(drawn: dict[str
 )
 def test_nothing_is_run_where_no_generator_differs_in_the_first_step(changed: dict[str, Any], tmp_path: Path) -> None:
     assert said_of(tmp_path, changed, {}) == (None, [])
+
+
+def test_each_generator_that_differs_is_tried(tmp_path: Path) -> None:
+    """The first one is drawn from, and decides nothing."""
+    whole, rest = straight(), resumed(2, **OLD_BATCH)
+    for start, steps in ((0, whole), (2, rest)):
+        for step, hashes in steps.items():
+            hashes["generator"]["torch"] = sha(("torch", step if steps is rest and step < 2 else step + start))
+    a, b = (record.read(write(tmp_path / name, steps)) for name, steps in (("whole", whole), ("rest", rest)))
+    found = first_difference(a, b, True)
+    assert found and dependence.generators(found) == ["python", "torch"]
+    tried: list[str] = []
+
+    def run(change: Change) -> Trial:
+        tried.append(change.label)
+        name = change.label.split()[4].rstrip(",")
+        drawn = {step: {**hashes, "generator": hashes["generator"] | {name: sha(8)}} for step, hashes in whole.items()}
+        drawn[3] |= {"batch": {"0": sha(7)}, "weights": {"w": sha(7)}} if name == "torch" else {}
+        return Trial(change, Command(["x"]), tmp_path, record=record.read(write(tmp_path / name, drawn)))
+
+    why = dependence.said(found, a, run)
+    assert why and "the generator `torch` is in the state of step 1 again" in why
+    assert tried == ["one number more from python, before any batch", "one number more from torch, before any batch"]
 
 
 @pytest.mark.parametrize(("generator", "device"), [("torch", "cpu"), ("cuda:1", "cuda:1")])

@@ -5,20 +5,32 @@ prove is said as it is; one that they only allow is called a guess.
 
 case         rules, and what they look at
 course       how far two runs go, and from where
+scalars      numbers of a step: backward passes, scale, rates
+copies       averages of the weights
 draws        other batches, and generators in another state
+states       the optimizer's state that a resumed run begins with
 resumed      the first step of a resumed run
 beginning    two runs from the beginning
 whole        files, and another arithmetic
 """
 
 from repro.compare.difference import Difference
-from repro.compare.reasons import beginning, course, draws, resumed, whole
+from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, states, whole
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
 __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 
-RULES: tuple[Rule, ...] = (*course.RULES, *draws.RULES, *resumed.RULES, *beginning.RULES)
+RULES: tuple[Rule, ...] = (
+    *course.RULES,
+    *resumed.LATER,
+    *draws.RULES,
+    *scalars.RULES,
+    *copies.RULES,
+    *states.RULES,
+    *resumed.RULES,
+    *beginning.RULES,
+)
 """In the order in which they are asked; the last one always knows a reason."""
 
 

@@ -1,5 +1,6 @@
 """Other batches, and generators in another state."""
 
+from collections.abc import Sequence
 from itertools import count
 
 from repro.compare.pairs import Pair
@@ -16,7 +17,7 @@ SEED = "set the seed of each generator before anything draws"
 def generator_not_restored(case: Case) -> str | None:
     """The generator of the first resumed step is in the state of an earlier step; whether what differs is drawn from it, no hash shows."""
     old = old_state(case) if case.draws and case.first_resumed else None
-    if old is None:
+    if old is None or old[1] > case.step:
         return None
     other = ", or old batches come for another reason, as an epoch's order" if case.channel == "batch" else ""
     return f"{_at(case, *old)}: the random generator was not restored, so {_old_draws(case)}{other}"
@@ -24,10 +25,10 @@ def generator_not_restored(case: Case) -> str | None:
 
 @rule(HASHES, "draw as many numbers in each run, whatever is logged, evaluated or read from a cache")
 def generator_drew_more(case: Case) -> str | None:
-    """One run's generator is in a state that the other run's has at another step."""
-    in_the_middle = case.pair.offset == 0 and case.step > 0
+    """One run's generator is in a state that the other run's has at another step; a resumed one's at a later step."""
+    in_the_middle = (case.pair.offset == 0 and case.step > 0) or case.first_resumed
     old = old_state(case) if case.draws and in_the_middle else None
-    if old is None:
+    if old is None or (case.first_resumed and old[1] < case.step):
         return None
     name, step = old
     how = "drew more, or was set forward" if step > case.step else "drew less, or was set back"
@@ -177,12 +178,12 @@ def _old_draws(case: Case) -> str:
     return f"old numbers are drawn again, as for {unseen}dropout or augmentation"
 
 
-def old_state(case: Case) -> tuple[str, int] | None:
-    """A generator that B has at this step in a state that A had at another one, and that step."""
+def old_state(case: Case, names: Sequence[str] | None = None) -> tuple[str, int] | None:
+    """A generator that B has at this step in a state that A had at another one, and that step; of some names, or of all."""
     both = case.pair.hashes(case.step, "generator")
     if both is None:
         return None
-    for name in case.generators:
+    for name in case.generators if names is None else names:
         for old, states in sorted(case.pair.a.of("generator").items()):
             if old not in (0, case.step) and states.get(name) == both[1].get(name, ""):
                 return name, old

@@ -1,6 +1,6 @@
-"""Start of the observer and of portable numerics, by Python itself.
+"""Start of the observer, of portable numerics and of remedies, by Python itself.
 
-Python runs this file because PYTHONPATH names its folder: what is asked for, then the user's sitecustomize. Nothing that
+Python runs this file because PYTHONPATH names its folder: what is asked for, and the user's sitecustomize. Nothing that
 goes wrong here may break the program. Old Pythons get here, too, so the syntax is old.
 """
 
@@ -26,6 +26,20 @@ def _start(name):  # type: (str) -> None
     importlib.import_module("_repro." + name).start()
 
 
+def _start_asked(variable, name, missing):  # type: (str, str, str) -> bool
+    """Starts a module where a variable asks for it; whether that went well."""
+    if not os.environ.get(variable):
+        return True
+    try:
+        if sys.version_info < (3, 9):
+            raise RuntimeError("Python 3.9 or later is needed")
+        _start(name)
+    except Exception as error:
+        sys.stderr.write("repro: this process is %s: %s\n" % (missing, error))  # noqa: UP031
+        return False
+    return True
+
+
 def _run_next_sitecustomize():  # type: () -> None
     """Runs the one that would have run without this one. What it raises, `site` reports as it always does."""
     import importlib.machinery
@@ -40,17 +54,12 @@ def _run_next_sitecustomize():  # type: () -> None
 
 
 sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have found it
-for _variable, _name, _missing in (
-    ("REPRO_CHANGES", "inject.changes", "not changed"),
-    ("REPRO_OBSERVE", "observe.hooks", "not observed"),
-    ("REPRO_DELAYS", "inject.delays", "not slowed"),
-    ("REPRO_PORTABLE", "inject.portable", "NOT PORTABLE"),
-):
-    if os.environ.get(_variable):
-        try:
-            if sys.version_info < (3, 9):
-                raise RuntimeError("Python 3.9 or later is needed")
-            _start(_name)
-        except Exception as error:
-            sys.stderr.write("repro: this process is %s: %s\n" % (_missing, error))  # noqa: UP031
-_run_next_sitecustomize()
+_start_asked("REPRO_CHANGES", "inject.changes", "not changed")
+_start_asked("REPRO_OBSERVE", "observe.hooks", "not observed")
+_start_asked("REPRO_DELAYS", "inject.delays", "not slowed")
+_start_asked("REPRO_PORTABLE", "inject.portable", "NOT PORTABLE")
+try:
+    _run_next_sitecustomize()
+finally:  # over what others have changed
+    if not _start_asked("REPRO_REMEDIES", "inject.remedies", "WITHOUT ITS REMEDIES, and ends"):
+        os._exit(1)

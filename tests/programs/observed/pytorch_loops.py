@@ -10,6 +10,7 @@ import torch
 from hashes import report
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 COUNT = 6
 
@@ -100,6 +101,52 @@ def scaled(scenario: str, fused: bool) -> None:
     loop(scenario, model, step, count=COUNT - COUNT // 3)
 
 
+def scheduled(scenario: str) -> None:
+    """Two backward passes to a step, the second one through a checkpointed layer; the rate falls with each step."""
+    model = network()
+    optimizer = sgd(model)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        inner = checkpoint(model[0], x.requires_grad_(), use_reentrant=True)
+        loss_of(model[1:], inner, y).backward()
+        optimizer.step()
+        schedule.step()
+
+    loop(scenario, model, step)
+
+
+class Average:
+    """A moving average, as people write it."""
+
+    def __init__(self, model: nn.Module):
+        self.shadow = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+
+    def update(self, model: nn.Module) -> None:
+        for name, tensor in model.named_parameters():
+            self.shadow[name].mul_(0.5).add_(tensor.detach(), alpha=0.5)
+
+
+def averaged(scenario: str) -> None:
+    """Two averages, the second one of PyTorch, and a list of the weights of the step before that nothing else holds."""
+    model = network()
+    optimizer = sgd(model)
+    average, other = Average(model), torch.optim.swa_utils.AveragedModel(model)
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        before = [tensor.clone() for tensor in model.parameters()]
+        optimizer.step()
+        assert len(before) == len(average.shadow)
+        average.update(model)
+        other.update_parameters(model)
+
+    loop(scenario, model, step)
+
+
 def closure(scenario: str) -> None:
     """LBFGS computes gradients within its step; the first step fails, and the program goes on."""
     model = nn.Linear(4, 2)
@@ -156,6 +203,8 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "backward": in_backward,
     "scaled": lambda name: scaled(name, fused=False),
     "scaled, fused": lambda name: scaled(name, fused=True),
+    "scheduled": scheduled,
+    "averaged": averaged,
     "closure": closure,
     "compiled": lambda name: plain(name, sgd, compiled("aot_eager")),
     "compiled optimizer": lambda name: compiled_optimizer(name, "aot_eager"),

@@ -1,0 +1,99 @@
+"""Numbers that a step of PyTorch depends on.
+
+They are the number of backward passes since the last step, the options of each group, such as the learning rate, the
+state of GradScaler, and the counters of schedules. A record holds them as they are, for people to read.
+"""
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Optional
+
+PASSES = "backward passes"
+SCALER = "scaler"
+SCALER_FILES = ("amp/grad_scaler.py", "amp\\grad_scaler.py")
+LENGTH = 40  # characters of a number; repr of a float has fewer
+
+Scalars = dict[str, str]
+
+
+def add(scalars: Scalars, name: str, value: Any) -> None:
+    """Adds a number, or a list of numbers, as text; nothing of what is neither."""
+    if isinstance(value, (list, tuple)):
+        for place, part in enumerate(value):
+            add(scalars, f"{name}.{place}", part)
+    elif hasattr(value, "detach"):  # a learning rate may be a tensor
+        if value.numel() == 1:
+            add(scalars, name, value.item())
+    elif not isinstance(value, bool) and isinstance(value, (int, float)):
+        number = int(value) if isinstance(value, int) else float(value)  # of a subclass, as NumPy's
+        scalars[name] = repr(number)[:LENGTH]
+
+
+def of_groups(optimizer: Any, index: int) -> Scalars:
+    """The options of each group that are numbers, such as `0.group 0.lr`."""
+    scalars: Scalars = {}
+    for number, group in enumerate(optimizer.param_groups):
+        for name, value in group.items():
+            if name != "params":
+                add(scalars, f"{index}.group {number}.{name}", value)
+    return scalars
+
+
+def of_scaler() -> Scalars:
+    """The state of the GradScaler that takes this step. It is found on the stack, so nothing of it is hooked."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "step" and frame.f_code.co_filename.endswith(SCALER_FILES):
+            scalars: Scalars = {}
+            for name, value in frame.f_locals["self"].state_dict().items():
+                add(scalars, f"{SCALER}.{name.lstrip('_')}", value)
+            return scalars
+        frame = frame.f_back
+    return {}
+
+
+class Schedules:
+    """What holds an optimizer and takes steps itself: schedulers of PyTorch, of libraries, of one's own."""
+
+    def __init__(self, torch: Any, optimizer: Any):
+        holders = _holders(optimizer) if optimizer is not None else ()
+        kind = torch.optim.Optimizer
+        self.references = [weakref.ref(schedule) for schedule in holders if _is_schedule(schedule, kind)]
+
+    def counters(self) -> Scalars:
+        """The attributes that are whole or floating-point numbers, such as `StepLR.last_epoch`."""
+        alive = [schedule for schedule in (reference() for reference in self.references) if schedule is not None]
+        scalars: Scalars = {}
+        for schedule in sorted(alive, key=lambda schedule: (type(schedule).__name__, repr(_numbers(schedule)))):
+            name = type(schedule).__name__
+            while any(taken.startswith(f"{name}.") for taken in scalars):
+                name += "'"
+            for attribute, value in _numbers(schedule).items():
+                add(scalars, f"{name}.{attribute}", value)
+        return scalars
+
+
+def _holders(value: Any) -> Iterator[Any]:
+    """The objects with an attribute that is this value. Their attributes may be a dict of its own to Python."""
+    holders = gc.get_referrers(value)
+    yield from holders
+    attributes = {id(holder) for holder in holders if type(holder) is dict}
+    if attributes:
+        dicts = [holder for holder in holders if id(holder) in attributes]
+        for owner in gc.get_referrers(*dicts):
+            if id(getattr(owner, "__dict__", None)) in attributes:
+                yield owner
+
+
+def _is_schedule(holder: Any, optimizer: type) -> bool:
+    kind = type(holder)
+    return all(callable(getattr(kind, name, None)) for name in ("step", "state_dict")) and not issubclass(
+        kind, optimizer
+    )
+
+
+def _numbers(schedule: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(schedule).items() if type(value) in (int, float)}

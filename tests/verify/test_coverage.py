@@ -1,0 +1,59 @@
+"""What `same` says that a resumed run did not cover."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from repro.compare.pairs import pairs
+from repro.record import record
+from repro.verify.coverage import uncovered
+from support.commands import Steps, resumed, straight, write
+
+
+def said(folder: Path, whole: Steps, rest: Steps, epochs: dict[int, int] | None = None, twice: bool = False) -> str:
+    """`epochs`: by step, the number of its pass through the data."""
+    a, b = (record.read(write(folder / name, steps)) for name, steps in (("a", whole), ("b", rest)))
+    if epochs is not None:
+        lines = {step: SimpleNamespace(samples={"0": SimpleNamespace(epoch=epoch)}) for step, epoch in epochs.items()}
+        cast(Any, a.processes[0]).lines = lines
+    return uncovered(a, pairs(a, b, True), twice)
+
+
+@pytest.mark.parametrize(
+    ("after", "covered"),
+    [(1, True), (3, True), (4, False), (6, False)],
+    ids=["before", "last step", "at it", "after it"],
+)
+def test_the_beginning_of_another_epoch(after: int, covered: bool, tmp_path: Path) -> None:
+    """Step 5 begins the second of two; a run that goes on there did not reach it from within."""
+    epochs = {step: 1 + (step > 4) for step in range(1, 9)}
+    text = said(tmp_path, straight(8), resumed(after, 8), epochs, True)
+    assert text == ("" if covered else "; not covered: the beginning of another epoch")
+
+
+def test_one_epoch_has_no_border(tmp_path: Path) -> None:
+    assert said(tmp_path, straight(8), resumed(4, 8), dict.fromkeys(range(1, 9), 1), True) == ""
+
+
+@pytest.mark.parametrize(("batches", "covered"), [(1, True), (2, False), (3, False)])
+def test_a_stop_within_an_accumulation_window(batches: int, covered: bool, tmp_path: Path) -> None:
+    """Steps have two batches; what passes over old ones has more in its first step."""
+    whole, rest = straight(8), resumed(4, 8)
+    for hashes in (*whole.values(), *rest.values()):
+        if "batch" in hashes:
+            hashes["batch"]["1"] = hashes["batch"]["0"]
+    rest[1]["batch"] = {str(number): whole[5]["batch"]["0"] for number in range(batches)}
+    text = said(tmp_path, whole, rest, dict.fromkeys(range(1, 9), 1), True)
+    assert text == ("" if covered else "; not covered: a stop within an accumulation window")
+
+
+def test_a_second_resume_and_what_no_loader_shows(tmp_path: Path) -> None:
+    assert said(tmp_path, straight(8), resumed(4, 8)) == "; not covered: a second resume; not seen: where epochs begin"
+    whole, rest = straight(8), resumed(4, 8)
+    for hashes in (*whole.values(), *rest.values()):
+        hashes.pop("batch", None)
+    (tmp_path / "unseen").mkdir()
+    text = said(tmp_path / "unseen", whole, rest, twice=True)
+    assert text == "; not seen: where epochs begin, accumulation windows"
