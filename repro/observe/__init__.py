@@ -12,8 +12,10 @@ batches             batches of PyTorch's loaders, or what modules are called wit
 entries             functions that a PyTorch program comes to call
 scalars             numbers that a step of PyTorch depends on
 copies              copies of the weights, as averages
+samples             samples of a batch of PyTorch's loader, and the pass through the data that it is of
 modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
+contents            zeros and NaN in what is hashed
 recorder            the file of lines, and what keeps an exception from the program
 """

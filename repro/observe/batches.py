@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import copies, hashing, modules, recorder
+from . import copies, hashing, modules, recorder, samples
 from .entries import add, entries
 
 NONE = (
@@ -33,10 +33,19 @@ class Batches:
     def reset(self) -> None:
         """No batch was seen yet. Called again in a forked child."""
         self.handed_out = 0  # by loaders, ever
+        self.passes = samples.Passes(self.torch)
         self.end_step()
 
-    def add(self, data: Any) -> None:
+    def is_due(self) -> bool:
+        """Whether a batch that is asked for now is of a step that is hashed."""
+        active = recorder.active
+        return active is not None and self.torch.is_grad_enabled() and active.is_due(active.steps + 1)
+
+    def add(self, data: Any, iterator: Any) -> None:
         """A batch that a loader handed out; those of evaluation, without gradients, do not count."""
+        described = self.passes.add(iterator, data, self.is_due())
+        if described:
+            self.samples[str(self.count)] = described
         if recorder.active is None or not self.torch.is_grad_enabled():
             return
         place = self.count
@@ -47,6 +56,7 @@ class Batches:
 
     def end_step(self) -> None:
         self.hashes: dict[str, str] = {}
+        self.samples: dict[str, Any] = {}  # by the number of the batch
         self.count = 0
 
     def add_optimizer(self, optimizer: Any) -> None:
@@ -129,8 +139,9 @@ def watch(torch: Any, batches: Batches) -> None:
     _look(
         sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter,
         "__next__",
-        lambda _, data: entries["batch"](data),
+        lambda iterator, data: entries["batch"](data, iterator),
     )
+    samples.watch(sys.modules["torch.utils.data.dataloader"], lambda: batches.passes, batches.is_due)
     _look(torch.optim.Optimizer, "__init__", lambda optimizer, _: entries["optimizer"](optimizer))
     torch.compile = _compiling(torch.compile)
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
-from . import recorder
+from . import contents, recorder
 
 MAX_DEPTH = 32  # of nested containers; below it somebody has a circle
 COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # TensorFlow's, which are several arrays each
@@ -28,6 +28,7 @@ def hash_bytes(dtype: str, shape: Any, content: Any) -> str:
     sha = hashlib.sha256(head)
     sha.update(content)
     name = sha.hexdigest()
+    contents.look(name, dtype, content)
     if content_folder is not None:
         _store(content_folder, name, head, content)
     return name

@@ -159,6 +159,7 @@ class StepObserver:
         if hashes is None:
             return
         number, passes, self.passes = active.count(), self.passes, 0
+        samples = self.batches.samples
         self.batches.end_step()
         self.batches.wait_for_call()
         if id(optimizer) in self.optimizers:
@@ -173,7 +174,7 @@ class StepObserver:
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
             hashes["buffers"].update(_hash_tensors(observed.buffers(), "buffers"))
             hashes["optimizer"].update(observed.state(owner))
-        active.step(number, hashes)
+        active.step(number, hashes, samples)
 
     def is_nested(self) -> bool:
         """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.

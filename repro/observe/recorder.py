@@ -14,10 +14,13 @@ import threading
 import time
 from typing import Any, Optional
 
+from . import contents
+
 Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
 Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
 INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
+COARSE = 5  # CLOCK_REALTIME_COARSE, for which Python has no name
 LOADED = "loaded"  # the empty file in FOLDER/steps that says that a Python process loaded the observer
 
 
@@ -54,14 +57,15 @@ class Recorder:
             self.local.step = self.steps
             return self.steps
 
-    def step(self, number: int, hashes: Hashes) -> None:
+    def step(self, number: int, hashes: Hashes, samples: Optional[dict[str, Any]] = None) -> None:
         """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0."""
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
         scalars = hashes.pop("scalars", {})  # as text, which is no hash
         seen = {name: content for name, content in hashes.items() if content or not number}
-        line = {"kind": "step", "step": number, "hashes": seen}
-        self.write({**line, "scalars": scalars} if scalars else line)
+        line = {"kind": "step", "step": number, "hashes": seen, "time": file_time(), **contents.conditions(hashes)}
+        more = {"scalars": scalars, "samples": samples}
+        self.write({**line, **{name: content for name, content in more.items() if content}})
 
     def note(self, text: str) -> None:
         """Writes what could not be observed, once."""
@@ -155,6 +159,14 @@ class Recorder:
         elif self.frameworks and not self.broken:
             names = ", ".join(sorted(self.frameworks))
             self.note(f"{names}: imported, but no step of an optimizer was seen")
+
+
+def file_time() -> float:
+    """The time that a file would get that is written now: Linux takes it from a clock that ticks every few ms."""
+    try:
+        return time.clock_gettime(COARSE)
+    except (AttributeError, OSError):
+        return time.time()
 
 
 def rank_from_environment() -> Optional[int]:

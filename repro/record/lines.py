@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 from repro.errors import ReproError
 from repro.files import matching, parsed, read_lines
 from repro.record.seal import Chain
-from repro.structs import Flaw, Hash, Number, Struct, converted
+from repro.structs import Flaw, Hash, Integer, Number, Struct, converted
 from repro.text import printable
 
 STEPS = "steps"
@@ -48,6 +48,28 @@ Hashes = dict[str, dict[str, str]]
 """By channel, then by name: a SHA-256."""
 
 
+class Samples(Struct):
+    """A batch that a loader of PyTorch handed out."""
+
+    epoch: Integer
+    """The number of the pass through any loader's data, in the order in which they began."""
+    data: Integer
+    """The number of the data set."""
+    sampler: str
+    replacement: bool
+    """Whether the sampler draws with replacement."""
+    stream: bool
+    """Whether the data set is iterable, and has no indices."""
+    workers: Integer
+    size: Integer | None
+    """The length of the data set."""
+    indices: list[Integer] | None
+    rows: list[str] | None
+    """A hash of each sample."""
+    drew: list[str]
+    """The generators whose state changed while it was fetched."""
+
+
 class Step(Struct):
     """A line of the kind `step`."""
 
@@ -55,6 +77,14 @@ class Step(Struct):
     hashes: dict[str, dict[str, Hash]]
     scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
     """Numbers that the step depends on, as text. Older versions wrote none."""
+    samples: dict[str, Samples] = msgspec.field(default_factory=dict)
+    """By the number of the batch."""
+    zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays of zeros."""
+    nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays that hold a NaN."""
+    time: Number | UnsetType = UNSET
+    """Seconds since 1970."""
 
 
 class Note(Struct):
@@ -95,6 +125,8 @@ class Process:
     """By step, those that were hashed; 0 is before the first one."""
     texts: dict[str, str] = field(default_factory=dict)
     """The number that each hash of the channel `scalars` is of."""
+    lines: dict[int, Step] = field(default_factory=dict)
+    """By step, what its last line says besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not seen whole, and why."""
@@ -187,6 +219,7 @@ def take(process: Process, text: bytes) -> dict[str, Any]:
         process.texts.update(texts)
         numbers = {name: sha256(text.encode()).hexdigest() for name, text in step.scalars.items()}
         _add(hashes, {**step.hashes, SCALARS: numbers} if numbers else step.hashes)
+        process.lines[step.step] = step
     elif kind == "process":
         with contextlib.suppress(Flaw):
             process.about = converted(line, About)

@@ -34,6 +34,8 @@ def show(own: OwnCommand, answers: list[Answer], console: Console) -> None:
     console.print(table)
     for note in own.notes:
         console.print(Text(f"note: {printable(note)}"))
+    for warning in own.warnings:
+        console.print(Text(f"warning: {printable(warning.text)}"))
     console.print(Text(printable(f"{_verdict(answers)} The runs and their records are in {own.folder}")))
 
 

@@ -13,12 +13,14 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 382, 10, 202
 FEW = 12  # so many points of a line, or fewer, are marked: a line of one point would show nothing
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+Place = Callable[[float], float]
+
 
 @dataclass
 class Scale:
     """An axis: where a value lies between its two ends, 0 to 1, and the values that are written at it."""
 
-    place: Callable[[float], float]
+    place: Place
     ticks: list[tuple[float, str]]
 
 

@@ -12,12 +12,14 @@ from msgspec import structs
 from repro.benchmark.results import Benchmark
 from repro.frameworks import FRAMEWORKS
 from repro.record.trainer_run import Framework
+from repro.record.warnings import RecordWarning
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
 from repro.verify import machines, results
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
 from repro.verify.results import COMMAND, DONE, Answer, Difference, Results, Run, Settings
+from repro.verify.timeline import Part
 
 FRAMEWORK_TITLES = {name: framework.title for name, framework in FRAMEWORKS.items()} | {COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
@@ -100,6 +102,15 @@ class Speed(Struct):
     fingerprint: str | None
 
 
+class Lane(Struct):
+    """A run of a command over its steps, and where it differs first from the baseline."""
+
+    label: str
+    parts: list[Part]
+    step: int | None = None
+    channel: str | None = None
+
+
 class Section(Struct):
     """One results.json."""
 
@@ -112,6 +123,10 @@ class Section(Struct):
     blocks: list[Block]
     curves: list[Curves]
     speed: list[Speed]
+    lanes: list[Lane] = []
+    """The baseline, and runs that differ or were stopped."""
+    warnings: list[RecordWarning] = []
+    """What is suspicious in the baseline."""
 
 
 class MachineFacts(Struct):
@@ -168,7 +183,22 @@ def _section(content: Results, machine: MachineResults) -> Section:
         blocks=_blocks((answer, [content.runs[name] for name in answer.runs]) for answer in content.answers),
         curves=[_curves(each, runs) for each, runs in baselines.items() if runs],
         speed=[_speed(each, run) for each, runs in baselines.items() for run in runs],
+        lanes=_lanes(content),
+        warnings=content.warnings or [],
     )
+
+
+def _lanes(content: Results) -> list[Lane]:
+    """The runs of a timeline, with the first difference of each."""
+    runs = {name: (run, run.parts) for name, run in content.runs.items() if run.parts}
+    shown = {name for name, (run, parts) in runs.items() if run.label in BASELINES or len(parts) > 1}
+    found = {name: Lane(label=runs[name][0].label, parts=runs[name][1]) for name in shown}
+    for answer in content.answers:
+        first = answer.difference
+        if first is not None and first.run in runs:
+            run, parts = runs[first.run]
+            found[first.run] = Lane(label=run.label, parts=parts, step=first.step, channel=first.channel or None)
+    return [found[name] for name in content.runs if name in found]
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------

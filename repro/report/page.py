@@ -21,6 +21,7 @@ from repro.report.findings import (
     promised,
     verdict,
 )
+from repro.report.timeline import timeline
 from repro.structs import LARGEST
 from repro.text import ranks, short
 from repro.verify.questions import UNANSWERED, shown
@@ -50,6 +51,7 @@ def html(report: Report) -> str:
         "ranks": ranks,
         "curves": _curves,
         "growth": _growth,
+        "timeline": timeline,
     }
     return environment.get_template("report.html").render(
         report=report,

@@ -30,6 +30,9 @@ def show(report: Report, console: Console) -> None:
         console.print(table)
         if len(block.rows) > MOST:
             console.print(Text(f"and {len(block.rows) - MOST} more questions, which the page shows"))
+    for section in report.sections:
+        for warning in section.warnings:
+            console.print(Text(f"warning: {warning.text}"))
     console.print(Text(verdict(report)))
 
 
@@ -60,6 +63,12 @@ def markdown(report: Report) -> str:
         columns = _columns(block)
         rows = [[row.title, *(_text(row.cells.get(name)) for name in columns)] for row in block.rows]
         lines += ["", f"## {escaped(heading)}", "", *table(["Question", *map(framework_name, columns)], rows)]
+    lines += [
+        text
+        for section in report.sections
+        for one in section.warnings
+        for text in ("", f"Warning: {escaped(one.text)}.")
+    ]
     facts = [[machine.name, name, fact] for machine in report.machines for name, fact in machine.facts.items()]
     lines += ["", "## Speed of the run as configured", "", *table(SPEED, _speed(report))]
     lines += ["", "## Machines", "", *table(["Machine", "Fact", "Value"], facts)]

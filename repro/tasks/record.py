@@ -67,6 +67,10 @@ def _finished(recording: "Recording", code: int, *remarks: str) -> "Record":
     if recording.computed:
         own_command.say(f"repro portable: {recording.computed}")
     own_command.say(f"repro: {_summary(record)}")
+    from repro.record.warnings import warnings
+
+    for warning in warnings(record):
+        own_command.say(f"repro: warning: {warning.text}")
     return record
 
 

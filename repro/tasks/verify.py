@@ -91,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     names = _questions(options)
     _check(options)
     portable = own_command.portable(options)
+    from msgspec import UNSET
+
     from repro.console import log_to_console, wide_console
     from repro.files import write_json
     from repro.record.process import stop_as_interrupted
@@ -116,9 +118,16 @@ def run(options: argparse.Namespace) -> int:
     verification = Verification([(own, question) for question in own.questions], named)
     verification()
     try:
-        results.write(own.folder / "results.json", without_local_folders(verification.results(own.settings())))
+        content = verification.results(own.settings())
+        content.warnings = own.warnings or UNSET
+        results.write(own.folder / "results.json", without_local_folders(content))
         steps, fingerprint = own.ends
-        brief = {"steps": steps, "fingerprint": fingerprint, "answers": [one.brief() for one in verification.answers]}
+        brief = {
+            "steps": steps,
+            "fingerprint": fingerprint,
+            "answers": [one.brief() for one in verification.answers],
+            "warnings": [warning.text for warning in own.warnings],
+        }
         if options.json is not None:
             write_json(options.json, brief)
     finally:  # what is known is shown, though the disk may be full

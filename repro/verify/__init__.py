@@ -10,6 +10,7 @@ stops.py          points at which it is stopped
 surroundings.py   what a change gives to a process, or to a container
 answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself
+timeline.py       the course of a run: its processes, epochs and files over the steps
 folders.py        results without this machine's folders
 listings/         loaded into the user's process: folder listings in the reverse order
 """

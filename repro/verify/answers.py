@@ -61,7 +61,7 @@ class Answer:
             evidence=self.evidence,
             reason=self.reason,
             runs=self.runs,
-            difference=_difference(self.comparison) if self.comparison else None,
+            difference=_difference(self.comparison, self.runs) if self.comparison else None,
         )
 
     def brief(self) -> dict[str, Any]:
@@ -76,8 +76,10 @@ class Answer:
         }
 
 
-def _difference(comparison: Comparison) -> Difference | None:
-    """The first difference as results.json has it."""
+def _difference(comparison: Comparison, runs: list[str]) -> Difference | None:
+    """The first difference as results.json has it. A command's run is named as its folder is."""
+    folder = comparison.b.path.parent.name
+    of_command = [name for name in runs if name.startswith(f"{results.COMMAND}/")]
     first, far = comparison.found, comparison.far
     if first is None:
         return None
@@ -94,4 +96,5 @@ def _difference(comparison: Comparison) -> Difference | None:
         causes=[Cause(**asdict(cause)) for cause in comparison.facts],
         operation=comparison.operation,
         ranks=first.ranks or UNSET,
+        run=next((name for name in of_command if name.rpartition("/")[2] == folder), UNSET),
     )

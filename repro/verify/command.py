@@ -16,6 +16,7 @@ from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
 from repro.errors import ReproError, UsageError
 from repro.record.record import OUTPUTS
+from repro.record.warnings import RecordWarning, warnings
 from repro.text import MOST_NAMES, RUN, escaped, listed, slug
 from repro.verify import dependence
 from repro.verify.answers import Answer
@@ -108,6 +109,11 @@ class OwnCommand:
     def ends(self) -> tuple[int, str | None]:
         """The number of steps of the baseline, and its fingerprint."""
         return (record_of(self.baseline).steps, self.baseline.fingerprint) if self.baseline else (0, None)
+
+    @property
+    def warnings(self) -> list[RecordWarning]:
+        """What is suspicious in the baseline."""
+        return warnings(record_of(self.baseline)) if self.baseline else []
 
     # --- runs -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+from msgspec import UNSET
 
 from repro.compare.difference import Difference
 from repro.compare.live import Live, begun
@@ -32,6 +35,7 @@ from repro.verify import surroundings
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
 from repro.verify.stops import targets
+from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
 CUT_OFF = "what was being written when the command was stopped may be incomplete"
@@ -144,8 +148,14 @@ class Trial:
             seconds=self.seconds,
             error=self.error,
             fingerprint=self.fingerprint,
+            parts=self.timeline or UNSET,
             experiment={"facts": {"versions": {}, "scripts": {}} | self.record.facts} if self.record else None,
         )
+
+    @cached_property
+    def timeline(self) -> list[Part]:
+        """Its processes over the steps."""
+        return parts(self.folder, self.wrote) if self.change.observed else []
 
     @property
     def stdout(self) -> bytes:

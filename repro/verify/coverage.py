@@ -29,7 +29,7 @@ def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool) -> str:
 def _borders(process: Process) -> list[int] | None:
     """The first step of each pass through the data but the first, where a loader is seen."""
     passes: dict[int, list[int]] = {}
-    for step, line in sorted(getattr(process, "lines", {}).items()):
+    for step, line in sorted(process.lines.items()):
         for samples in line.samples.values():
             passes.setdefault(samples.epoch, []).append(step)
     begun = sorted(steps[0] for steps in passes.values() if len({*steps}) > 1 or len(steps) == 1)  # else an evaluation

@@ -14,8 +14,10 @@ from msgspec import UNSET, UnsetType
 
 from repro import structs
 from repro.record.trainer_run import Experiment
+from repro.record.warnings import RecordWarning
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
+from repro.verify.timeline import Part
 
 MOST_TABLES, MOST_TEXT = 50, 64 << 20  # in the answers of one file
 
@@ -105,6 +107,8 @@ class Run(Struct):
     losses: list[Number] = []
     loss_steps: list[Integer] = []
     metrics: list[MetricsRow] = []
+    parts: list[Part] | UnsetType = UNSET
+    """The processes of a command's run over its steps: one, or more where it was stopped and resumed."""
     experiment: dict[str, Any] | None = None
     """The recorded facts, in any form; what is read of them is typed."""
 
@@ -178,6 +182,8 @@ class Difference(Struct):
     """The most likely cause first."""
     operation: str | None = None
     ranks: list[Integer] | UnsetType = UNSET
+    run: str | UnsetType = UNSET
+    """The name of the run that differs, where it is a command's."""
 
 
 class Answer(Struct, kw_only=True):
@@ -222,6 +228,8 @@ class Results(Checked, kw_only=True):
     settings: Settings
     runs: dict[str, Run]
     answers: list[Answer]
+    warnings: list[RecordWarning] | UnsetType = UNSET
+    """What is suspicious in the baseline, though it is reproducible."""
 
 
 def write(path: Path, content: Results) -> None:

@@ -20,6 +20,7 @@ from repro import __main__
 from repro.errors import INCONCLUSIVE
 from repro.record import record
 from repro.tasks.verify import BY_NAME
+from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
@@ -62,7 +63,7 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
     assert content["answers"]["seed"]["first"] == {"step": 0, "channel": "generator", "name": "python"}
     assert (found["container"], content["answers"]["container"]["why"]) == ("not asked", "--image names no image")
     assert content["steps"] == 12 and content["fingerprint"].startswith("sha256:")
-    assert content.keys() == {"steps", "fingerprint", "answers"}
+    assert content.keys() == {"steps", "fingerprint", "answers", "warnings"}
     assert all(a.keys() == {"question", "answer", "promised", "first", "why"} for a in content["answers"].values())
     assert code == 0
     told = capfd.readouterr()
@@ -149,6 +150,14 @@ def test_the_rank_that_is_not_restored_is_named(here: Path, capfd: pytest.Captur
 def test_stopped_by_sigterm(here: Path) -> None:
     code, content = verify("--ask", "resume", *resumable("momentum_forgotten"))
     assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
+    (path,) = here.glob("repro-records/verify-*/results.json")
+    found = results.read(path)
+    parts = found.runs["command/stopped-resumed"].parts
+    assert parts
+    stopped, went_on = parts
+    assert 0 < went_on.after < stopped.last < went_on.last == 12
+    difference = next(answer.difference for answer in found.answers if answer.question == "resume")
+    assert difference and (difference.run, difference.step) == ("command/stopped-resumed", went_on.after + 1)
 
 
 def test_a_run_that_cannot_be_compared_hides_no_difference_of_another(here: Path) -> None:

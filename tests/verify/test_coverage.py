@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +17,7 @@ def said(folder: Path, whole: Steps, rest: Steps, epochs: dict[int, int] | None 
     a, b = (record.read(write(folder / name, steps)) for name, steps in (("a", whole), ("b", rest)))
     if epochs is not None:
         lines = {step: SimpleNamespace(samples={"0": SimpleNamespace(epoch=epoch)}) for step, epoch in epochs.items()}
-        a.processes[0].lines = lines  # type: ignore[attr-defined]
+        cast(Any, a.processes[0]).lines = lines
     return uncovered(a, pairs(a, b, True), twice)
 
 

@@ -1,0 +1,143 @@
+"""Samples of a PyTorch loader's batches.
+
+Who handed them out, in which pass through the data, their indices and the hash of each.
+"""
+
+import ctypes
+import functools
+import hashlib
+import operator
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Optional
+
+from . import generators, hashing
+
+LARGEST, MOST = 1 << 24, 4096  # bytes and samples of a batch whose samples are hashed
+DIGITS = 12
+
+
+class Passes:
+    """The iterators of loaders: each is a pass through the data, or several where its workers persist."""
+
+    def __init__(self, torch: Any):
+        self.torch = torch
+        self.count = 0
+        self.numbers: Any = weakref.WeakKeyDictionary()  # by iterator, of the pass that it is in
+        self.asked: Any = weakref.WeakKeyDictionary()  # by iterator, the indices of batches that are on their way
+        self.data: dict[int, int] = {}  # the number of each data set by its identity
+        self.drawn: list[str] = []  # generators whose state changed while the last batch was fetched
+
+    def add(self, iterator: Any, data: Any, due: bool) -> Optional[dict[str, Any]]:
+        """Counts a batch, and describes it where it is due; None where that fails: it is no part of the step."""
+        try:
+            if iterator not in self.numbers or iterator._num_yielded == 1:
+                self.count += 1
+                self.numbers[iterator] = self.count
+            asked = self.asked.get(iterator)
+            index = asked.popleft() if asked else None
+            return self.describe(iterator, data, index) if due else None
+        except Exception:
+            return None
+
+    def describe(self, iterator: Any, data: Any, index: Any) -> dict[str, Any]:
+        samplers = _samplers(iterator._index_sampler)
+        stream = bool(iterator._dataset_kind)
+        indices = None if stream else _whole_numbers(index)
+        return {
+            "epoch": self.numbers[iterator],
+            "data": self.data.setdefault(id(iterator._dataset), len(self.data)),
+            "sampler": type(samplers[-1]).__name__,
+            "replacement": any(getattr(sampler, "replacement", False) is True for sampler in samplers),
+            "stream": stream,
+            "workers": int(iterator._num_workers),
+            "size": None if stream else len(iterator._dataset),
+            "indices": indices,
+            "rows": self.rows(data, indices, stream) if iterator._auto_collation else None,
+            "drew": [] if stream or iterator._num_workers else self.drawn,
+        }
+
+    def rows(self, data: Any, indices: Optional[list[int]], stream: bool) -> Optional[list[str]]:
+        """The hash of each sample; None where a batch is anything but tensors whose first axis is that of samples."""
+        tensors = [leaf for _, leaf in hashing.leaves(data)]
+        plain = (self.torch.Tensor, self.torch.nn.Parameter)
+        if not tensors or not all(type(one) in plain and one.dim() and one.device.type == "cpu" for one in tensors):
+            return None
+        count = int(tensors[0].shape[0])
+        size = sum(one.numel() * one.element_size() for one in tensors)
+        if not 0 < count <= MOST or size > LARGEST or any(one.shape[0] != count for one in tensors):
+            return None
+        if not (stream or (indices is not None and len(indices) == count)):
+            return None
+        if any(one.layout != self.torch.strided or one.is_complex() or one.is_quantized for one in tensors):
+            return None
+        dense = [one.detach().contiguous() for one in tensors]
+        memory = [_memory(one) for one in dense]
+        return [_code(memory, number, count) for number in range(count)]
+
+    def states(self) -> Optional[dict[str, Any]]:
+        try:
+            return {**generators._states(), "torch": hashing.hash_tensor(self.torch.default_generator.get_state())}
+        except Exception:
+            return None
+
+
+def watch(loader: Any, passes: Callable[[], Passes], is_due: Callable[[], bool]) -> None:
+    """Sees the indices that an iterator asks for, and what draws while a batch is fetched; `passes` gives those of this process."""
+    kind, fetcher = loader._BaseDataLoaderIter, sys.modules["torch.utils.data._utils.fetch"]._MapDatasetFetcher
+    next_index, fetch = kind._next_index, fetcher.fetch
+
+    @functools.wraps(next_index)
+    def _next_index(self: Any) -> Any:
+        index = next_index(self)
+        if self._dataset_kind == 0:
+            passes().asked.setdefault(self, deque()).append(index)
+        return index
+
+    @functools.wraps(fetch)
+    def watched(self: Any, index: Any) -> Any:
+        before = passes().states() if loader.get_worker_info() is None and is_due() else None
+        data = fetch(self, index)
+        passes().drawn = _changed(before, passes().states()) if before is not None else []
+        return data
+
+    kind._next_index, fetcher.fetch = _next_index, watched
+
+
+def _changed(before: Optional[dict[str, Any]], after: Optional[dict[str, Any]]) -> list[str]:
+    return sorted(name for name, state in (after or {}).items() if before and before.get(name, state) != state)
+
+
+def _samplers(sampler: Any) -> list[Any]:
+    """A sampler and those within it, the innermost last."""
+    found = [sampler]
+    while len(found) < hashing.MAX_DEPTH:
+        inner = getattr(found[-1], "batch_sampler", None) or getattr(found[-1], "sampler", None)
+        if inner is None:
+            break
+        found.append(inner)
+    return found
+
+
+def _whole_numbers(index: Any) -> Optional[list[int]]:
+    """The indices of a batch; None where they are no whole numbers."""
+    try:
+        return [operator.index(one) for one in (index if isinstance(index, (list, tuple)) else [index])]
+    except TypeError:
+        return None
+
+
+def _memory(tensor: Any) -> memoryview:
+    size = tensor.numel() * tensor.element_size()
+    return memoryview((ctypes.c_ubyte * size).from_address(tensor.data_ptr()) if size else b"")
+
+
+def _code(memory: list[memoryview], number: int, count: int) -> str:
+    """The hash of a sample, of all tensors of the batch."""
+    sha = hashlib.sha256()
+    for content in memory:
+        length = len(content) // count
+        sha.update(content[number * length : (number + 1) * length])
+    return sha.hexdigest()[:DIGITS]

@@ -1,0 +1,95 @@
+"""Passes through the data, as a process' lines show them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from repro.record.lines import Process, Samples
+from repro.record.record import Record
+from repro.text import counted
+
+Batch = tuple[tuple[str, str], ...]
+"""Path and hash of each array."""
+
+
+@dataclass
+class Pass:
+    """The batches of one pass, in their order."""
+
+    number: int
+    """Among the passes through the same data."""
+    batches: list[Batch] = field(default_factory=list)
+    samples: list[Samples] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    """The step of each batch."""
+    complete: bool = False
+    """Whether another pass through the same data follows."""
+
+    @property
+    def indices(self) -> list[int] | None:
+        """Of all samples; None where those of a batch are not known."""
+        known = [one.indices for one in self.samples if one.indices is not None]
+        return [index for indices in known for index in indices] if len(known) == len(self.samples) else None
+
+    @property
+    def rows(self) -> list[str] | None:
+        """The hashes of all samples; None where those of a batch are not known."""
+        known = [one.rows for one in self.samples if one.rows is not None]
+        return [row for rows in known for row in rows] if len(known) == len(self.samples) else None
+
+    @property
+    def contents(self) -> list[tuple[int, str]]:
+        """Index and hash of each sample; nothing where one is not known."""
+        indices, rows = self.indices or [], self.rows or []
+        return list(zip(indices, rows, strict=True)) if len(indices) == len(rows) else []
+
+    @property
+    def about(self) -> Samples:
+        return self.samples[0]
+
+
+def loaders(record: Record) -> Iterator[tuple[Process, list[Pass]]]:
+    """For each process and each data set the passes through it; nothing where not every step was hashed."""
+    if record.content.every != 1:
+        return
+    for process in record.processes:
+        found: dict[int, Pass] = {}
+        for step, line in sorted(process.lines.items()):
+            for name, samples in sorted(line.samples.items(), key=lambda item: (len(item[0]), item[0])):
+                batch = process.steps[step].get("batch", {})
+                one = found.setdefault(samples.epoch, Pass(0))
+                one.batches.append(_of_batch(batch, name))
+                one.samples.append(samples)
+                one.steps.append(step)
+        groups: dict[object, list[Pass]] = {}
+        for _, one in sorted(found.items()):
+            if len({*one.steps}) > 1 or len(one.batches) == 1:  # else no step came meanwhile: an evaluation
+                key = (one.about.data, one.about.sampler, one.about.size, one.about.workers, one.about.stream)
+                groups.setdefault(key, []).append(one)
+        for passes in groups.values():
+            if any(b.steps[0] < a.steps[-1] for a, b in pairwise(passes)):  # two loaders side by side
+                continue
+            for number, one in enumerate(passes, 1):
+                one.number, one.complete = number, number < len(passes)
+            yield process, passes
+
+
+def _of_batch(batch: dict[str, str], name: str) -> Batch:
+    paths = ((path.partition(".")[2], code) for path, code in batch.items() if path.partition(".")[0] == name)
+    return tuple(sorted(paths))
+
+
+def numbers(found: list[int]) -> str:
+    """`1 to 4`, or `1, 3 and 4`."""
+    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
+        return f"{found[0]} to {found[-1]}"
+    return " and ".join(filter(None, (", ".join(map(str, found[:-1])), str(found[-1]))))
+
+
+def rank(process: Process, record: Record) -> str:
+    """Which rank it is, where there are several."""
+    return f"rank {process.rank}: " if len(record.processes) > 1 and process.rank is not None else ""
+
+
+def samples(number: int) -> str:
+    return counted(number, "sample")

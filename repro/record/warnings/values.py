@@ -1,0 +1,79 @@
+"""Warnings about zeros, NaN and weights that stay."""
+
+from collections.abc import Iterator
+
+from repro.record.lines import STARTS, Process
+from repro.record.record import Record
+from repro.record.warnings.passes import rank
+from repro.text import counted, listed
+
+LEAST = 3  # steps: an array that is zero in one or two of them is nothing unusual
+
+
+def _steps(process: Process, channel: str) -> list[int]:
+    return [step for step in sorted(process.of(channel)) if step > 0]
+
+
+def _zero(process: Process, step: int, channel: str) -> set[str]:
+    return {*process.lines[step].zero.get(channel, [])} if step in process.lines else set()
+
+
+def zero_gradients(record: Record) -> Iterator[str]:
+    """... of one weight in every step, or of all weights from a step on."""
+    for process in record.processes:
+        steps, whose = _steps(process, "gradients"), rank(process, record)
+        seen: dict[str, list[bool]] = {}
+        for step in steps:
+            zero = _zero(process, step, "gradients")
+            for name in process.steps[step]["gradients"]:
+                seen.setdefault(name, []).append(name in zero)
+        always = [name for name, zeros in sorted(seen.items()) if len(zeros) >= LEAST and all(zeros)]
+        if always:
+            least = min(len(seen[name]) for name in always)
+            which = "all gradients are" if len(always) == len(seen) else f"the gradient of {listed(always)} is"
+            yield f"{whose}{which} zero in each step, {least} or more"
+            continue
+        dead = [step for step in steps if {*process.steps[step]["gradients"]} == _zero(process, step, "gradients")]
+        if len(dead) >= LEAST and dead == steps[steps.index(dead[0]) :]:
+            yield f"{whose}all gradients are zero from step {dead[0]} on, to step {dead[-1]}"
+
+
+def zero_weights(record: Record) -> Iterator[str]:
+    """... after each step, though the weight has a gradient that is not: a layer may begin with zeros."""
+    for process in record.processes:
+        steps = _steps(process, "weights")
+        if len(steps) < LEAST:
+            continue
+        always = set.intersection(*(_zero(process, step, "weights") for step in steps))
+        names = {*process.steps[steps[-1]]["weights"]}
+        if always == names:
+            yield f"{rank(process, record)}all weights are zero after each of {counted(len(steps), 'step')}"
+        elif learning := [name for name in sorted(always) if _learns(process, name)]:
+            yield f"{rank(process, record)}{listed(learning)} is zero after each of {counted(len(steps), 'step')}, though its gradient is not"
+
+
+def _learns(process: Process, name: str) -> bool:
+    steps = _steps(process, "gradients")
+    seen = [step for step in steps if name in process.steps[step]["gradients"]]
+    return any(name not in _zero(process, step, "gradients") for step in seen)
+
+
+def unchanged_weights(record: Record) -> Iterator[str]:
+    """... of all the training, not of a first step, whose learning rate may be 0."""
+    for process in record.processes:
+        steps = _steps(process, "weights")
+        starts = process.steps.get(0, {}).get(STARTS)
+        if starts and len(steps) >= LEAST and all(process.steps[step]["weights"] == starts for step in steps):
+            yield f"{rank(process, record)}no weight was changed in {counted(len(steps), 'step')}"
+
+
+def not_a_number(record: Record) -> Iterator[str]:
+    """... in gradients or weights, from a step on to the last one."""
+    for process in record.processes:
+        held = {step: line.nan for step, line in process.lines.items() if line.nan}
+        steps = sorted(step for step in process.steps if step > 0)
+        if not held or steps[-1] not in held:
+            continue
+        first = next(step for step in steps if all(later in held for later in steps if later >= step))
+        channel = "gradients" if "gradients" in held[first] else next(iter(held[first]))
+        yield f"{rank(process, record)}NaN from step {first} on, to the last step, {steps[-1]}: first in the {channel} ({listed(held[first][channel])})"

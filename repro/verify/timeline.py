@@ -1,0 +1,109 @@
+"""The course of a run: its processes, epochs and files over the steps."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import UNSET
+
+from repro.compare.alignment import align
+from repro.record.lines import Process, processes
+from repro.structs import Integer, Struct
+from repro.text import escaped
+
+MOST = 500  # marks of a kind in one part
+NAMES = 20  # of files at one step
+FOLDER = "run"  # of a run's own, in its folder
+
+
+class Files(Struct):
+    """Files that were last written after a step."""
+
+    step: Integer
+    names: list[str]
+
+
+class Part(Struct):
+    """One process of a run. Its steps are counted on from those that it went on from."""
+
+    after: Integer
+    """The step that it went on after; 0 at the beginning."""
+    last: Integer
+    epochs: list[Integer]
+    """The first step of each pass through the data of a loader."""
+    files: list[Files]
+
+
+def parts(folder: Path, wrote: Iterable[str] = ()) -> list[Part]:
+    """The processes of a run in its folder: that of `record/`, and those that went on, one after another."""
+    trained = [one for one in map(_first, _records(folder)) if one is not None]
+    offsets = [0] * len(trained)
+    for number in range(1, len(trained)):
+        process = trained[number]  # of a script that calls repro.watch, which may count on
+        after = align(trained[number - 1], process, resumed=True).after
+        offsets[number] = 0 if process.begun else offsets[number - 1] + after
+    begins = [min(_times(one)[0], default=0.0) for one in trained]
+    written = _written(folder / FOLDER, wrote)
+    found = []
+    for number, (process, offset) in enumerate(zip(trained, offsets, strict=True)):
+        until = begins[number + 1] if number + 1 < len(begins) else float("inf")
+        own = {name: time for name, time in written.items() if time < until}
+        files = [Files(step=step + offset, names=names[:NAMES]) for step, names in _after(process, own)]
+        epochs = [step + offset for step in _epochs(process)][:MOST]
+        found.append(
+            Part(after=max(offset, process.begun), last=process.last + offset, epochs=epochs, files=files[:MOST])
+        )
+    return found
+
+
+def _records(folder: Path) -> Iterator[Path]:
+    """The records of a run that was stopped and resumed so many times."""
+    names = ["record", "resumed", *(f"resumed-{number}" for number in range(2, 100))]
+    for name in names:
+        if not (folder / name).is_dir():
+            return
+        yield folder / name
+
+
+def _first(record: Path) -> Process | None:
+    return next((process for process in processes(record) if process.steps), None)
+
+
+def _epochs(process: Process) -> list[int]:
+    """The first step of each pass, but for those of which all batches came between two steps, as of an evaluation."""
+    steps: dict[int, list[int]] = {}
+    for step, line in sorted(process.lines.items()):
+        for samples in line.samples.values():
+            steps.setdefault(samples.epoch, []).append(step)
+    return sorted({of[0] for of in steps.values() if len({*of}) > 1 or len(of) == 1})
+
+
+def _times(process: Process) -> tuple[list[float], list[int]]:
+    """When each step was written down, and its number."""
+    known = [(line.time, step) for step, line in sorted(process.lines.items()) if line.time is not UNSET]
+    return [time for time, _ in known], [step for _, step in known]
+
+
+def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
+    """When each file was last written."""
+    inside = [path for path in sorted(run.rglob("*")) if path.is_file()]
+    found = {escaped(str(path.relative_to(run))): path for path in inside}
+    found |= {escaped(Path(name).name): Path(name) for name in wrote}
+    times = {}
+    for name, path in found.items():
+        try:
+            times[name] = path.stat().st_mtime
+        except OSError:  # it was removed, or moved
+            continue
+    return times
+
+
+def _after(process: Process, written: dict[str, float]) -> list[tuple[int, list[str]]]:
+    """By step the files that were last written after it, and before the next one."""
+    times, steps = _times(process)
+    found: dict[int, list[str]] = {}
+    for name, time in written.items():
+        place = bisect_right(times, time)
+        if place:
+            found.setdefault(steps[place - 1], []).append(name)
+    return sorted(found.items())
