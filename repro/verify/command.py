@@ -22,6 +22,7 @@ from repro.verify import dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
+from repro.verify.coverage import borders
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
 from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
@@ -141,7 +142,8 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        trial = self.trials.run(change, self.ends[0], baseline)
+        begun = [borders(process) for process in record_of(self.baseline).processes] if self.baseline else []
+        trial = self.trials.run(change, self.ends[0], next(filter(None, begun), []), baseline)
         if change in (BASELINE, REPEAT):
             self._check_observed(trial)
         if change == BASELINE:

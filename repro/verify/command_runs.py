@@ -175,16 +175,17 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, steps: int = 0, baseline: Record | None = None) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes.
+    def run(self, change: Change, steps: int = 0, borders: Sequence[int] = (), baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`.
 
+        `steps`: the number that the baseline takes; `borders`: those of them that begin an epoch, where that is seen.
         `baseline`: the record that it is compared with, and that it need not go on from once it differs.
         """
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, steps, baseline)
+            self._carry_out(trial, targets(change, steps, borders), baseline)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -193,12 +194,12 @@ class Trials:
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
-    def _carry_out(self, trial: Trial, steps: int, baseline: Record | None) -> None:
+    def _carry_out(self, trial: Trial, stops: Sequence[int], baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.stops or change == FULLY_HASHED else self.command.every
         stopped = None
-        for number, target in enumerate(targets(change, steps)):
+        for number, target in enumerate(stops):
             stopped = self._until_stopped(trial, number, target, stopped)
             if stopped is None:
                 break
