@@ -5,6 +5,7 @@ The observer (repro/observe/), portable numerics, remedies, or all of them. READ
 site/sitecustomize  the start, by Python itself
 portable            portable numerics: switched on after the import of a framework, reported at the end
 changes             seeds and clocks, with which a cause is tested
+origins             where seeds come from: the time, the system's entropy
 dates               later dates
 delays              waits in threads, workers and ranks
 remedies            what `verify --cure` tries: sorted listings, the frameworks' deterministic modes

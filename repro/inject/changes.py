@@ -10,7 +10,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import dates, imports
+from . import dates, imports, origins
 
 
 def seed(value: str) -> None:
@@ -106,7 +106,14 @@ class _Once:
 
 def start() -> None:
     """Makes the changes that are asked for."""
-    changes = {"seed": seed, "clock": clock, "date": dates.move, "draw": draw, "draw_first": draw_first}
+    changes = {
+        "seed": seed,
+        "origin": origins.hold,
+        "clock": clock,
+        "date": dates.move,
+        "draw": draw,
+        "draw_first": draw_first,
+    }
     for change in os.environ["REPRO_CHANGES"].split(","):
         name, _, value = change.partition("=")
         changes[name](value)

@@ -1,13 +1,11 @@
 """What a resumed run did not cover, though it is the same."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 
 from repro.compare.pairs import Pair
-from repro.record.lines import Process
+from repro.record.lines import PASSES, SCALARS, Process
 from repro.record.record import Record
 
-ONE = sha256(b"1").hexdigest()
 BORDER, WINDOW, TWICE = "the beginning of another epoch", "a stop within an accumulation window", "a second resume"
 
 
@@ -39,15 +37,17 @@ def borders(process: Process) -> list[int] | None:
 def _has_windows(process: Process) -> bool | None:
     """Whether a step has several backward passes, or batches; None where neither is seen."""
     counts = [_count(process, step) for step in process.steps if step]
-    return None if None in counts or not counts else any(count not in (ONE, "1") for count in counts)
+    known = [count for count in counts if count is not None]
+    return any(count > 1 for count in known) if known and len(known) == len(counts) else None
 
 
-def _count(process: Process, step: int) -> str | None:
-    """The number of a step's backward passes, as its hash, or else of its batches."""
+def _count(process: Process, step: int) -> int | None:
+    """The number of a step's backward passes, or else of its batches."""
     hashes = process.steps.get(step, {})
-    passes = hashes.get("scalars", {}).get("backward passes")
+    passes = process.texts.get(hashes.get(SCALARS, {}).get(PASSES, ""), "")
     batches = {name.partition(".")[0] for name in hashes.get("batch", {})}
-    return passes or (str(len(batches)) if batches else None)
+    number = int(passes) if passes.isdecimal() else 0
+    return number or len(batches) or None
 
 
 def _crosses(pair: Pair, borders: Sequence[int]) -> bool:
@@ -56,9 +56,6 @@ def _crosses(pair: Pair, borders: Sequence[int]) -> bool:
 
 
 def _in_a_window(pair: Pair) -> bool:
-    """Whether the first step of a resumed run has fewer passes than that of the other."""
+    """Whether the first step of a resumed run has fewer passes than that of the other; it may have more old batches."""
     ours, theirs = _count(pair.a, pair.offset + 1), _count(pair.b, 1)
-    if ours is None or theirs is None:
-        return False
-    batches = ours.isdecimal() and theirs.isdecimal() and len(ours) < 64  # it may pass over old ones, and so have more
-    return int(theirs) < int(ours) if batches else ours != theirs
+    return ours is not None and theirs is not None and theirs < ours

@@ -189,6 +189,18 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
         restorable=True,
     ),
     Hypothesis(
+        "seed from the time",
+        "a seed is taken from the time or from the system's entropy",
+        "let an option of the command set it, and print it",
+        _values(
+            "REPRO_CHANGES",
+            ("seed=0,origin=0", "seed=77,origin=77", "seed=5,origin=5"),
+            "{} (time and entropy held)",
+        ),
+        _draws,
+        restorable=True,
+    ),
+    Hypothesis(
         "order of a set",
         "the order of a set, or hash(), decides",
         "sort the set, or set PYTHONHASHSEED",

@@ -12,7 +12,7 @@ from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.pairs import Pair, pairs
-from repro.record.lines import STARTS
+from repro.record.lines import SCALARS, STARTS
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
@@ -167,7 +167,7 @@ class OwnSteps(Resumed):
             return True
         by_chance = self.divergence.channel if self.divergence else ""
         return found.step == after + 1 and (
-            found.channel == "generator" or (found.channel == "batch" and by_chance != "batch")
+            found.channel in ("generator", SCALARS) or (found.channel == "batch" and by_chance != "batch")
         )
 
     def _equal(self, found: Difference) -> str:
@@ -180,6 +180,7 @@ class OwnSteps(Resumed):
             ("the optimizer's state", after, "optimizer"),
             ("generators", after + 1, "generator"),
             ("the first batch", after + 1, "batch"),
+            ("learning rates and schedules", after + 1, SCALARS),
         ]
         equal = [
             name

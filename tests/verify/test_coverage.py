@@ -9,7 +9,7 @@ import pytest
 from repro.compare.pairs import pairs
 from repro.record import record
 from repro.verify.coverage import uncovered
-from support.commands import Steps, resumed, straight, write
+from support.commands import Steps, resumed, sha, straight, write
 
 
 def said(folder: Path, whole: Steps, rest: Steps, epochs: dict[int, int] | None = None, twice: bool = False) -> str:
@@ -57,3 +57,17 @@ def test_a_second_resume_and_what_no_loader_shows(tmp_path: Path) -> None:
     (tmp_path / "unseen").mkdir()
     text = said(tmp_path / "unseen", whole, rest, twice=True)
     assert text == "; not seen: where epochs begin, accumulation windows"
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "missing"),
+    [(4, 2, ""), (4, 4, "; not covered: a stop within an accumulation window"), (1, 1, "")],
+)
+def test_backward_passes_say_more_than_batches(count: int, first: int, missing: str, tmp_path: Path) -> None:
+    a, b = (record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight(8)), ("b", resumed(4, 8))))
+    for process in (a.processes[0], b.processes[0]):
+        process.texts = {sha(number): str(number) for number in range(5)}
+        for step, hashes in process.steps.items():
+            number = first if process is b.processes[0] and step == 1 else count
+            hashes["scalars"] = {"backward passes": sha(number)}
+    assert uncovered(a, pairs(a, b, True), True) == f"{missing}; not seen: where epochs begin"

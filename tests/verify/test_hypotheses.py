@@ -17,7 +17,7 @@ from repro.verify.hypotheses import HYPOTHESES, Hypothesis, chance
 from repro.verify.questions import BASELINE, REPEAT, Change
 from support.commands import straight, write
 
-LATE, SEED, SET, MEMORY, LIMIT = HYPOTHESES
+LATE, SEED, ORIGIN, SET, MEMORY, LIMIT = HYPOTHESES
 
 
 class Runs:
@@ -55,13 +55,13 @@ def test_the_order_of_a_set_is_named_once_each_seed_has_one_order(tmp_path: Path
     )
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
 def test_a_race_is_none_of_them(hypothesis: Hypothesis, tmp_path: Path) -> None:
     runs = Runs(tmp_path, lambda change: change.label)
     assert runs.test(hypothesis) is None and len(runs.made) == 4
 
 
-@pytest.mark.parametrize("hypothesis", [SEED, SET, MEMORY], ids=lambda one: one.name)
+@pytest.mark.parametrize("hypothesis", [SEED, ORIGIN, SET, MEMORY], ids=lambda one: one.name)
 def test_nor_is_what_any_value_makes_the_same(hypothesis: Hypothesis, tmp_path: Path) -> None:
     """Something in the variable's presence, or chance: no value decides."""
     assert Runs(tmp_path, lambda change: bool(change.environment) or change.label).test(hypothesis) is None

@@ -143,3 +143,17 @@ def test_a_change_that_makes_a_difference_is_made_twice(
     repeat = trial("c", straight(4, **again))
     why = own._tested(judgment.Steps(question, baseline, baseline), changed, changed.divergence, lambda name: repeat)
     assert (why is None) if said is None else (why is not None and said in why)
+
+
+@pytest.mark.parametrize(("rate", "answer"), [("0.1", "differs"), ("0.05", "cannot tell")])
+def test_a_learning_rate_is_restored_whatever_chance_does_to_the_gradients(
+    rate: str, answer: str, tmp_path: Path
+) -> None:
+    stopped, rest = straight(6), resumed(4, 8, gradients={1: 7}, weights={1: 7})
+    for number, steps in ((4, rest), (0, stopped)):
+        for step, hashes in steps.items():
+            hashes["scalars"] = {"0.group 0.lr": "0.1" if step + number < 5 else "0.05"} if step else {}
+    rest[1]["scalars"] = {"0.group 0.lr": rate}
+    found, why = judged(tmp_path, stopped, rest)
+    assert found == answer
+    assert ("learning rates and schedules; gradients of step 5 may differ by chance" in why) == (rate == "0.05")

@@ -1,0 +1,68 @@
+"""Where seeds come from: the time, the system's entropy.
+
+Both are held, so that a program that takes its seed from one of them has the same in each run. The time goes on after a
+few calls, and stands still before, for a seed in nanoseconds.
+"""
+
+import os
+import random
+import time
+from types import ModuleType
+from typing import Any
+
+from . import dates, imports
+
+CALLS = 50  # of the time that begin a process: a program takes its seed early
+BEGUN = 1_700_000_000  # the second at which each process begins
+
+
+def hold(value: str) -> None:
+    """Entropy becomes numbers of this seed, and each process begins at one time, which another value moves."""
+    numbers = random.Random(int(value))
+    os.urandom = numbers.randbytes
+    vars(random)["_urandom"] = numbers.randbytes  # that of SystemRandom, and so of `secrets`
+    random.seed = _seeded(random.seed, numbers)
+    imports.finder.when_imported("numpy", lambda numpy: _hold_numpy(numpy, numbers))
+    imports.finder.when_imported("torch", lambda torch: _hold_torch(torch, numbers))
+    nanoseconds = _Clock(time.time_ns, (BEGUN + int(value)) * 10**9)
+    time.time_ns = nanoseconds.now
+    time.time = lambda: nanoseconds.now() / 10**9
+    imports.finder.when_imported("datetime", dates.move_datetime)
+    imports.start()
+
+
+class _Clock:
+    """Begins at a time, moves by 1 ns with each of its first calls, and then goes on as the real one."""
+
+    def __init__(self, real: Any, begun: int):
+        self.real, self.begun, self.calls, self.offset = real, begun, 0, 0
+
+    def now(self) -> int:
+        self.calls += 1
+        if self.calls <= CALLS:
+            return self.begun + self.calls
+        self.offset = self.offset or self.begun + self.calls - self.real()
+        return int(self.real() + self.offset)
+
+
+def _seeded(real: Any, numbers: random.Random) -> Any:
+    """random.seed, which takes from the system where it is given nothing."""
+
+    def seed(a: Any = None, version: int = 2) -> None:
+        real(numbers.getrandbits(64) if a is None else a, version)
+
+    return seed
+
+
+def _hold_numpy(numpy: ModuleType, numbers: random.Random) -> None:
+    real = numpy.random.seed
+    numpy.random.seed = lambda seed=None: real(numbers.getrandbits(32) if seed is None else seed)
+
+
+def _hold_torch(torch: ModuleType, numbers: random.Random) -> None:
+    def seed() -> int:
+        number = numbers.getrandbits(63)
+        torch.manual_seed(number)
+        return number
+
+    vars(torch)["seed"] = vars(torch.random)["seed"] = seed
