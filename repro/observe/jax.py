@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, Optional
 
-from . import generators, hashing, recorder
+from . import calls, generators, hashing, recorder
 from .recorder import INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
@@ -36,6 +36,7 @@ started: set[tuple[int, int]] = set()  # process and index of those whose first 
 
 def after_jax(jax: Any) -> None:
     recorder.add_framework(jax)
+    calls.watch(jax)
 
 
 def after_optax(optax: Any) -> None:
@@ -220,6 +221,7 @@ def _is_traced(value: Any) -> bool:
 
 def report(arrays: Arrays, index: int) -> None:
     """Records a step now, or each time that the program that is being traced comes by."""
+    calls.library_steps = True
     if not arrays:
         return
     states = generators.hashes()

@@ -128,3 +128,24 @@ def test_equinox(tmp_path: Path) -> None:
     ((seen, weights),), _ = loops(tmp_path, "equinox")
     check(0, seen, weights)
     check_compiled(seen)
+
+
+def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None:
+    """Not those that normalize data, or predict: their results are no argument of their next calls."""
+    printed, written = observed(interpreter("jax"), tmp_path, str(SCRIPTS / "jax_by_hand.py"))
+    (_, count, update), (_, _, _), (_, _, method) = map(json.loads, printed.splitlines())
+    seen = steps(written)
+    assert sorted(seen) == [*range(3 * count + 1)]
+    assert seen[0]["initial weights"] != seen[1]["weights"]
+    assert seen[count]["weights"] == {f"0.weights.{name}": code for name, code in update.items()}
+    assert set(seen[1]["batch"]) == {"x", "y"}
+    texts = [line["scalars"]["0.rate"] for line in written if line.get("step") in range(1, count + 1)]
+    assert texts == [repr(0.1 / (step + 1)) for step in range(count)]
+
+    gradients = [seen[step] for step in range(count + 1, 2 * count + 1)]
+    assert all(set(line["gradients"]) == {"1.weights.w", "1.weights.b"} for line in gradients)
+    assert gradients[0]["initial weights"] != gradients[0]["weights"] != gradients[1]["weights"]
+    assert "weights" not in gradients[-1]  # nothing shows what was made of the last gradients
+
+    assert seen[3 * count]["weights"] == {f"2.weights.{name}": code for name, code in method.items()}
+    assert set(seen[3 * count]["generator"]) == {"2.key"}
