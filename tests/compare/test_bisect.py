@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from repro import __main__
+from repro.compare.bisect import Bisection, Outcome
 from repro.record import record
 from repro.record.injection import PATH
 from support.runs import PROGRAMS, ROOT
@@ -56,17 +57,17 @@ def bisected(capfd: pytest.CaptureFixture[str], *names: str, trust: bool = False
 
 
 def test_the_one_of_many_that_makes_the_difference(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    recorded("a", "--by=threads", "--lr=1", "--name=x", OMP_NUM_THREADS="1")
+    recorded("a", "--by=threads", "--lr=1", "--name=x")
     recorded("b", "--by=threads", "--lr=2", "--name=y", "--verbose", OMP_NUM_THREADS="4", MKL_NUM_THREADS="3")
-    os.environ["OMP_NUM_THREADS"] = "7"
+    os.environ["OMP_NUM_THREADS"] = "4"
     code, lines, said = bisected(capfd)
     del os.environ["OMP_NUM_THREADS"]
     assert code == 3 and lines == [
-        "made by variable OMP_NUM_THREADS: 1 in A, 4 in B",
+        "made by variable OMP_NUM_THREADS: none in A, 4 in B",
         "shown   with this alone as in B, A's command gives B's bits until step 3, in each of 3 runs; with all else as in B: A's bits",
     ]
     before, _, after = said.partition("run 1, with nothing as in B: A's bits\n")
-    assert f"A will run again in {here}: OMP_NUM_THREADS=1 {sys.executable} train.py" in before
+    assert f"A will run again in {here}: {sys.executable} train.py --by=threads --lr=1 --name=x\n" in before
     assert "  option --lr: --lr=1 in A, --lr=2 in B\n" in before and "about 17 runs of A's command" in before
     assert after.startswith("run 2, with option --lr, option --name, option --verbose, variable MKL_NUM_THREADS, ")
     assert (here / "last-step").read_text() in "345"
@@ -102,6 +103,19 @@ def test_a_difference_by_chance_is_no_facts(here: Path, capfd: pytest.CaptureFix
     )
 
 
+def test_a_difference_that_does_not_come_again_is_chance(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded("a", "--by=rate", "--lr=1")
+    recorded("b", "--by=rate", "--lr=2")
+    for outcomes in ([False, True, True, False, False, False], [False, True, True, False, True, True]):
+        left = list(outcomes)
+        monkeypatch.setattr(Bisection, "_run", lambda self, chosen, left=left: Outcome(left.pop(0)))
+        code, lines, _ = bisected(capfd)
+        assert code == 3 and not left
+        assert lines == ["made by chance: run again with the same facts, the command gives other bits"]
+
+
 def test_what_no_fact_makes(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "setting.txt").write_text("1")
     recorded("a", "--by=file", "--lr=1")
@@ -134,6 +148,7 @@ def test_the_commit_of_many(here: Path, capfd: pytest.CaptureFixture[str]) -> No
     for number in range(1, 7):
         (here / "other.txt").write_text(str(number))
         (here / "setting.txt").write_text("0" if number < 4 else "1")
+        (here / "train.py").write_text(f"{DECIDING.read_text()}\n# version {number}\n")
         git("add", "-A")
         git("commit", "-q", "-m", f"change {number}")
         if number in (1, 6):
@@ -197,7 +212,7 @@ def wheel(folder: Path, name: str, version: str) -> None:
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": "",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: nowhere\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     codes = {
@@ -228,7 +243,7 @@ def uv(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def environment(name: str, version: str) -> None:
     subprocess.run(["uv", "venv", "-q", "--allow-existing", "--python", sys.executable, name], check=True)
     packages = [f"deciding=={version}", f"other=={version}"]
-    subprocess.run(["uv", "pip", "install", "-q", "--python", name, *packages], check=True)
+    subprocess.run(["uv", "pip", "install", "-q", "--no-deps", "--python", name, *packages], check=True)
 
 
 @pytest.mark.usefixtures("uv")
