@@ -341,6 +341,15 @@ def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> 
     assert reasons.reason(two.difference(tmp_path)).guess
 
 
+@pytest.mark.parametrize(("count", "guess"), [(0, False), (2, True)])
+def test_an_average_that_is_made_anew_counts_anew(count: int, guess: bool, tmp_path: Path) -> None:
+    two = averaged(*WEIGHTS)
+    for before, steps in ((0, two.a[0]), (count, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["copies"]["ema.n_averaged"] = sha(before + step - 1)
+    assert reasons.reason(two.difference(tmp_path)).guess == guess
+
+
 def test_a_schedule_that_shows_many_steps_later(tmp_path: Path) -> None:
     """As ReduceLROnPlateau, whose counter of bad epochs was not saved."""
     two = numbers({"0.group 0.lr": {3: "0.5"}, "StepLR.last_epoch": COUNTED}, gradients={}, weights={3: 7})
