@@ -158,6 +158,14 @@ def two_parameters(*held: object) -> Two:
     return two
 
 
+def renamed(two: Two) -> Two:
+    """The same with a generator of the model's own, as dropout's in JAX."""
+    for steps in (*two.a, *two.b):
+        for hashes in steps.values():
+            hashes["generator"] = {"dropout.rngs.count": next(iter(hashes["generator"].values()))}
+    return two
+
+
 MOMENTUM_ALONE = goes_on(optimizer={1: sha(("gradients", 5))}, weights={1: 7})
 SWAPPED = plain(batch={1: sha(("batch", 2)), 2: sha(("batch", 1))}, weights={1: 7})
 
@@ -244,6 +252,18 @@ RULES = {
         two_parameters(("optimizer", 4), ("v", 5)),
         two_parameters(("optimizer", 3), ("v", 5)),
     ),
+    "optimizer of a first step": (
+        goes_on(("gradients",), optimizer={1: sha(("optimizer", 1))}, weights={1: 7}),
+        goes_on(("gradients",), optimizer={1: sha(("optimizer", 2))}, weights={1: 7}),
+    ),
+    "buffers of a first step": (
+        goes_on(buffers={1: sha(("buffers", 1))}),
+        goes_on(buffers={1: sha(("buffers", 2))}),
+    ),
+    "own generator not restored": (
+        renamed(goes_on(generator=old("generator", 1), weights={1: 7})),
+        renamed(goes_on(generator=old("generator", 7), weights={1: 7})),
+    ),
     "optimizer starts from another state": (holding(), holding(momentum=sha(("optimizer", 4)))),
     "watched state not restored": (watched("watch.a"), watched("watch.a", "watch.b")),
     "resumed to other weights": (
@@ -314,6 +334,20 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
     assert reasons.reason(alike.difference(tmp_path)).rule != name
+
+
+def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:
+    two = renamed(goes_on(("batch",), generator=old("generator", 1), weights={1: 7}))
+    assert reasons.reason(two.difference(tmp_path)).guess
+
+
+@pytest.mark.parametrize(("count", "guess"), [(0, False), (2, True)])
+def test_an_average_that_is_made_anew_counts_anew(count: int, guess: bool, tmp_path: Path) -> None:
+    two = averaged(*WEIGHTS)
+    for before, steps in ((0, two.a[0]), (count, two.b[0])):
+        for step in [step for step in steps if step]:
+            steps[step]["copies"]["ema.n_averaged"] = sha(before + step - 1)
+    assert reasons.reason(two.difference(tmp_path)).guess == guess
 
 
 def test_a_schedule_that_shows_many_steps_later(tmp_path: Path) -> None:

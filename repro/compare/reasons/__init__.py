@@ -8,7 +8,7 @@ course       how far two runs go, and from where
 scalars      numbers of a step: backward passes, scale, rates
 copies       averages of the weights
 draws        other batches, and generators in another state
-states       the optimizer's state that a resumed run begins with
+states       states that a resumed run begins with
 resumed      the first step of a resumed run
 beginning    two runs from the beginning
 whole        files, and another arithmetic
@@ -24,10 +24,10 @@ __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 RULES: tuple[Rule, ...] = (
     *course.RULES,
     *resumed.LATER,
+    *states.RULES,
     *draws.RULES,
     *scalars.RULES,
     *copies.RULES,
-    *states.RULES,
     *resumed.RULES,
     *beginning.RULES,
 )

@@ -18,7 +18,9 @@ def average_not_restored(case: Case) -> str | None:
     earlier = ((step, copies) for step, copies in sorted(case.pair.a.of(COPIES).items()) if step < case.step)
     old = next((step for step, copies in earlier if theirs.items() <= copies.items()), None)
     begun = {code for weights in case.pair.b.of(STARTS).values() for code in weights.values()}
-    if {*theirs.values()} <= begun:
+    first = case.pair.a.of(COPIES).get(1, {})
+    counters = {name for name, code in theirs.items() if code not in begun and first.get(name) == code}
+    if counters < theirs.keys() and {theirs[name] for name in theirs.keys() - counters} <= begun:
         of_old = f"holds the weights that {b} starts from"
     elif old is not None:
         of_old = f"is that of step {old} of {a}"

@@ -1,6 +1,8 @@
-"""The optimizer's state that a resumed run begins with, found elsewhere in the whole run."""
+"""States that a resumed run begins with, found elsewhere in the whole run."""
 
 from repro.compare.reasons.case import HASHES, Case, Rule, rule
+from repro.compare.reasons.draws import SAVE_GENERATORS, old_state
+from repro.compare.reasons.resumed import SAVE_ALL, SAVE_OPTIMIZER
 from repro.text import listed
 
 
@@ -37,7 +39,56 @@ def optimizer_state_of_another_step(case: Case) -> str | None:
     return None
 
 
-RULES: tuple[Rule, ...] = (optimizer_state_of_other_parameters, optimizer_state_of_another_step)
+@rule(HASHES, SAVE_OPTIMIZER)
+def optimizer_of_a_first_step(case: Case) -> str | None:
+    """After the first resumed step the optimizer holds what it held after the first step of all."""
+    names = _of_a_first_step(case, "optimizer")
+    if not names:
+        return None
+    a, b = case.pair.called
+    return f"after its first step the optimizer of {b} holds in {listed(names)} what that of {a} held after its own first step: its state was not restored"
+
+
+@rule(HASHES, SAVE_ALL)
+def buffers_of_a_first_step(case: Case) -> str | None:
+    """In the first resumed step the buffers are those of the first step of all."""
+    names = _of_a_first_step(case, "buffers")
+    if not names:
+        return None
+    a, b = case.pair.called
+    return f"the buffers {listed(names)} at step 1 of {b} are those at step 1 of {a}: they were not restored"
+
+
+@rule(HASHES, SAVE_GENERATORS)
+def own_generator_not_restored(case: Case) -> str | None:
+    """A key or a count of draws that the step itself is given, as those of JAX and Keras, is that of an earlier step."""
+    old = old_state(case) if case.channel == "generator" and case.first_resumed else None
+    if old is None or old[1] >= case.step or case.batch_unseen or _is_global(old[0]):
+        return None
+    name, step = old
+    a, b = case.pair.called
+    return f"from an equal batch, the generator `{name}` at step 1 of {b} is that of step {step} of {a}: it was not restored, so old numbers are drawn again, as for dropout"
+
+
+RULES: tuple[Rule, ...] = (
+    optimizer_state_of_other_parameters,
+    optimizer_state_of_another_step,
+    optimizer_of_a_first_step,
+    buffers_of_a_first_step,
+    own_generator_not_restored,
+)
+
+
+def _of_a_first_step(case: Case, channel: str) -> list[str]:
+    """The names that differ at the first resumed step, and are there as at the first step of the whole run."""
+    both = case.pair.hashes(case.step, channel) if case.channel == channel and case.first_resumed else None
+    first = case.pair.a.of(channel).get(1, {})
+    return [name for name in case.found.names if name in first and both[1].get(name) == first[name]] if both else []
+
+
+def _is_global(generator: str) -> bool:
+    """Whether it belongs to a process, and anything may draw from it."""
+    return generator in ("python", "numpy", "torch", "tensorflow") or generator.startswith("cuda:")
 
 
 def _slots(case: Case) -> tuple[dict[str, str], dict[str, str]]:

@@ -2,7 +2,7 @@ r"""Passing over batches makes a sampler without the epoch in its seed: examples
 
 source: modelscope/ms-swift#10050
 answers: restart same, kill differs
-cause: (epoch|order).*|batch.*that of step \d+ of
+cause: (epoch|order).*|batch.*(that|those) of steps? \d+
 """
 
 from collections.abc import Iterator

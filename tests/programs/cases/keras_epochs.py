@@ -3,7 +3,7 @@ r"""A resumed run does not know its epoch: `fit` trains all of them again.
 source: keras-team/keras#19179
 framework: tensorflow
 answers: restart same, kill differs
-cause: ends after step|all epochs|steps? more|longer|batch.*that of step \d+ of
+cause: ends after step|all epochs|steps? more|longer|batch.*(that|those) of steps? \d+
 """
 
 import keras

@@ -2,7 +2,7 @@ r"""Checkpoint N is written after step N + 1, so one step is done twice.
 
 source: AI-Hypercomputer/maxdiffusion PR 484
 answers: restart same, kill differs
-cause: batch.*that of step \d+ of|(twice|again|once more)|one step
+cause: batch.*(that|those) of steps? \d+|(twice|again|once more)|one step
 """
 
 import torch

@@ -3,7 +3,7 @@ r"""A rank's loader resumes at the right position of epoch 0's order: its count 
 source: huggingface/accelerate#4195
 ranks: 2
 answers: restart same, kill differs
-cause: (order|batch).*(epoch|another place)|batch.*that of step \d+ of
+cause: (order|batch).*(epoch|another place)|batch.*(that|those) of steps? \d+
 """
 
 import os

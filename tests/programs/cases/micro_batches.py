@@ -2,7 +2,7 @@ r"""Resumed by the number of steps, the loader is not advanced by the micro-batc
 
 source: EleutherAI/gpt-neox PR 308
 answers: restart same, kill differs
-cause: batch.*that of step \d+ of|place in the data
+cause: batch.*(that|those) of steps? \d+|place in the data
 """
 
 import torch

@@ -2,7 +2,7 @@ r"""The resumed epoch is right, and the one after it has the same order once mor
 
 source: huggingface/accelerate#3996, PR 4233
 answers: restart same, kill differs
-cause: (next|epoch|again|same order|set back).*|batch.*that of step \d+ of
+cause: (next|epoch|again|same order|set back).*|batch.*(that|those) of steps? \d+
 """
 
 import torch

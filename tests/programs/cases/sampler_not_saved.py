@@ -2,7 +2,7 @@ r"""The sampler's generator is not in the checkpoint: the branch that saves it i
 
 source: huggingface/accelerate#3996, PR 4232
 answers: restart same, kill differs
-cause: (epoch|order|sampler|generator|place in the data).*(not restored|earlier|again)|batch.*that of step \d+ of
+cause: (epoch|order|sampler|generator|place in the data).*(not restored|earlier|again)|batch.*(that|those) of steps? \d+
 """
 
 import torch

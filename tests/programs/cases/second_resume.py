@@ -2,7 +2,7 @@ r"""The first resume is right; the second starts the stream from the beginning, 
 
 source: huggingface/datasets#8308, PR 8295
 answers: restart same, kill same, resume_twice differs
-cause: (second|twice).*|batch.*that of step \d+ of
+cause: (second|twice).*|batch.*(that|those) of steps? \d+
 """
 
 from typing import Any

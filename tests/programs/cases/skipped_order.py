@@ -2,7 +2,7 @@ r"""In the epoch that is resumed the sampler is asked for epoch 0's order; corre
 
 source: huggingface/accelerate#2016, PR 4071
 answers: restart same, kill differs
-cause: (epoch|order).*|batch.*that of step \d+ of
+cause: (epoch|order).*|batch.*(that|those) of steps? \d+
 """
 
 from collections.abc import Iterator

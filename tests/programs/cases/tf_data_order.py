@@ -3,7 +3,7 @@ r"""The generator of `tf.data`'s shuffle is in no checkpoint: the epoch after a 
 source: tensorflow/tensorflow#48178, #58925
 framework: tensorflow
 answers: restart same, kill differs
-cause: batch.*that of step \d+ of|(order|place in the data|generator|shuffle).*
+cause: batch.*(that|those) of steps? \d+|(order|place in the data|generator|shuffle).*
 """
 
 import keras
