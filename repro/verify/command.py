@@ -22,6 +22,7 @@ from repro.verify import dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
+from repro.verify.coverage import borders
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
 from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
@@ -37,7 +38,7 @@ from repro.verify.questions import (
 )
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
-from repro.verify.stops import with_stops
+from repro.verify.stops import targets, with_stops
 from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,9 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        trial = self.trials.run(change, self.ends[0], baseline)
+        begun = [borders(process) for process in record_of(self.baseline).processes] if self.baseline else []
+        stops = targets(change, self.ends[0], next(filter(None, begun), []))
+        trial = self.trials.run(change, stops, baseline)
         if change in (BASELINE, REPEAT):
             self._check_observed(trial)
         if change == BASELINE:

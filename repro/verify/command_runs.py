@@ -34,7 +34,6 @@ from repro.text import slug
 from repro.verify import surroundings
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
-from repro.verify.stops import targets
 from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
@@ -175,8 +174,8 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, steps: int = 0, baseline: Record | None = None) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `steps`: the number that the baseline takes.
+    def run(self, change: Change, stops: Sequence[int] = (), baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `stops`: the steps after which it is stopped.
 
         `baseline`: the record that it is compared with, and that it need not go on from once it differs.
         """
@@ -184,7 +183,7 @@ class Trials:
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, steps, baseline)
+            self._carry_out(trial, stops, baseline)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -193,12 +192,12 @@ class Trials:
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
-    def _carry_out(self, trial: Trial, steps: int, baseline: Record | None) -> None:
+    def _carry_out(self, trial: Trial, stops: Sequence[int], baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.stops or change == FULLY_HASHED else self.command.every
         stopped = None
-        for number, target in enumerate(targets(change, steps)):
+        for number, target in enumerate(stops):
             stopped = self._until_stopped(trial, number, target, stopped)
             if stopped is None:
                 break

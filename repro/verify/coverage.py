@@ -13,20 +13,20 @@ BORDER, WINDOW, TWICE = "the beginning of another epoch", "a stop within an accu
 
 def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool) -> str:
     """As the end of a line; `twice`: whether something went on from a run that had gone on itself."""
-    borders = [_borders(process) for process in whole.processes]
+    begun = [borders(process) for process in whole.processes]
     windows = [_has_windows(process) for process in whole.processes]
     missing = []
-    if any(borders) and not any(_crosses(pair, found or []) for pair in resumed for found in borders):
+    if any(begun) and not any(_crosses(pair, found or []) for pair in resumed for found in begun):
         missing.append(BORDER)
     if any(windows) and not any(_in_a_window(pair) for pair in resumed):
         missing.append(WINDOW)
     missing += [] if twice else [TWICE]
-    unseen = ["where epochs begin"] if None in borders else []
+    unseen = ["where epochs begin"] if None in begun else []
     unseen += ["accumulation windows"] if None in windows else []
     return "".join(f"; not {how}: {', '.join(what)}" for how, what in (("covered", missing), ("seen", unseen)) if what)
 
 
-def _borders(process: Process) -> list[int] | None:
+def borders(process: Process) -> list[int] | None:
     """The first step of each pass through the data but the first, where a loader is seen."""
     passes: dict[int, list[int]] = {}
     for step, line in sorted(process.lines.items()):

@@ -61,6 +61,8 @@ class Change:
     # of a command
     stops: tuple[float, ...] = ()
     """The shares of the steps after which it is stopped, and then resumed."""
+    at_border: bool = False
+    """Whether the first of them is moved to where an epoch begins, if that is seen."""
     observed: bool = True
     reversed_listings: bool = False
     """Python gets the names in a folder in the reverse order."""

@@ -12,7 +12,8 @@ from repro.verify.questions import Change, Question
 def with_stops(question: Question, count: int | None) -> Question:
     """The question with `count` runs for each of its own, stopped at different points; as it is where that is None.
 
-    The first is stopped as soon as there is something to resume from, the others after equal shares of the steps.
+    The first is stopped as soon as there is something to resume from, the others after equal shares of the steps; the
+    second right after an epoch has begun, where that is seen.
     """
     if count is None or count == 1 or not question.resumes:
         return question
@@ -24,12 +25,18 @@ def _at(change: Change, number: int, count: int) -> Change:
     """The same change, begun earlier or later; what is stopped more than once is so at points of what is left."""
     begin = number / count
     more = tuple(begin + (1 - begin) * (stop - change.stops[0]) for stop in change.stops[1:])
-    return replace(change, label=f"{change.label} {number + 1}", stops=(begin, *more))
+    return replace(change, label=f"{change.label} {number + 1}", stops=(begin, *more), at_border=number == 1)
 
 
-def targets(change: Change, steps: int) -> list[int]:
-    """The steps after which a command that takes so many is stopped, each counted from where it went on."""
+def targets(change: Change, steps: int, borders: Sequence[int] = ()) -> list[int]:
+    """The steps after which a command that takes so many is stopped, each counted from where it went on.
+
+    `borders`: the first steps of epochs, as far as they are seen.
+    """
     points = [max(1, int(steps * stop)) for stop in change.stops]
+    if change.at_border and borders:
+        moved = min(borders, key=lambda border: abs(border - points[0])) - points[0]
+        points = [min(point + moved, steps) for point in points]
     return [max(1, point - before) for before, point in zip([0, *points], points, strict=False)]
 
 

@@ -25,6 +25,13 @@ def test_points_are_spread_over_the_steps(name: str, count: int | None, steps: l
     assert len({change.label for change in question.changes}) == len(steps)
 
 
+def test_the_second_point_is_where_an_epoch_begins_if_that_is_seen() -> None:
+    changes = with_stops(QUESTIONS["resume_twice"], 3).changes
+    assert [targets(change, 30, [9, 17, 25]) for change in changes] == [[1, 9], [9, 6], [20, 3]]
+    (_, second, _) = with_stops(QUESTIONS["kill"], 3).changes
+    assert (targets(second, 30, [12]), targets(second, 30)) == ([12], [10])
+
+
 def test_a_command_of_few_steps_is_stopped_after_the_first() -> None:
     (change,) = QUESTIONS["resume_twice"].changes
     assert targets(change, 2) == [1, 1]
