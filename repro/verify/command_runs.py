@@ -245,7 +245,7 @@ class Trials:
             trial.error = str(trial.computed)
             return
         trial.hashes = record.outputs
-        trial.slowed = [f"{file.name.removeprefix(SLOWED)}s" for file in matching(record.path / STEPS, f"{SLOWED}*")]
+        trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:
