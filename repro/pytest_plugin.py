@@ -24,6 +24,8 @@ START = (
 PACKAGE = str(Path(__file__).parents[1])
 GRACE = 60.0  # seconds in which what is interrupted ends all that it has started
 
+NEEDS = {"resume": "resume", "kill": "resume", "resume_twice": "resume", "seed": "seed_option"}  # by question
+
 Words = str | Sequence[str]
 
 
@@ -37,6 +39,7 @@ class AssertReproducible(Protocol):
         ask: Words | None = None,
         resume: Words | None = None,
         seed_option: str | None = None,
+        vary: Sequence[str] = (),
         outputs: Words = (),
         every: int = 1,
     ) -> dict[str, Any]: ...
@@ -48,8 +51,8 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
 
     `command`: words, or one text as for a shell, though no shell reads it. `ask`: the questions; without, `restart`,
     `observed` and `hash_seed`, with `resume` also `kill`, with `seed_option` also `seed`. The others are the options of
-    `repro verify`, `outputs` being one pattern or several. The records are left in tmp_path. Returns the answers, as
-    `--json` writes them.
+    `repro verify`, `outputs` being one pattern or several, and `vary` one text for each option. The records are left in
+    tmp_path. Returns the answers, as `--json` writes them.
 
     AssertionError that names the cause if an answer is not as it should be. ReproError if the command fails, or nothing
     can be told. What this machine cannot ask is a warning, and so is that the observer could not be checked.
@@ -61,6 +64,7 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
         ask: Words | None = None,
         resume: Words | None = None,
         seed_option: str | None = None,
+        vary: Sequence[str] = (),
         outputs: Words = (),
         every: int = 1,
     ) -> dict[str, Any]:
@@ -73,6 +77,7 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
         options = ["--to", str(to), "--json", f"{to}.json", "--ask", ",".join(asked), "--every", str(every)]
         options += [] if resume is None else ["--resume", resume if isinstance(resume, str) else shlex.join(resume)]
         options += [] if seed_option is None else ["--seed-option", seed_option]
+        options += [word for text in vary for word in ("--vary", text)]
         options += [word for pattern in _several(outputs) for word in ("--output", pattern)]
         words = shlex.split(command) if isinstance(command, str) else [*command]
         code, told, errors = _run([*options, "--", *words])
@@ -97,7 +102,7 @@ def _check_given(asked: Sequence[str], **options: object) -> None:
     from repro.errors import UsageError
 
     for question in asked:
-        option = {"resume": "resume", "kill": "resume", "seed": "seed_option"}.get(question)
+        option = NEEDS.get(question)
         if option is not None and options[option] is None:
             raise UsageError(f"assert_reproducible: {question!r} is asked, and needs {option}=")
 

@@ -20,9 +20,9 @@ def script(name, *options):
     return [sys.executable, f"{SCRIPTS}/{{name}}.py", "--out={{run}}", "--pause=0.004", *options]
 
 def test_sound(assert_reproducible, tmp_path):
-    content = assert_reproducible(script("trainer"), outputs="{{run}}/*")
+    content = assert_reproducible(script("trainer"), outputs="{{run}}/*", vary=["pause=--pause={{}}:0.003,0.005"])
     assert content["steps"] == 12 and (tmp_path / "repro-records" / "1" / "again").is_dir()
-    assert [answer["question"] for answer in content["answers"]] == ["restart", "observed", "hash_seed"]
+    assert [answer["question"] for answer in content["answers"]] == ["restart", "observed", "hash_seed", "pause"]
 
 def test_resumed_and_seeded(assert_reproducible):
     assert_reproducible(" ".join(script("trainer")), resume=script("trainer", "--resume"), seed_option="--seed={{}}")
@@ -52,7 +52,7 @@ def test_fails_under_a_change(assert_reproducible):
     assert_reproducible("sh -c 'echo 1 > {{run}}/m; test -z $PYTHONHASHSEED'", outputs=["{{run}}/m"])
 
 def test_needs(assert_reproducible):
-    assert_reproducible("true", ask=["kill"])
+    assert_reproducible("true", ask=["resume_twice"])
 
 def test_not_checked(assert_reproducible):
     with pytest.warns(pytest.PytestWarning, match="repro: observed: inconclusive"):
@@ -72,7 +72,7 @@ FAILED = {
     "test_unseen": "repro.errors.ReproError: verify: nothing of the command was observed",
     "test_untold": "repro.errors.ReproError: it cannot be told whether it is reproducible: file_order: inconclusive: no",
     "test_fails_under_a_change": "; hash_seed: inconclusive: PYTHONHASHSEED=0: it ended with code 1",
-    "test_needs": "repro.errors.UsageError: assert_reproducible: 'kill' is asked, and needs resume=",
+    "test_needs": "repro.errors.UsageError: assert_reproducible: 'resume_twice' is asked, and needs resume=",
 }
 
 

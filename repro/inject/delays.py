@@ -38,8 +38,8 @@ class Delays:
         self.seed, self.folder = seed, os.path.join(folder, "steps")
         rank = next((os.environ[name] for name in RANKS if os.environ.get(name)), None)
         number = next(n for n in range(1000) if self.mark(f"{NUMBERED}{n}", str(os.getpid())) or n == 999)
-        self.kind = "process" if rank is None else "rank"
-        self.name = f"{self.kind} {number if rank is None else rank}"
+        self.kind = "processes" if rank is None else "ranks"
+        self.name = f"process {number}" if rank is None else f"rank {rank}"
         self.is_beside = rank is not None or (number > 0 and self.first_runs())
         self.children, self.waited = 0, 0.0
         self.local = threading.local()
@@ -68,7 +68,7 @@ class Delays:
         share = int.from_bytes(code, "big") / 2**32
         seconds = most * (1 - share if self.seed.startswith("-") else share)
         self.waited += seconds
-        self.mark(SLOWED + ("thread" if thread else self.kind))
+        self.mark(SLOWED + ("threads" if thread else self.kind))
         time.sleep(seconds)
 
     def slow_thread(self, thread: Any) -> None:

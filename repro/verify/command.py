@@ -38,7 +38,7 @@ from repro.verify.questions import (
 )
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
-from repro.verify.stops import with_stops
+from repro.verify.stops import targets, with_stops
 from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
@@ -143,7 +143,8 @@ class OwnCommand:
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
         begun = [borders(process) for process in record_of(self.baseline).processes] if self.baseline else []
-        trial = self.trials.run(change, self.ends[0], next(filter(None, begun), []), baseline)
+        stops = targets(change, self.ends[0], next(filter(None, begun), []))
+        trial = self.trials.run(change, stops, baseline)
         if change in (BASELINE, REPEAT):
             self._check_observed(trial)
         if change == BASELINE:

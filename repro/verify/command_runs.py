@@ -34,7 +34,6 @@ from repro.text import slug
 from repro.verify import surroundings
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
-from repro.verify.stops import targets
 from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
@@ -175,17 +174,16 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, steps: int = 0, borders: Sequence[int] = (), baseline: Record | None = None) -> Trial:
-        """Carries out a change; its failure is the trial's `error`.
+    def run(self, change: Change, stops: Sequence[int] = (), baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `stops`: the steps after which it is stopped.
 
-        `steps`: the number that the baseline takes; `borders`: those of them that begin an epoch, where that is seen.
         `baseline`: the record that it is compared with, and that it need not go on from once it differs.
         """
         trial = Trial(change, self.command, self.folder / slug(change.label))
         trial.folder.mkdir(parents=True)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._carry_out(trial, targets(change, steps, borders), baseline)
+            self._carry_out(trial, stops, baseline)
         finally:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
@@ -247,7 +245,7 @@ class Trials:
             trial.error = str(trial.computed)
             return
         trial.hashes = record.outputs
-        trial.slowed = [f"{file.name.removeprefix(SLOWED)}s" for file in matching(record.path / STEPS, f"{SLOWED}*")]
+        trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:

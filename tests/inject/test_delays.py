@@ -46,7 +46,7 @@ def run(folder: Path, seed: str, **more: str) -> str:
 def test_what_runs_beside_waits_and_the_other_way_round_the_first_is_last(tmp_path: Path) -> None:
     orders = [run(tmp_path / f"{n}", seed) for n, seed in enumerate(("2", "-2", "6", "-6"))]
     assert orders[0] != orders[1] and orders[2] != orders[3] and {*orders} == {"a b", "b a"}
-    assert {file.name for file in (tmp_path / "0" / "steps").glob("slowed-*")} == {"slowed-thread", "slowed-process"}
+    assert {file.name for file in (tmp_path / "0" / "steps").glob("slowed-*")} == {"slowed-threads", "slowed-processes"}
 
 
 def test_a_rank_is_slowed_and_the_process_before_it_that_has_ended_is_not_beside_one(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_ranks_wait_otherwise_than_each_other(tmp_path: Path) -> None:
     assert run(tmp_path / "0", "1", RANK="0") and run(tmp_path / "1", "1", RANK="1")
     for rank in "01":
         names = {file.name for file in (tmp_path / rank / "steps").glob("slowed-*")}
-        assert names == {"slowed-thread", "slowed-rank"}
+        assert names == {"slowed-threads", "slowed-ranks"}
 
 
 def test_no_process_waits_for_more_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
