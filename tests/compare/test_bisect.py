@@ -236,7 +236,7 @@ def uv(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             wheel(here.parent / "wheels", name, version)
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{folder}")
     monkeypatch.setenv("UV_FIND_LINKS", str(here.parent / "wheels"))
-    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(here.parent / "cache"))
 
 
