@@ -95,6 +95,7 @@ class Result:
 
     name: str
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     printed: str = ""
     seconds: float = 0.0
     commit: str = ""
@@ -109,9 +110,10 @@ def ask(each: Case, commit: str) -> Result:
             each.command(), cwd=folder, env=environment, stdout=-1, stderr=-2, text=True, timeout=SECONDS
         )
         file = Path(folder) / "answers.json"
-        answers = json.loads(file.read_text())["answers"] if file.exists() else []
-    found = {answer["question"]: answer for answer in answers}
-    return Result(each.name, found, done.stdout, round(time.perf_counter() - begin, 1), commit)
+        found = json.loads(file.read_text()) if file.exists() else {"answers": []}
+    answers = {answer["question"]: answer for answer in found["answers"]}
+    seconds = round(time.perf_counter() - begin, 1)
+    return Result(each.name, answers, found.get("warnings", []), done.stdout, seconds, commit)
 
 
 def results(path: Path) -> dict[str, Result]:
@@ -131,8 +133,7 @@ def answered(each: Case, result: Result) -> dict[str, str]:
 def cause(each: Case, result: Result) -> str:
     """What was said of the cause by the last of the questions; of a training that is the same, the warnings."""
     if each.warning:
-        lines = [line.strip() for line in result.printed.splitlines()]
-        return " ".join(line for line in lines if "suspicious" in line.lower() or "warning" in line.lower())
+        return "; ".join(result.warnings)
     last = list(each.answers)[-1]
     found = result.answers.get(last, {})
     return str(found.get("why") or "") if each.answers[last] == "differs" == found.get("answer") else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, states, whole
+from repro.compare.reasons import beginning, copies, course, draws, later, resumed, scalars, states, whole
 from repro.compare.reasons.case import GUESS, HASHES, RUNS, Rule
 from repro.verify import dependence
 from repro.verify.command_questions import COMMAND_QUESTIONS
@@ -19,9 +19,9 @@ from repro.verify.hypotheses import HYPOTHESES
 PAGE = Path(__file__).with_name("causes.md")
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
-MORE = {whole: (whole.other_numerics,), resumed: resumed.LATER}
-"""Rules that are asked before all others, or before those of another file."""
-GROUPS = (course, draws, scalars, copies, states, resumed, beginning, whole)
+MORE = {whole: (whole.other_numerics,)}
+"""Rules that are asked before all others."""
+GROUPS = (course, scalars, copies, states, later, draws, resumed, beginning, whole)
 
 
 def row(*cells: str) -> str:

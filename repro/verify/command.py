@@ -93,7 +93,7 @@ class OwnCommand:
     why: str | None = None
     """Why two baseline runs differ."""
     cause: Hypothesis | None = None
-    """The cause of that, where runs have shown it."""
+    """The only cause of that, where runs have shown it."""
     further: list[Change] = field(default_factory=list)
     """Changes of runs that test a cause."""
 
@@ -312,11 +312,13 @@ class OwnCommand:
         """The cause that further runs show, or else what the hashes do."""
         raced = divergence.among is not None and divergence.among.overtaken is not None
         suiting = [] if raced or self.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
+        if suiting:
+            log.info("two baseline runs differ; further runs test why: %s", ", ".join(one.name for one in suiting))
         for hypothesis in suiting:
             shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
             if shown:
-                self.cause = hypothesis
-                return "; ".join([shown, *self.shared])
+                self.cause = hypothesis if shown.alone else None
+                return "; ".join([shown.text, *self.shared])
         return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
     def _further(self, run: Run, change: Change) -> Trial:

@@ -11,7 +11,7 @@ from math import comb
 
 from repro.compare.difference import Difference, first_difference
 from repro.compare.reasons.case import RUNS
-from repro.record.lines import STARTS
+from repro.record.lines import CHANNELS, STARTS
 from repro.record.record import OUTPUTS
 from repro.verify.command_runs import Trial
 from repro.verify.questions import Change
@@ -20,6 +20,15 @@ MOST = 5  # runs with one value
 LIKELY = 0.01  # the chance that runs come out so though nothing decides but chance: below it, a hypothesis holds
 
 Run = Callable[[Change], Trial]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What runs say of a hypothesis that holds."""
+
+    text: str
+    alone: bool
+    """Whether nothing differs but by this cause."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Hypothesis:
     """Whether a checkpoint can hold what it decides."""
     evidence = RUNS
 
-    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> str | None:
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> Shown | None:
         """What the runs say if it holds; `plain` are those without any change."""
         tested = _Tested(divergence, list(plain))
         for value in self.values:
@@ -52,15 +61,18 @@ class Hypothesis:
             count = len(tested.groups[value]) + 1
             if count > MOST or not tested.add(run(again(value, count)), value):
                 return None
-        each = [f"{len(runs)} runs with {value.label} are the same" for value, runs in tested.groups.items()]
-        return f"{self.cause}: {', '.join(each)}, and one value's runs are not those of another; {self.remedy}"
+        until = f" until step {tested.later.step}" if tested.later else ""
+        each = [f"{len(runs)} runs with {value.label} are the same{until}" for value, runs in tested.groups.items()]
+        later = f"; what differs from step {tested.later.step} on has another cause, too" if tested.later else ""
+        text = f"{self.cause}: {', '.join(each)}, and one value's runs are not those of another; {self.remedy}{later}"
+        return Shown(text, tested.later is None)
 
 
 @dataclass(frozen=True)
 class Clock(Hypothesis):
     """... of the number of steps, which no value makes the same: the faster time runs, the fewer they are."""
 
-    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> str | None:
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> Shown | None:
         """What the runs say if each faster clock halves the number of steps at least, twice."""
         lengths = [[_steps(trial) for trial in plain]]
         for value in self.values:
@@ -72,7 +84,7 @@ class Clock(Hypothesis):
             for value, steps in zip(self.values, lengths[1:], strict=True)
         )
         plainly = " and ".join(map(str, lengths[0]))
-        return f"{self.cause}: {plainly} steps, {each}; {self.remedy}"
+        return Shown(f"{self.cause}: {plainly} steps, {each}; {self.remedy}", True)
 
 
 @dataclass
@@ -82,6 +94,8 @@ class _Tested:
     divergence: Difference
     plain: list[Trial]
     groups: dict[Change, list[Trial]] = field(default_factory=dict)
+    later: Difference | None = None
+    """Where runs with one value differ after all, later than two baseline runs do: by another cause."""
 
     def add(self, trial: Trial, value: Change | None = None) -> bool:
         """Whether it is the same as the others with its value."""
@@ -94,7 +108,11 @@ class _Tested:
         if a is b:
             return True
         found = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
-        return found is None or (found.channel == OUTPUTS and self.divergence.channel != OUTPUTS)
+        if found is None or (found.channel == OUTPUTS and self.divergence.channel != OUTPUTS):
+            return True
+        later = self.divergence.step is not None and found.step is not None and _place(found) > _place(self.divergence)
+        self.later = found if later else self.later
+        return later
 
     @property
     def outcomes(self) -> int:
@@ -138,6 +156,11 @@ def chance(counts: Sequence[int], groups: Sequence[int]) -> float:
 def again(change: Change, count: int) -> Change:
     """The same change for one more run."""
     return replace(change, label=f"{change.label}, run {count}")
+
+
+def _place(difference: Difference) -> tuple[int, int]:
+    """By step, then by channel in the order of cause."""
+    return difference.step or 0, CHANNELS.index(difference.channel)
 
 
 def _steps(trial: Trial) -> int:

@@ -357,3 +357,14 @@ def test_a_schedule_that_shows_many_steps_later(tmp_path: Path) -> None:
         f"`0.group 0.lr` at step 3 of the resumed run is 0.5, not {0.1 / 7}, and `StepLR.last_epoch` at step 1 of the "
         "resumed run is 0, that of step 1 of the whole run, not 4: the schedule was not restored"
     )
+
+
+def test_a_schedule_that_shows_one_step_late_is_named(tmp_path: Path) -> None:
+    """The optimizer's own rate was restored, the schedule that sets the next one was not."""
+    two = goes_on(weights={2: 7})
+    for start, steps in ((0, two.a[0]), (4, two.b[0])):
+        for step, hashes in steps.items():
+            if step:
+                hashes["scalars"] = {"0.group 0.lr": str(0.1 / (step + start))}
+    two.b[0][2]["scalars"] = {"0.group 0.lr": str(0.1 / 2)}
+    assert reasons.reason(two.difference(tmp_path)).rule == "schedule not restored"

@@ -39,7 +39,8 @@ class Runs:
         a, b = (trial.record for trial in self.plain)
         found = first_difference(a, b, False) if a and b else None
         assert found and hypothesis.suits(found)
-        return hypothesis.test(found, self.plain, self)
+        shown = hypothesis.test(found, self.plain, self)
+        return shown.text if shown else None
 
 
 def held(change: Change) -> object:
@@ -173,3 +174,26 @@ def test_where_no_generator_is_seen_nothing_says_when_the_seed_was_set(tmp_path:
     a, b = (record.read(write(tmp_path / str(number), steps)) for number, steps in enumerate(runs))
     found = first_difference(a, b, False)
     assert found and (LATE.suits(found), SEED.suits(found)) == (False, True)
+
+
+def test_a_cause_of_the_first_difference_beside_another_of_a_later_one(tmp_path: Path) -> None:
+    """A set orders the batches of step 1, and a race decides the gradients of step 2."""
+    made: list[object] = []
+
+    def run(change: Change) -> Trial:
+        made.append(None)
+        order = held(change)
+        hashes = straight(3, batch={1: order}, weights={1: order}, gradients={2: len(made)})
+        path = write(tmp_path / str(len(made)), hashes)
+        return Trial(change, Command(["x"]), path, record=record.read(path))
+
+    plain = [run(BASELINE), run(REPEAT)]
+    a, b = (trial.record for trial in plain)
+    found = first_difference(a, b, False) if a and b else None
+    assert found
+    shown = SET.test(found, plain, run)
+    assert shown and not shown.alone
+    assert shown.text.startswith(
+        "the order of a set, or hash(), decides: 3 runs with PYTHONHASHSEED=0 are the same until step 2"
+    )
+    assert shown.text.endswith("; what differs from step 2 on has another cause, too")

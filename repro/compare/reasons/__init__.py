@@ -7,6 +7,7 @@ case         rules, and what they look at
 course       how far two runs go, and from where
 scalars      numbers of a step: backward passes, scale, rates
 copies       averages of the weights
+later        a later step of a resumed run
 draws        other batches, and generators in another state
 states       states that a resumed run begins with
 resumed      the first step of a resumed run
@@ -15,7 +16,7 @@ whole        files, and another arithmetic
 """
 
 from repro.compare.difference import Difference
-from repro.compare.reasons import beginning, copies, course, draws, resumed, scalars, states, whole
+from repro.compare.reasons import beginning, copies, course, draws, later, resumed, scalars, states, whole
 from repro.compare.reasons.case import Case, Reason, Rule
 from repro.compare.reasons.whole import other_numerics
 
@@ -23,11 +24,11 @@ __all__ = ["RULES", "Reason", "Rule", "other_numerics", "reason"]
 
 RULES: tuple[Rule, ...] = (
     *course.RULES,
-    *resumed.LATER,
-    *states.RULES,
-    *draws.RULES,
     *scalars.RULES,
     *copies.RULES,
+    *states.RULES,
+    *later.RULES,
+    *draws.RULES,
     *resumed.RULES,
     *beginning.RULES,
 )

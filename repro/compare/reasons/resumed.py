@@ -1,7 +1,7 @@
 """The first step of a resumed run, from the same batch."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
-from repro.record.lines import COPIES, SCALARS, STARTS
+from repro.record.lines import STARTS
 from repro.text import listed
 
 WATCHED = "watch."  # how the names of what repro.watch was given begin
@@ -124,23 +124,6 @@ def resumed_with_other_gradients(case: Case) -> str | None:
         "dropout that draws anew, buffers, the mode (train or eval), or a scale was not restored"
     )
 
-
-@rule(GUESS, "save the order of the epoch that comes next, the schedule and every counter with the checkpoint")
-def resumed_and_differs_later(case: Case) -> str | None:
-    """The first steps of a resumed run are equal, and a later one is not."""
-    steps = [step for step in case.pair.steps() if step < case.step] if case.pair.offset else []
-    if not steps or case.first_resumed or case.found.lengths or case.channel in (SCALARS, COPIES):
-        return None
-    a, b = case.pair.called
-    drawn = f", where the generator {listed(case.generators)} is in another state" if case.generators else ""
-    return (
-        f"{b} is equal to {a} until step {steps[-1]}, and differs at step {case.step}, in the {case.channel}{drawn}: "
-        "what was not restored is used only then, as the order of another epoch, a schedule or a counter; or chance decides"
-    )
-
-
-LATER: tuple[Rule, ...] = (resumed_and_differs_later,)
-"""Asked before the rules of batches and generators, which look at the first resumed step."""
 
 RULES: tuple[Rule, ...] = (
     resumed_from_other_weights,
