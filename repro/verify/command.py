@@ -112,7 +112,7 @@ class OwnCommand:
     @property
     def warnings(self) -> list[RecordWarning]:
         """What is suspicious in the baseline."""
-        return warnings(record_of(self.baseline)) if self.baseline else []
+        return warnings(self.baseline.record) if self.baseline and self.baseline.record else []
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
