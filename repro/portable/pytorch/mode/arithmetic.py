@@ -75,7 +75,8 @@ def division(operation: OpOverload, name: str) -> Function:
                 b = b.to(dtype=torch.result_type(a, b), device=a.device)
         if options.get("rounding_mode") == "floor" and not thread.inside and concerned(name, (a, b), {}, integers=False):
             counts[name] += 1
-            return fill(torch.floor_divide(a, b), options.get("out"))
+            found, out = torch.floor_divide(a, b), options.get("out")
+            return found if out is None else fill(out, found)
         return redispatch(keys & BELOW, a, b, *rest, **options)
 
     return divided

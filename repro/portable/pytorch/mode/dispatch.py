@@ -178,10 +178,11 @@ def kernel(operation: OpOverload, name: str, definition: Definition) -> Function
     function, composed, integers = definition.function, definition.composed, definition.integers
     redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
     own = plainly(redispatch)
+    tensors = [index for index, each in enumerate(operation._schema.arguments) if str(each.type) == "Tensor"]
 
     def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
         if thread.inside or not concerned(name, arguments, options, integers):
-            return redispatch(keys & BELOW, *arguments, **options)
+            return redispatch(keys & BELOW, *_without_numbers(arguments, tensors), **options)
         if checked:
             check(operation, own, keys & BELOW, arguments, options)
         counts[name] += 1
@@ -194,6 +195,18 @@ def kernel(operation: OpOverload, name: str, definition: Definition) -> Function
             thread.inside = False
 
     return portable
+
+
+def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[Any, ...]:
+    """Arguments with tensors in the place of Python's numbers, where PyTorch's kernels take none."""
+    missing = [index for index in tensors if index < len(arguments) and not isinstance(arguments[index], Tensor)]
+    if not missing:
+        return arguments
+    like, found = next(tensors_in(arguments)), list(arguments)
+    for index in missing:
+        dtype = torch.result_type(like, found[index])
+        found[index] = torch.scalar_tensor(found[index], dtype=dtype, device="cpu")
+    return tuple(found)
 
 
 def guard(operation: OpOverload, name: str) -> Function:
