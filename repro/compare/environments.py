@@ -32,7 +32,7 @@ def python_of(command: Sequence[str], folder: Path) -> str | None:
 def installed(python: str) -> dict[str, str]:
     """What is installed for a Python."""
     lines = _uv("pip", "freeze", "--python", python).splitlines()
-    return {_name(line): line for line in lines if line and not line.startswith(("#", "-e"))}
+    return {_name(line): line for line in lines if line and not line.startswith("#")}
 
 
 def pin(package: str, version: str) -> str:

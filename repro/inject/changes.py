@@ -3,6 +3,7 @@
 `verify` makes them to test a cause: REPRO_CHANGES holds them, as in `seed=0` or `clock=4`, with commas between them.
 """
 
+import itertools
 import os
 import random
 import sys
@@ -54,23 +55,25 @@ def _faster(real: Any, factor: int) -> Any:
     return now
 
 
-def draw(generator: str) -> None:
-    """One number more is drawn from a generator after PyTorch's first step."""
-    imports.finder.when_imported("torch", lambda torch: _draw_after_a_step(torch, generator))
+def draw(value: str) -> None:
+    """One number more is drawn from a generator after a step of PyTorch: `torch@8`."""
+    generator, _, step = value.partition("@")
+    imports.finder.when_imported("torch", lambda torch: _draw_after_a_step(torch, generator, int(step)))
     imports.start()
 
 
 def draw_first(generator: str) -> None:
-    """... and before a loader of PyTorch begins to hand out batches."""
+    """... before a loader of PyTorch begins to hand out batches."""
     imports.finder.when_imported("torch", lambda torch: _draw_before_batches(torch, generator))
     imports.start()
 
 
-def _draw_after_a_step(torch: ModuleType, generator: str) -> None:
-    once = _Once(torch, generator)
+def _draw_after_a_step(torch: ModuleType, generator: str, step: int) -> None:
+    once, taken = _Once(torch, generator), itertools.count(1)
 
     def after(*_: Any) -> None:
-        once.draw()
+        if next(taken) == step:
+            once.draw()
 
     sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(after)
 

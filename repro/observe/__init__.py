@@ -8,6 +8,7 @@ pytorch  jax  keras the watchers: steps of each framework's optimizers
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
+by_hand             updates by hand in PyTorch
 calls               updates by hand in JAX
 batches             batches of PyTorch's loaders, or what modules are called with
 entries             functions that a PyTorch program comes to call

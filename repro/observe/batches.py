@@ -134,7 +134,6 @@ def watch(torch: Any, batches: Batches) -> None:
     """Has batches of loaders and calls of modules looked at."""
     add("batch", recorder.never_raise(batches.add))
     add("call", recorder.never_raise(batches.call))
-    add("optimizer", recorder.never_raise(batches.add_optimizer))
     add("compile", recorder.never_raise(batches.compile))
     _look(
         sys.modules["torch.utils.data.dataloader"]._BaseDataLoaderIter,

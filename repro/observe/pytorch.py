@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import batches, copies, entries, generators, hashing, modules, recorder, scalars
+from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
@@ -96,11 +96,13 @@ class StepObserver:
         self.current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
         self.file = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
         self.batches = batches.Batches(torch)
+        self.by_hand = by_hand.ByHand(torch)
         self.reset()
 
     def reset(self) -> None:
         """Nothing was seen yet. Called again in a forked child."""
         self.batches.reset()
+        self.by_hand.reset()
         self.optimizers: dict[int, ObservedOptimizer] = {}
         self.optimizer_count = 0
         self.passes = 0  # backward passes since the last step
@@ -221,11 +223,22 @@ class StepObserver:
             hashes[f"cuda:{index}"] = hashing.hash_tensor(generator.get_state())
         return hashes
 
-    def count_backward(self) -> None:
-        """Counts a backward pass, but for one within another, as of a checkpointed layer."""
-        if self.current_node() is None:
-            self.passes += 1
-            self.batches.wait_for_call()
+    def add_optimizer(self, optimizer: Any) -> None:
+        """A new optimizer: from now on steps are its own."""
+        self.by_hand.stop()
+        self.batches.add_optimizer(optimizer)
+
+    def before_backward(self, tensors: Any) -> bool:
+        """Counts a backward pass; whether it is one, and no part of another, as of a checkpointed layer."""
+        if self.current_node() is not None:
+            return False
+        self.passes += 1
+        self.batches.wait_for_call()
+        self.by_hand.before(tensors)
+        return True
+
+    def after_backward(self) -> None:
+        self.by_hand.after()
 
 
 def _hash_tensors(tensors: Iterable[tuple[str, Any]], channel: str) -> dict[str, str]:
@@ -255,7 +268,10 @@ def after_torch(torch: Any) -> None:
     without_gradients = torch.no_grad()
     entries.add("before", recorder.never_raise(without_gradients(observer.before)))
     entries.add("after", recorder.never_raise(without_gradients(observer.after)))
-    entries.add("backward", recorder.never_raise(observer.count_backward))
+    entries.add("optimizer", recorder.never_raise(observer.add_optimizer))
+    entries.add("before backward", recorder.never_raise(without_gradients(observer.before_backward)))
+    entries.add("after backward", recorder.never_raise(without_gradients(observer.after_backward)))
+    by_hand.watch(observer.by_hand)
     entries.after_wrapping.append(_register)
     _register()
     batches.watch(torch, observer.batches)
@@ -282,12 +298,15 @@ def _register() -> None:
 
 
 def _watch_backward(autograd: Any) -> None:
-    """Has each backward pass counted: `Tensor.backward` calls this function, too."""
+    """Has each backward pass looked at: `Tensor.backward` calls this function, too."""
     backward = autograd.backward
 
     @functools.wraps(backward)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        entries.entries["backward"]()
-        return backward(*args, **kwargs)
+        whole = entries.entries["before backward"](args[0] if args else kwargs.get("tensors"))
+        result = backward(*args, **kwargs)
+        if whole:
+            entries.entries["after backward"]()
+        return result
 
     autograd.backward = watched

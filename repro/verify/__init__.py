@@ -5,6 +5,7 @@ verification.py   one call: each run that the questions need is made once
 command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py and resumption.py compare its runs
 trainers.py       the reference trainers as subjects: trainer_questions.py, trainer_runs.py
 machines.py       the question across machines, answered from their results
+baselines.py      its two baseline runs
 vary.py           an option of the command as a question
 stops.py          points at which it is stopped
 surroundings.py   what a change gives to a process, or to a container

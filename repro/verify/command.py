@@ -4,8 +4,7 @@ Where two baseline runs differ, every other question is inconclusive.
 """
 
 import logging
-import os
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,11 @@ from repro.compare import incomplete, reasons
 from repro.compare.alignment import align
 from repro.compare.comparison import known
 from repro.compare.difference import Difference, first_difference, race
-from repro.errors import ReproError, UsageError
+from repro.errors import UsageError
 from repro.record.record import OUTPUTS
 from repro.record.warnings import RecordWarning, warnings
-from repro.text import MOST_NAMES, RUN, escaped, listed, slug
-from repro.verify import dependence
+from repro.text import RUN, listed, slug
+from repro.verify import baselines, dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
@@ -60,7 +59,6 @@ JUDGMENTS: dict[str, type[Steps]] = {
 }  # by what a question compares
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
-OWN_FOLDER = f"Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
 
 Run = Callable[[str], Trial]
 
@@ -146,13 +144,13 @@ class OwnCommand:
         stops = targets(change, self.ends[0], next(filter(None, begun), []))
         trial = self.trials.run(change, stops, baseline)
         if change in (BASELINE, REPEAT):
-            self._check_observed(trial)
+            baselines.check_observed(trial, self.baseline)
         if change == BASELINE:
             self.baseline = trial
         elif change == REPEAT and self.baseline:
             self.repeat = trial
             self._compare_baselines(self.baseline, trial)
-            self._note_shared_files(self.baseline, trial)
+            self.shared += baselines.shared_files(self.baseline, trial, self.went_on)
             lost = incomplete.not_loaded(record_of(self.baseline))
             raced = race(record_of(self.baseline)) if self.divergence is None else None
             seen = [*record_of(self.baseline).content.notes, *(note for note in (lost, raced) if note)]
@@ -195,31 +193,6 @@ class OwnCommand:
             return False
         pair = self.divergence.pair
         return not pair.b.steps or align(pair.a, pair.b).after > 0
-
-    def _check_observed(self, trial: Trial) -> None:
-        if trial.error and trial.change == REPEAT:
-            left = "".join(f"; {text}" for text in _left(self.baseline))
-            raise ReproError(f"verify: the command fails when it is run again: {trial.error}{left}; see {trial.folder}")
-        if trial.error:
-            raise ReproError(f"verify: the command fails as it stands: {trial.error}; see {trial.folder}")
-        record = record_of(trial)
-        if record.steps or record.outputs or trial.change == REPEAT:
-            return
-        lost = incomplete.not_loaded(record)
-        notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)
-        raise ReproError(
-            f"verify: nothing of the command was observed: no step of an optimizer, and no output; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
-        )
-
-    def _note_shared_files(self, baseline: Trial, repeat: Trial) -> None:
-        """Notes where two runs wrote to one place: the second may have read what the first had left."""
-        shared = baseline.wrote & repeat.wrote
-        if self.went_on:
-            self.shared += _left(baseline)
-        elif shared:
-            self.shared.append(
-                f"both runs wrote to one place: {_places(shared)}; the second may have read what the first left. {OWN_FOLDER}"
-            )
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
@@ -343,18 +316,6 @@ class OwnCommand:
             numerics=[self.command.typed],
             overrides=[],
         )
-
-
-def _places(files: Set[str]) -> str:
-    """The first few files, as seen from the folder that the command is started in."""
-    more = f" and {len(files) - MOST_NAMES} more" if len(files) > MOST_NAMES else ""
-    return ", ".join(escaped(os.path.relpath(name)) for name in sorted(files)[:MOST_NAMES]) + more
-
-
-def _left(baseline: Trial | None) -> list[str]:
-    """What is to be said of the files that the first run left, and the second may have read."""
-    files = baseline.wrote if baseline else set()
-    return [f"the first run left {_places(files)}, which the second may have read. {OWN_FOLDER}"] if files else []
 
 
 def run_name(change: Change) -> str:

@@ -1,7 +1,8 @@
 """Whether results depend on a generator.
 
-A resumed run whose generator is in another state may differ for another reason. In one more run of the whole command one
-number more is drawn from that generator: if the batches, or the results of a step, are others then, they depend on it.
+A resumed run whose generator is in another state may differ for another reason, as its place in the data. In a run of the
+whole command one number more is drawn where the resumed one went on: if the next batch, or the results of the next step,
+are others then, the generator decides. If batches are equal though numbers were drawn early, it does not.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from repro.verify.command_runs import Trial
 from repro.verify.questions import Change
 
 NAME = "generator not restored, and it decides"
-MEANING = "a run that draws one number more from the generator has other batches, or other results from equal batches"
+MEANING = "a run that draws one number more where the resumed one goes on has another next batch, or other results from an equal one"
 REMEDY = "save the state of each random generator with the checkpoint, and set it when resuming"
 EVIDENCE = RUNS
 RESULTS = ("gradients", "optimizer", "weights")
@@ -40,22 +41,30 @@ def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) 
     case, batches = Case(difference, difference.pair, difference.step), difference.channel == "batch"
     without = []
     for name in generators(difference):
-        drawn = run(_change(name, batches)).record
-        found = [_depends(pair, name, batches) for pair in pairs(whole, drawn, False)] if drawn else []
-        if any(found):
-            what = "the batches depend" if batches else "what a step computes depends"
-            return f"when {difference.pair.called[1]} goes on, the generator `{name}` {_state(case, name)}; {what} on it, as a run shows that drew one number more; {REMEDY}"
-        without += [False in found]
+        drawn = _pairs(whole, run(_then(name, case.pair.offset)))
+        if any(_decides(pair, name, case.step, batches) for pair in drawn):
+            what = "the batch depends" if batches else "what the step computes depends"
+            return f"when {case.pair.called[1]} goes on, the generator `{name}` {_state(case, name)}; {what} on it, as a run shows that drew one number more then; {REMEDY}"
+        early = _pairs(whole, run(_early(name))) if batches else []
+        without.append(bool(early) and all(_is_independent(pair, name) for pair in early))
     if not batches or not without or not all(without):
         return None
     named = listed(generators(difference))
-    return f"{old_batches(case)}; the generator {named} does not decide: a run that drew one number more from it had equal batches"
+    return f"{old_batches(case)}; the generator {named} does not decide: a run that drew more numbers from it had equal batches"
 
 
-def _change(name: str, batches: bool) -> Change:
-    """One number more, before the first batch where batches are asked about, or else after the first step."""
-    how, when = ("draw_first", ", before any batch") if batches else ("draw", "")
-    return Change(f"one number more from {name}{when}", (("REPRO_CHANGES", f"{how}={name}"),))
+def _pairs(whole: Record, drawn: Trial) -> list[Pair]:
+    return pairs(whole, drawn.record, False) if drawn.record else []
+
+
+def _then(name: str, step: int) -> Change:
+    """One number more where the resumed run goes on."""
+    return Change(f"one number more from {name} after step {step}", (("REPRO_CHANGES", f"draw={name}@{step}"),))
+
+
+def _early(name: str) -> Change:
+    """One number more before any batch, and after the first step."""
+    return Change(f"more numbers from {name} early", (("REPRO_CHANGES", f"draw_first={name},draw={name}@1"),))
 
 
 def _state(case: Case, name: str) -> str:
@@ -69,13 +78,15 @@ def _state(case: Case, name: str) -> str:
     return f"is in the state of step {step} already: more was drawn from it since it was saved"
 
 
-def _depends(pair: Pair, generator: str, batches: bool) -> bool | None:
-    """Whether batches differ, or else the first results from equal batches; None where nothing more was drawn."""
-    if not any(generator in pair.differing(step, "generator") for step in pair.steps()):
-        return None
-    for step in pair.steps():
-        if pair.differing(step, "batch"):
-            return batches
-        if not batches and any(pair.differing(step, channel) for channel in RESULTS):
-            return True
-    return False
+def _decides(pair: Pair, generator: str, step: int, batches: bool) -> bool:
+    """Whether another batch, or other results from an equal batch, follow at once from another state."""
+    if next((one for one in pair.steps() if generator in pair.differing(one, "generator")), None) != step:
+        return False
+    batch = bool(pair.differing(step, "batch"))
+    return batch if batches else not batch and any(pair.differing(step, channel) for channel in RESULTS)
+
+
+def _is_independent(pair: Pair, generator: str) -> bool:
+    """Whether all batches are equal though the generator is in another state."""
+    drew = any(generator in pair.differing(step, "generator") for step in pair.steps())
+    return drew and not any(pair.differing(step, "batch") for step in pair.steps())

@@ -63,7 +63,7 @@ def known(frameworks: Collection[str]) -> list[Remedy]:
         Remedy(
             "seeds",
             injected=("REPRO_CHANGES", "seed=0"),
-            script=("before all else:", *(SEEDS[name] for name in modules)),
+            script=("before all else, of what it uses:", *(SEEDS[name] for name in modules)),
             channels=DRAWS,
             questions=("restart",),
         ),

@@ -15,7 +15,7 @@ ENVIRONMENTS = {"pytorch_loops": "pytorch", "jax_loops": "jax", "keras_loops": "
 HOOKS = {
     "watch": {"watched._write": "watch"},
     "pytorch_loops": dict.fromkeys(
-        ["pytorch.before", "pytorch.after", "batches.add", "pytorch.count_backward", "hashing.hash_leaf"], "adamw"
+        ["pytorch.before", "pytorch.after", "batches.add", "pytorch.before_backward", "hashing.hash_leaf"], "adamw"
     ),
     "jax_loops": {
         "jax._observe_step": "eager",

@@ -193,6 +193,19 @@ def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_p
     assert not any("batches" in note for note in notes(written))
 
 
+def test_updates_by_hand_are_seen_from_one_backward_pass_to_the_next(tmp_path: Path) -> None:
+    """The last update of weights that are made anew is in no later graph."""
+    printed, written = observed(interpreter("pytorch"), tmp_path, str(SCRIPTS / "pytorch_by_hand.py"))
+    (_, count, in_place), (_, _, anew) = map(json.loads, printed.splitlines())
+    seen = steps(written)
+    assert [*seen] == [*range(2 * count + 1)]
+    names = {f"0.{name}": code for name, code in in_place.items()}
+    assert seen[count]["weights"] == names
+    assert set(seen[0]["initial weights"]) == set(seen[1]["gradients"]) == set(names)
+    assert seen[2 * count - 1]["weights"].keys() == {f"0.{name}" for name in anew}
+    assert len({json.dumps(line["gradients"]) for step, line in seen.items() if step}) == 2 * count
+
+
 @pytest.mark.xdist_group("ports")
 def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -170,6 +170,27 @@ def test_samples_of_each_worker() -> None:
     assert "samples_of_each_worker" not in said(loaded([doubled], workers=2))  # data that hold each sample twice
 
 
+def with_rows(indices: list[list[int]], contents: list[str], **about: Any) -> Process:
+    """One epoch, whose batches have these contents."""
+    process = loaded([indices], **about)
+    for line, content in zip(process.lines.values(), contents, strict=True):
+        line.samples["0"].rows = [sha(content)[:12]]
+    return process
+
+
+def test_workers_with_equal_batches() -> None:
+    text = said(with_rows(ORDER, ["a", "a", "b", "b"], workers=2))["workers_with_equal_batches"]
+    assert text == "in epoch 1 the 2 workers had equal batches in each of 2 turns, though of other samples"
+    twice = [ORDER[0], ORDER[0], ORDER[1], ORDER[1]]
+    for indices, contents, workers in (
+        (ORDER, "aabb", 0),
+        (ORDER, "aabc", 2),
+        (ORDER, "aaaa", 2),  # data that are all alike
+        (twice, "aabb", 2),
+    ):
+        assert "workers_with_equal_batches" not in said(with_rows(indices, [*contents], workers=workers))
+
+
 # --- ranks ------------------------------------------------------------------------------------------------------------
 
 

@@ -134,7 +134,7 @@ def test_the_rank_that_is_not_restored_is_named(here: Path, capfd: pytest.Captur
     assert (code, answers["restart"]["answer"], answers["kill"]["answer"]) == (3, "same", "differs")
     first = answers["kill"]["first"]
     assert (first["channel"], first["name"], first["ranks"]) == ("generator", "torch", [1])
-    assert "the random generator was not restored" in answers["kill"]["why"]
+    assert "it was not restored" in answers["kill"]["why"]
     told = capfd.readouterr().out
     assert f"step {first['step']}, rank 1, generator: torch" in told
     assert "no step of an optimizer was seen" not in told  # of torchrun itself
@@ -200,10 +200,8 @@ def test_a_sound_training_is_resumed_twice_at_several_points(here: Path) -> None
 
 
 def test_a_fault_that_shows_after_the_next_border_needs_an_early_stop(here: Path) -> None:
-    words = resumable("next_epoch")
-    words = [word.replace("--pause=0.02", "--pause=0.05") for word in words]
-    code, content = verify("--ask", "kill", *words)
-    assert (code, content["answers"]["kill"]["answer"]) == (0, "same")
+    """`kill` alone stops after the last border, so it is the same there."""
+    words = [word.replace("--pause=0.02", "--pause=0.05") for word in resumable("next_epoch")]
     code, content = verify("--ask", "kill", "--stops", "2", *words)
     answer = content["answers"]["kill"]
     assert (code, answer["answer"], answer["first"]["step"]) == (3, "differs", 7)

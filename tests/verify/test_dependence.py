@@ -1,5 +1,6 @@
 """Whether results depend on a generator: one that decides, and a look-alike."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +19,21 @@ OLD: dict[str, Any] = {"generator": {1: sha(("generator", 1))}, "weights": {1: 7
 OLD_BATCH: dict[str, Any] = {**OLD, "batch": {1: sha(("batch", 1))}}
 
 
-def said_of(folder: Path, changed: dict[str, Any], drawn: dict[str, Any]) -> tuple[str | None, list[Change]]:
-    """What is said of a resumed run, and what was run for it: a command that a number more changes so."""
-    made: list[Change] = []
+THEN: dict[str, Any] = {"generator": {3: 8, 4: 8}}
+EARLY: dict[str, Any] = {"generator": {1: 8, 2: 8, 3: 8, 4: 8}}
+FOURTH = {"batch": {4: 7}, "gradients": {4: 7}, "weights": {4: 7}}
+
+
+def said_of(
+    folder: Path, changed: dict[str, Any], then: dict[str, Any], early: dict[str, Any]
+) -> tuple[str | None, list[str]]:
+    """What is said of a run that was resumed after step 2, and what was run for it; each gives other hashes."""
+    made: list[str] = []
 
     def run(change: Change) -> Trial:
-        made.append(change)
-        return Trial(change, Command(["x"]), folder, record=record.read(write(folder / "drawn", straight(**drawn))))
+        made.append(change.environment[0][1])
+        hashes = straight(**(early if "early" in change.label else then))
+        return Trial(change, Command(["x"]), folder, record=record.read(write(folder / str(len(made)), hashes)))
 
     whole = record.read(write(folder / "whole", straight()))
     found = first_difference(whole, record.read(write(folder / "rest", resumed(2, **changed))), True)
@@ -32,56 +41,68 @@ def said_of(folder: Path, changed: dict[str, Any], drawn: dict[str, Any]) -> tup
     return dependence.said(found, whole, run), made
 
 
-DREW = {"generator": {1: 8, 2: 8, 3: 8, 4: 8}}
-
-
 @pytest.mark.parametrize(
-    ("changed", "drawn", "said"),
+    ("changed", "then", "said"),
     [
-        (OLD_BATCH, {"batch": {3: 7}, "weights": {3: 7}}, "the batches depend on it"),
-        (OLD, {"gradients": {2: 7}}, "is in the state of step 1 again: it was not restored; what a step computes"),
+        (OLD_BATCH, {"batch": {3: 7}, "weights": {3: 7}}, "the batch depends on it"),
+        (OLD, {"gradients": {3: 7}}, "is in the state of step 1 again: it was not restored; what the step computes"),
         (
             {**OLD, "generator": {1: sha(("generator", 4))}},
-            {"gradients": {2: 7}},
-            "is in the state of step 4 already: more was drawn from it since it was saved; what a step computes",
+            {"gradients": {3: 7}},
+            "is in the state of step 4 already: more was drawn from it since it was saved; what the step computes",
         ),
-        ({**OLD, "generator": {1: 7}}, {"gradients": {2: 7}}, "or something drew from it since; what a step computes"),
+        (
+            {**OLD, "generator": {1: 7}},
+            {"gradients": {3: 7}},
+            "or something drew from it since; what the step computes",
+        ),
     ],
 )
 def test_a_generator_that_decides_was_not_restored(
-    changed: dict[str, Any], drawn: dict[str, Any], said: str, tmp_path: Path
+    changed: dict[str, Any], then: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    why, (change,) = said_of(tmp_path, changed, DREW | drawn)
+    why, made = said_of(tmp_path, changed, THEN | then, {})
     assert why and said in why and "(a guess)" not in why
-    assert change.environment == (("REPRO_CHANGES", f"{'draw_first' if changed is OLD_BATCH else 'draw'}=python"),)
+    assert made == ["draw=python@2"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "drawn"),
+    ("changed", "then", "early"),
     [
-        (OLD, DREW | {"batch": {3: 7}, "gradients": {3: 7}, "weights": {3: 7}}),
-        (OLD, DREW),
-        (OLD_BATCH, {}),
+        (OLD, THEN | {"batch": {3: 7}, "gradients": {3: 7}, "weights": {3: 7}}, {}),
+        (OLD, THEN, {}),
+        (OLD, THEN | FOURTH, {}),
+        (OLD, EARLY | {"gradients": {3: 7}}, {}),
+        (OLD_BATCH, THEN, {}),
+        (OLD_BATCH, THEN | FOURTH, EARLY | {"batch": {1: 7}, "weights": {1: 7}}),
     ],
-    ids=["only batches depend on it", "nothing does", "nothing more was drawn"],
+    ids=[
+        "the batch alone",
+        "nothing",
+        "a later step",
+        "drawn too early",
+        "nothing was drawn",
+        "in the middle of an epoch",
+    ],
 )
 def test_one_of_which_no_run_shows_that_it_decides_is_left_to_the_rules(
-    changed: dict[str, Any], drawn: dict[str, Any], tmp_path: Path
+    changed: dict[str, Any], then: dict[str, Any], early: dict[str, Any], tmp_path: Path
 ) -> None:
-    why, made = said_of(tmp_path, changed, drawn)
-    assert why is None and len(made) == 1
+    """In the middle of an epoch its order is drawn already: the place in the data may be what was not restored."""
+    why, made = said_of(tmp_path, changed, then, early)
+    assert why is None and len(made) == 1 + (changed is OLD_BATCH)
 
 
 @pytest.mark.parametrize(
-    "drawn", [{}, {"gradients": {2: 7}, "weights": {2: 7}}], ids=["the epoch's number does", "only dropout draws"]
+    "early", [{}, {"gradients": {2: 7}, "weights": {2: 7}}], ids=["the epoch's number does", "only dropout draws"]
 )
-def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(drawn: dict[str, Any], tmp_path: Path) -> None:
+def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(early: dict[str, Any], tmp_path: Path) -> None:
     """As an epoch's order that follows from its number: restoring the generator mends nothing."""
-    why, _ = said_of(tmp_path, OLD_BATCH, DREW | drawn)
+    why, _ = said_of(tmp_path, OLD_BATCH, THEN, EARLY | early)
     assert why == (
         "the first batch of the resumed run is that of step 1 of the whole run: the place in the data, the number of the epoch, "
         "or the generator that orders it was not restored, so old batches come again (a guess); "
-        "the generator `python` does not decide: a run that drew one number more from it had equal batches"
+        "the generator `python` does not decide: a run that drew more numbers from it had equal batches"
     )
 
 
@@ -89,7 +110,7 @@ def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(drawn: dict[str
     "changed", [{"batch": {1: 7}, "weights": {1: 7}}, {"gradients": {1: 7}}, {"generator": {2: 7}, "weights": {2: 7}}]
 )
 def test_nothing_is_run_where_no_generator_differs_in_the_first_step(changed: dict[str, Any], tmp_path: Path) -> None:
-    assert said_of(tmp_path, changed, {}) == (None, [])
+    assert said_of(tmp_path, changed, {}, {}) == (None, [])
 
 
 def test_each_generator_that_differs_is_tried(tmp_path: Path) -> None:
@@ -106,16 +127,24 @@ def test_each_generator_that_differs_is_tried(tmp_path: Path) -> None:
 
     def run(change: Change) -> Trial:
         tried.append(change.label)
-        name = change.label.split()[4].rstrip(",")
-        drawn = {step: {**hashes, "generator": hashes["generator"] | {name: sha(8)}} for step, hashes in whole.items()}
+        name, begin = change.label.split()[change.label.split().index("from") + 1], 1 if "early" in change.label else 3
+        drawn = {
+            step: {**hashes, "generator": hashes["generator"] | ({name: sha(8)} if step >= begin else {})}
+            for step, hashes in whole.items()
+        }
         drawn[3] |= {"batch": {"0": sha(7)}, "weights": {"w": sha(7)}} if name == "torch" else {}
-        return Trial(change, Command(["x"]), tmp_path, record=record.read(write(tmp_path / name, drawn)))
+        path = write(tmp_path / str(len(tried)), drawn)
+        return Trial(change, Command(["x"]), tmp_path, record=record.read(path))
 
     why = dependence.said(found, a, run)
     assert (
         why and "the generator `torch` is in another state: it was not restored, or something drew from it since" in why
     )
-    assert tried == ["one number more from python, before any batch", "one number more from torch, before any batch"]
+    assert tried == [
+        "one number more from python after step 2",
+        "more numbers from python early",
+        "one number more from torch after step 2",
+    ]
 
 
 @pytest.mark.parametrize(("generator", "device"), [("torch", "cpu"), ("cuda:1", "cuda:1")])
@@ -125,3 +154,14 @@ def test_one_number_is_drawn_once(generator: str, device: str) -> None:
     once.draw()
     once.draw()
     assert drawn == [device]
+
+
+def test_a_number_is_drawn_after_its_step_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    hooks: list[Any] = []
+    torch = SimpleNamespace(rand=lambda count, device: drawn.append(device))
+    optimizer = SimpleNamespace(register_optimizer_step_post_hook=hooks.append)
+    monkeypatch.setitem(sys.modules, "torch.optim.optimizer", optimizer)
+    changes._draw_after_a_step(torch, "torch", 2)  # type: ignore[arg-type]
+    counts = [(hooks[0](), len(drawn))[1] for _ in range(4)]
+    assert counts == [0, 1, 1, 1]

@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     epochs.augmentation_repeats,
     epochs.samples_twice_or_never,
     epochs.samples_of_each_worker,
+    epochs.workers_with_equal_batches,
     ranks.ranks_with_equal_batches,
     ranks.samples_of_several_ranks,
     ranks.replicas_differ,

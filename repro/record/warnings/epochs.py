@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from repro.record.lines import Process
+from repro.record.lines import Process, Samples
 from repro.record.record import Record
 from repro.record.warnings.passes import Batch, Pass, loaders, numbers, rank, samples
 from repro.text import counted
@@ -152,3 +152,21 @@ def samples_of_each_worker(record: Record) -> Iterator[str]:
                 each = f"each of {samples(len(counts))} came {min(counts.values())} times or more"
                 yield f"{rank(process, record)}in epoch {one.number} {each}, and the loader has {workers} workers"
                 break
+
+
+def workers_with_equal_batches(record: Record) -> Iterator[str]:
+    """... of different samples, as where each worker has a copy of one generator. Workers take turns."""
+    for process, passes in loaders(record):
+        for one in passes:
+            workers = max(one.about.workers, 1)
+            turns = list(zip(*(one.samples[worker::workers] for worker in range(workers)), strict=False))
+            contents = {tuple(turn[0].rows or ()) for turn in turns}
+            if len(contents) > 1 and all(map(_equal_rows, turns)):
+                yield f"{rank(process, record)}in epoch {one.number} the {workers} workers had equal batches in each of {len(turns)} turns, though of other samples"
+                break
+
+
+def _equal_rows(batches: tuple[Samples, ...]) -> bool:
+    """Whether batches of different samples have the same content."""
+    rows, indices = {tuple(one.rows or ()) for one in batches}, {tuple(one.indices or ()) for one in batches}
+    return len(rows) == 1 and () not in rows and len(indices) == len(batches) > 1

@@ -2,7 +2,7 @@
 
 source: DLR-RM/stable-baselines3#1643, #326
 answers: restart same, kill differs
-cause: (environment|place in the data|another batch|batch|input).*
+cause: place in the data|another batch
 """
 
 import math

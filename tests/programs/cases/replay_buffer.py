@@ -2,7 +2,7 @@
 
 source: DLR-RM/stable-baselines3#326, hill-a/stable-baselines#301
 answers: restart same, kill differs
-cause: (buffer|place in the data|another batch|batch|input).*
+cause: place in the data|another batch
 """
 
 import torch

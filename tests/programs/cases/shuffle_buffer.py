@@ -2,7 +2,7 @@
 
 source: huggingface/datasets#7901, PR 8408
 answers: restart same, kill differs
-cause: (buffer|place in the data|position|another batch).*
+cause: place in the data|another batch
 """
 
 from collections.abc import Iterator

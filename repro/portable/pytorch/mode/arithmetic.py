@@ -73,6 +73,9 @@ def division(operation: OpOverload, name: str) -> Function:
             a, b = _tensors(a, b, commutes=False)
             if a.is_cuda and not b.is_cuda:
                 b = b.to(dtype=torch.result_type(a, b), device=a.device)
+        if options.get("rounding_mode") == "floor" and not thread.inside and concerned(name, (a, b), {}, integers=False):
+            counts[name] += 1
+            return fill(torch.floor_divide(a, b), options.get("out"))
         return redispatch(keys & BELOW, a, b, *rest, **options)
 
     return divided

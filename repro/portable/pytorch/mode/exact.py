@@ -40,7 +40,7 @@ CHOICES = """
 
 SINGLE = """
     _foreach_abs _foreach_ceil _foreach_floor _foreach_frac _foreach_mul _foreach_neg _foreach_reciprocal _foreach_round
-    _foreach_sign _foreach_trunc ceil copysign floor floor_divide fmod frac frexp neg nextafter positive remainder round
+    _foreach_sign _foreach_trunc ceil copysign floor frac frexp neg nextafter positive round
     sign trunc leaky_relu leaky_relu_backward softshrink_backward hardshrink hardshrink_backward
     _prelu_kernel _prelu_kernel_backward native_dropout_backward_none _amp_update_scale
     _amp_foreach_non_finite_check_and_unscale deg2rad rad2deg

@@ -19,6 +19,7 @@ from repro.portable.pytorch.mode.refusal import allowed_name
 
 DEFINITIONS = (
     "arithmetic",
+    "remainders",
     "choices",
     "factories",
     "products",
