@@ -19,7 +19,11 @@ def generator_not_restored(case: Case) -> str | None:
     old = old_state(case) if case.draws and case.first_resumed else None
     if old is None or old[1] > case.step:
         return None
-    other = ", or old batches come for another reason, as an epoch's order" if case.channel == "batch" else ""
+    other = (
+        ", or they come for another reason, as the place in the data or the number of the epoch"
+        if case.channel == "batch"
+        else ""
+    )
     return f"{_at(case, *old)}: the random generator was not restored, so {_old_draws(case)}{other}"
 
 

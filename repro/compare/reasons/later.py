@@ -8,7 +8,7 @@ from repro.text import listed
 def resumed_and_differs_later(case: Case) -> str | None:
     """The first steps of a resumed run are equal, and a later one is not."""
     steps = [step for step in case.pair.steps() if step < case.step] if case.pair.offset else []
-    if not steps or case.first_resumed or case.found.lengths:
+    if not steps or case.found.lengths:
         return None
     a, b = case.pair.called
     drawn = f", where the generator {listed(case.generators)} is in another state" if case.generators else ""
