@@ -60,3 +60,7 @@ def test_tensors_without_an_axis(found: dict[str, Any]) -> None:
 def test_a_view_has_the_bits_of_a_copy(found: dict[str, Any]) -> None:
     names = ("expanded", "overlapping", "transposed", "strided", "negative", "at an odd address")
     assert found["memory"] == {name: [] for name in names}
+
+
+def test_a_remainder_is_exact_though_the_quotient_is_too_large(found: dict[str, Any]) -> None:
+    assert found["remainders"] == [True] * 14

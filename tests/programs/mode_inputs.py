@@ -173,6 +173,30 @@ def memory() -> dict[str, list[str]]:
     return found
 
 
+def remainders() -> list[bool]:
+    """Beside Python's own of float64, with quotients that are too large for the type, too; and of integers."""
+    found = []
+    for dtype, powers in ((torch.float32, 120), (torch.float64, 1000)):
+        exponents = (torch.arange(64) * 17 % 23 - 11) * (powers // 11)
+        a, b = (torch.randn(64, dtype=dtype) * 2.0 ** exponents.roll(by).to(dtype) for by in (0, 5))
+        assert (a / b).isinf().any()
+        pairs = list(zip(a.tolist(), b.tolist(), strict=True))
+        left = torch.tensor([math.fmod(*pair) for pair in pairs], dtype=dtype)
+        down = torch.where((left != 0) & ((left < 0) != (b < 0)), left + b, left)
+        exact = (a - left) / b
+        whole = torch.where(exact.isfinite(), exact.floor() - (left != down).to(dtype), exact)
+        found += [torch.fmod(a, b).equal(left), torch.remainder(a, b).equal(down), a.clone().fmod_(b).equal(left)]
+        large = exact.abs() > 2.0**60  # where one less is the same
+        for each in (a // b, torch.div(a, b, rounding_mode="floor"), a.clone().div_(b, rounding_mode="floor")):
+            found.append(each[large].equal(whole[large]))
+    numbers = torch.arange(-4, 5)
+    return [
+        *found,
+        (numbers % 3).equal(numbers - 3 * (numbers // 3)),
+        (numbers.float() % 3).equal(numbers.float() % 3.0),
+    ]
+
+
 if __name__ == "__main__":
     own = errors()
     portable.enable()
@@ -185,5 +209,6 @@ if __name__ == "__main__":
         "nothing": nothing(),
         "no axis": no_axis(),
         "memory": memory(),
+        "remainders": remainders(),
     }
     print(json.dumps(found))

@@ -73,9 +73,13 @@ def division(operation: OpOverload, name: str) -> Function:
             a, b = _tensors(a, b, commutes=False)
             if a.is_cuda and not b.is_cuda:
                 b = b.to(dtype=torch.result_type(a, b), device=a.device)
-        if options.get("rounding_mode") == "floor" and not thread.inside and concerned(name, (a, b), {}, integers=False):
+        if (
+            options.get("rounding_mode") == "floor"
+            and not thread.inside
+            and concerned(name, (a, b), {}, integers=False)
+        ):
             counts[name] += 1
-            found, out = torch.floor_divide(a, b), options.get("out")
+            found, out = torch.floor_divide(a, b), a if name.startswith("div_") else options.get("out")
             return found if out is None else fill(out, found)
         return redispatch(keys & BELOW, a, b, *rest, **options)
 
