@@ -101,7 +101,7 @@ def test_old_batches_that_do_not_depend_on_it_are_not_laid_to_it(early: dict[str
     why, _ = said_of(tmp_path, OLD_BATCH, THEN, EARLY | early)
     assert why == (
         "the first batch of the resumed run is that of step 1 of the whole run: the place in the data, the number of the epoch, "
-        "or the generator that orders it was not restored, so old batches come again (a guess); "
+        "or the generator that orders it was not restored, or is of another step than the weights (a guess); "
         "the generator `python` does not decide: a run that drew more numbers from it had equal batches"
     )
 

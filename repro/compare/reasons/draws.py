@@ -48,7 +48,7 @@ def old_batches_again(case: Case) -> str | None:
     a, b = case.pair.called
     return (
         f"the first {length} batches of {b} are those of steps {begin} to {begin + length - 1} of {a}: "
-        "the place in the data, the number of the epoch, or the generator that orders it was not restored"
+        "the place in the data, the number of the epoch, or the generator that orders it was not restored, or is of another step than the weights"
     )
 
 
@@ -61,7 +61,7 @@ def resumed_with_an_old_batch(case: Case) -> str | None:
     a, b = case.pair.called
     return (
         f"the first batch of {b} is that of step {begin} of {a}: "
-        "the place in the data, the number of the epoch, or the generator that orders it was not restored, so old batches come again"
+        "the place in the data, the number of the epoch, or the generator that orders it was not restored, or is of another step than the weights"
     )
 
 
