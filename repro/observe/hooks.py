@@ -22,6 +22,9 @@ WATCHERS = {
     "equinox": ("jax",),
     "flax.nnx": ("jax",),
     "flax.training.train_state": ("jax",),
+    "sklearn.base": ("estimators",),
+    "xgboost": ("boosting",),
+    "lightgbm": ("boosting",),
     "numpy.random": ("generators",),
 }
 
