@@ -5,6 +5,7 @@ them, so a step that is hashed costs as much as writing the model. Data is hashe
 """
 
 import functools
+import itertools
 import threading
 import weakref
 from typing import Any, Optional
@@ -14,7 +15,10 @@ from . import entries, generators, recorder, states
 NO_DATA = "{}: data that is handed over in parts, or that is a subset of other data, is not observed"
 
 boosters: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first rounds
-data: dict[int, tuple[Any, str]] = {}  # by identity of what the library keeps a weak reference, and the hash of the data
+numbers = itertools.count()
+data: dict[
+    int, tuple[Any, str]
+] = {}  # by identity of what the library keeps a weak reference, and the hash of the data
 local = threading.local()  # whether a round is under way in this thread: `update` may call `boost`
 
 
@@ -88,7 +92,7 @@ def before(booster: Any, library: str, args: Any, kwargs: Any) -> Optional[recor
     known, index = boosters.get(id(booster), (None, 0))
     first = known is None or known() is not booster
     if first:
-        index = len(boosters)
+        index = next(numbers)
         boosters[id(booster)] = (weakref.ref(booster), index)
     if not active.is_due(active.steps + 1):
         return {}

@@ -47,6 +47,7 @@ class Running:
 
 running = Running()
 estimators: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first fits
+numbers = itertools.count()
 
 
 def after_sklearn_base(module: Any) -> None:
@@ -105,7 +106,7 @@ def before(estimator: Any, method: Any, args: Any, kwargs: Any) -> Optional[reco
     known, index = estimators.get(id(estimator), (None, 0))
     first = known is None or known() is not estimator
     if first:
-        index = len(estimators)
+        index = next(numbers)
         estimators[id(estimator)] = (weakref.ref(estimator), index)
     if not active.is_due(active.steps + 1):
         return {}
@@ -148,7 +149,7 @@ def _add_state(hashes: recorder.Hashes, estimator: Any, name: str, depth: int) -
             for inner, child in hashing.leaves(value, path) if isinstance(value, (list, tuple)) else [(path, value)]:
                 if hasattr(child, "get_params") and not isinstance(child, type) and depth < hashing.MAX_DEPTH:
                     fitted.update(_add_state(hashes, child, inner, depth + 1))
-        elif not states.is_time(key):
+        elif not states.is_noise(key):
             fitted.update(_attribute(value, path, required=not key.startswith("_")))
     return fitted
 
@@ -158,5 +159,5 @@ def _attribute(value: Any, path: str, required: bool) -> dict[str, str]:
     leaves = list(itertools.islice(hashing.leaves(value, path), MOST + 1))
     if len(leaves) > MOST or not required:
         leaves = [(path, value)]
-    codes = {name: states.hash_all(leaf, name, required) for name, leaf in leaves if not states.is_time(name)}
+    codes = {name: states.hash_all(leaf, name, required) for name, leaf in leaves if not states.is_noise(name)}
     return {name: code for name, code in codes.items() if code is not None}

@@ -25,6 +25,7 @@ WATCHERS = {
     "sklearn.base": ("estimators",),
     "xgboost": ("boosting",),
     "lightgbm": ("boosting",),
+    "rich.style": (),  # draws numbers while it is imported, as scikit-learn 1.9 imports it
     "numpy.random": ("generators",),
 }
 

@@ -1,7 +1,7 @@
 """One hash of all that an object holds.
 
 Of arrays, tables, sparse matrices, generators, and objects of any class, by their attributes; of an object of C by what
-its `__reduce__` says. What is a time, as in `mean_fit_time`, is left out: it is another one in each run.
+its `__reduce__` says. What is another one in each run or on each machine is left out, such as `mean_fit_time`.
 """
 
 import sys
@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from . import hashing, recorder
 
+NOISE = ("_time", "_stop_words_id", "_n_threads")  # ends of names: a time, an address, a number of cores
 SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "shape")  # of SciPy; the rest is remembered, no content
 
 
@@ -24,8 +25,8 @@ def hash_all(value: Any, name: str, required: bool = False) -> Optional[str]:
         return None
 
 
-def is_time(name: str) -> bool:
-    return name.rstrip("_").endswith("_time")
+def is_noise(name: str) -> bool:
+    return name.rstrip("_").endswith(NOISE)
 
 
 def is_generator(value: Any) -> bool:
@@ -55,7 +56,7 @@ def _parts(value: Any, path: str, above: tuple[int, ...], depth: int) -> Iterato
         return
     yield path, type(value).__qualname__
     for key, child in _children(value, path):
-        if not is_time(str(key)):
+        if not is_noise(str(key)):
             yield from _parts(child, f"{path}.{key}", (*above, id(value)), depth + 1)
 
 
@@ -87,6 +88,6 @@ def _children(value: Any, path: str) -> Any:
         return [(name, getattr(value, name)) for name in SPARSE if hasattr(value, name)]
     if hasattr(value, "__dict__"):
         return vars(value).items()
-    if type(value).__reduce__ is not object.__reduce__:
+    if getattr(type(value), "__reduce__", None) is not object.__reduce__:
         return enumerate(value.__reduce__())
     raise ValueError(f"it holds a {type(value).__name__} at {path or 'its top'}")
