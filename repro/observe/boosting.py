@@ -16,6 +16,7 @@ NO_DATA = "{}: data that is handed over in parts, or that is a subset of other d
 
 boosters: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first rounds
 numbers = itertools.count()
+written: dict[int, str] = {}  # by number, the hash of the trees that was written last
 data: dict[
     int, tuple[Any, str]
 ] = {}  # by identity of what the library keeps a weak reference, and the hash of the data
@@ -89,20 +90,33 @@ def before(booster: Any, library: str, args: Any, kwargs: Any) -> Optional[recor
     active = recorder.active
     if active is None or recorder.is_worker():
         return None
-    known, index = boosters.get(id(booster), (None, 0))
-    first = known is None or known() is not booster
-    if first:
-        index = next(numbers)
-        boosters[id(booster)] = (weakref.ref(booster), index)
-    if not active.is_due(active.steps + 1):
+    due = active.is_due(active.steps + 1)
+    initial = _number(booster, library, due)
+    if not due:
         return {}
     hashes: recorder.Hashes = {"generator": generators.hashes()}
-    if first:
-        rounds = booster.num_boosted_rounds() if library == "xgboost" else booster.num_trees()
-        hashes[recorder.INITIAL] = _model(booster, library, index) if rounds else {}
+    if initial is not None:
+        hashes[recorder.INITIAL] = initial
     trained = [value for value in (*args, *kwargs.values()) if hasattr(value, "get_label")]
     hashes["batch"] = _batch((*trained, getattr(booster, "train_set", None))[0], library)
     return hashes
+
+
+def _number(booster: Any, library: str, due: bool) -> Optional[dict[str, str]]:
+    """Gives a booster a number before its first round; then the hash of its trees.
+
+    One that goes on from the trees of another, as `train` copies its `xgb_model`, has the number of that. This is seen
+    where the trees are hashed.
+    """
+    known = boosters.get(id(booster), (None, 0))[0]
+    if known is not None and known() is booster:
+        return None
+    rounds = (booster.num_boosted_rounds() if library == "xgboost" else booster.num_trees()) if due else 0
+    code = _hash(booster, library) if rounds else None
+    copied = next((index for index, last in written.items() if last == code), None)
+    index = next(numbers) if copied is None else copied
+    boosters[id(booster)] = (weakref.ref(booster), index)
+    return None if copied is not None else {f"{index}.trees": code} if code is not None else {}
 
 
 @recorder.never_raise
@@ -111,14 +125,16 @@ def after(booster: Any, library: str, begun: recorder.Hashes) -> None:
     assert active is not None
     number = active.count()
     if begun and active.is_due(number):
-        active.step(number, {**begun, "weights": _model(booster, library, boosters[id(booster)][1])})
+        index, code = boosters[id(booster)][1], _hash(booster, library)
+        if code is not None:
+            written[index] = code
+        active.step(number, {**begun, "weights": {f"{index}.trees": code} if code is not None else {}})
 
 
-def _model(booster: Any, library: str, index: int) -> dict[str, str]:
+def _hash(booster: Any, library: str) -> Optional[str]:
     """The hash of all trees, as the library writes them."""
     content = booster.save_raw("ubj") if library == "xgboost" else booster.model_to_string(num_iteration=-1)
-    code = states.hash_all(content, f"{index}.trees", required=True)
-    return {f"{index}.trees": code} if code is not None else {}
+    return states.hash_all(content, "trees", required=True)
 
 
 def _batch(kept: Any, library: str) -> dict[str, str]:

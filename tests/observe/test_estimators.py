@@ -64,7 +64,7 @@ def test_times_and_the_bytes_between_fields_are_left_out(fits: list[dict[str, An
 
 def test_each_round_is_a_step(rounds: list[dict[str, Any]]) -> None:
     seen = steps(rounds)
-    assert list(seen) == [0, 1, 2, 3, 4]
+    assert list(seen) == [0, 1, 2, 3, 4, 5]
     assert [seen[n]["weights"] for n in (1, 2, 3, 4)] == [
         {"0.trees": sha("bytes ", repr([X.mean()]).encode())},
         {"0.trees": sha("bytes ", repr([X.mean(), X.mean() + 1]).encode())},
@@ -72,6 +72,11 @@ def test_each_round_is_a_step(rounds: list[dict[str, Any]]) -> None:
         {"2.trees": sha("str ", b"[5.5]")},
     ]
     assert seen[3]["initial weights"] == {"1.trees": sha("bytes ", b"[0.5]")}
+
+
+def test_a_copy_that_goes_on_is_the_same_booster(rounds: list[dict[str, Any]]) -> None:
+    seen = steps(rounds)
+    assert set(seen[5]["weights"]) == {"0.trees"} and "initial weights" not in seen[5]
 
 
 def test_data_is_hashed_before_the_library_has_it(rounds: list[dict[str, Any]]) -> None:

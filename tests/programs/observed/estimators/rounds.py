@@ -11,4 +11,6 @@ for iteration in range(2):
 resumed.boost(xgboost.QuantileDMatrix(X + 1, label=y), 1)
 light = lightgbm.Booster(lightgbm.Dataset(data=X))
 light.update()
-print(first.trees, resumed.trees, light.trees)
+copied = xgboost.Booster(first.trees)
+copied.update(xgboost.DMatrix(X, y), 2)
+print(copied.trees, first.trees, resumed.trees, light.trees)
