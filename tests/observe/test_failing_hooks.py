@@ -31,10 +31,13 @@ HOOKS = {
         "keras._record": "fit, eager",
         "keras.after_batch": "fit, XLA",
     },
+    "fits": {"estimators.before": "fits", "estimators.after": "fits"},
+    "rounds": {"boosting.remember": "rounds", "boosting.before": "rounds", "boosting.after": "rounds"},
 }
 """By program, each hook of its framework, and a training that calls it."""
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
 COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
+COUNTING |= {"estimators.before", "estimators.after", "boosting.before", "boosting.after"}
 """Those that count steps: where they fail before that, the next step has the number of this one."""
 
 

@@ -6,6 +6,7 @@ FOLDER/HOOK; FOLDER/SCENARIO has the same without a fault. A hook that is called
 
 import functools
 import importlib
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -58,6 +59,12 @@ def train(train_once: Callable[[], None], folder: Path) -> Counter[str]:
 CLEAR: dict[str, Callable] = {
     "pytorch": lambda module: module.observer and module.observer.reset(),
     "jax": lambda module: (module.indices.clear(), module.started.clear()),
+    "estimators": lambda module: (module.estimators.clear(), setattr(module, "numbers", itertools.count())),
+    "boosting": lambda module: (
+        module.boosters.clear(),
+        module.written.clear(),
+        setattr(module, "numbers", itertools.count()),
+    ),
     "keras": lambda module: (module.optimizers.clear(), sys.modules["keras"].utils.clear_session()),
 }
 
@@ -71,6 +78,7 @@ def watching(_: str) -> None:
 
 if __name__ == "__main__":
     folder, program, *pairs = sys.argv[1:]
+    sys.path.append(str(Path(__file__).parent / "estimators"))  # programs with stand-ins for libraries
     scenarios = {"watch": watching} if program == "watch" else importlib.import_module(program).SCENARIOS
     counts: dict[str, Counter[str]] = {}
     for pair in pairs:
