@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 package = sys.modules["_repro.observe"].__name__
 recorder, hashing, watched = (
@@ -52,11 +53,22 @@ def train(train_once: Callable[[], None], folder: Path) -> Counter[str]:
         if f"{package}.{name}" in sys.modules:
             clear(sys.modules[f"{package}.{name}"])
     train_once()
+    if f"{package}.calls" in sys.modules:
+        sys.modules[f"{package}.calls"]._end()  # as Python does when the process ends
     recorder.active.end()
     return Counter(calls)
 
 
+def forget_calls(module: ModuleType) -> None:
+    """Has no compiled function been called yet."""
+    for function in (reference() for reference in module.functions):
+        if function is not None:
+            function.__init__(function.function)
+    module.functions.clear()
+
+
 CLEAR: dict[str, Callable] = {
+    "calls": forget_calls,
     "pytorch": lambda module: module.observer and module.observer.reset(),
     "jax": lambda module: (module.indices.clear(), module.started.clear()),
     "estimators": lambda module: (module.estimators.clear(), setattr(module, "numbers", itertools.count())),
