@@ -22,6 +22,10 @@ WATCHERS = {
     "equinox": ("jax",),
     "flax.nnx": ("jax",),
     "flax.training.train_state": ("jax",),
+    "sklearn.base": ("estimators",),
+    "xgboost": ("boosting",),
+    "lightgbm": ("boosting",),
+    "rich.style": (),  # draws numbers while it is imported, as scikit-learn 1.9 imports it
     "numpy.random": ("generators",),
 }
 

@@ -19,6 +19,7 @@ from .recorder import INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
 VMAP = "JAX: a step within vmap is written as one step for each of its elements"
+OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
 COMPILED = (
     "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
 )
@@ -191,6 +192,7 @@ def _channel(name: str, aval: Any, beside_weights: Optional[bool]) -> Optional[s
     """
     is_key = str(aval.dtype).startswith("key<")
     if beside_weights is None:
+        is_key = is_key or (str(aval.dtype) == "uint32" and tuple(aval.shape) in OLD_KEYS)
         return "generator" if is_key else "batch" if aval.shape else None
     if not beside_weights or name.endswith(".step"):
         return None

@@ -212,6 +212,12 @@ def add_framework(module: Any) -> None:
         active.frameworks[module.__name__] = module
 
 
+def is_worker() -> bool:
+    """Whether this is a process of joblib: which of them does what is decided by the time that each takes."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and type(process.current_process()).__name__ == "LokyProcess"
+
+
 def is_busy() -> bool:
     """Whether the observer itself calls what is called in this thread."""
     return active is not None and bool(getattr(active.local, "busy", False))

@@ -11,7 +11,7 @@ from repro.record import record
 from repro.record.recording import Recording
 from support.observed import HERE, SCRIPTS, ended, interpreter, start
 
-ENVIRONMENTS = {"pytorch_loops": "pytorch", "jax_loops": "jax", "keras_loops": "tensorflow"}
+ENVIRONMENTS = {"pytorch_loops": "pytorch", "jax_loops": "jax", "jax_by_hand": "jax", "keras_loops": "tensorflow"}
 HOOKS = {
     "watch": {"watched._write": "watch"},
     "pytorch_loops": dict.fromkeys(
@@ -31,10 +31,21 @@ HOOKS = {
         "keras._record": "fit, eager",
         "keras.after_batch": "fit, XLA",
     },
+    "jax_by_hand": {"calls._before": "update", "calls._after": "update", "calls._end": "gradients"},
+    "fits": {"estimators.before": "fits", "estimators.after": "fits"},
+    "rounds": {"boosting.remember": "rounds", "boosting.before": "rounds", "boosting.after": "rounds"},
 }
 """By program, each hook of its framework, and a training that calls it."""
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
 COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
+COUNTING |= {
+    "calls._before",
+    "calls._after",
+    "estimators.before",
+    "estimators.after",
+    "boosting.before",
+    "boosting.after",
+}
 """Those that count steps: where they fail before that, the next step has the number of this one."""
 
 

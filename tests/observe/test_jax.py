@@ -5,11 +5,13 @@ import json
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import pytest
 
+from repro.observe import jax
 from support.observed import SCRIPTS, interpreter, notes, observed, steps
 
 LOOPS = str(SCRIPTS / "jax_loops.py")
@@ -149,3 +151,18 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
 
     assert seen[3 * count]["weights"] == {f"2.weights.{name}": code for name, code in method.items()}
     assert set(seen[3 * count]["generator"]) == {"2.key"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "channel"),
+    [
+        ("uint32", (2,), "generator"),
+        ("uint32", (4,), "generator"),
+        ("uint32", (8, 2), "batch"),
+        ("int32", (2,), "batch"),
+        ("key<fry>", (), "generator"),
+        ("uint32", (), None),
+    ],
+)
+def test_a_key_of_old_is_a_generator(dtype: str, shape: tuple[int, ...], channel: str | None) -> None:
+    assert jax._channel("rng", SimpleNamespace(dtype=dtype, shape=shape), None) == channel

@@ -6,10 +6,12 @@ FOLDER/HOOK; FOLDER/SCENARIO has the same without a fault. A hook that is called
 
 import functools
 import importlib
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 package = sys.modules["_repro.observe"].__name__
 recorder, hashing, watched = (
@@ -51,13 +53,30 @@ def train(train_once: Callable[[], None], folder: Path) -> Counter[str]:
         if f"{package}.{name}" in sys.modules:
             clear(sys.modules[f"{package}.{name}"])
     train_once()
+    if f"{package}.calls" in sys.modules:
+        sys.modules[f"{package}.calls"]._end()  # as Python does when the process ends
     recorder.active.end()
     return Counter(calls)
 
 
+def forget_calls(module: ModuleType) -> None:
+    """Has no compiled function been called yet."""
+    for function in (reference() for reference in module.functions):
+        if function is not None:
+            function.__init__(function.function)
+    module.functions.clear()
+
+
 CLEAR: dict[str, Callable] = {
+    "calls": forget_calls,
     "pytorch": lambda module: module.observer and module.observer.reset(),
     "jax": lambda module: (module.indices.clear(), module.started.clear()),
+    "estimators": lambda module: (module.estimators.clear(), setattr(module, "numbers", itertools.count())),
+    "boosting": lambda module: (
+        module.boosters.clear(),
+        module.written.clear(),
+        setattr(module, "numbers", itertools.count()),
+    ),
     "keras": lambda module: (module.optimizers.clear(), sys.modules["keras"].utils.clear_session()),
 }
 
@@ -71,6 +90,7 @@ def watching(_: str) -> None:
 
 if __name__ == "__main__":
     folder, program, *pairs = sys.argv[1:]
+    sys.path.append(str(Path(__file__).parent / "estimators"))  # programs with stand-ins for libraries
     scenarios = {"watch": watching} if program == "watch" else importlib.import_module(program).SCENARIOS
     counts: dict[str, Counter[str]] = {}
     for pair in pairs:

@@ -50,19 +50,31 @@ def predict(weights: dict, x: jax.Array) -> jax.Array:
     return x @ weights["w"]
 
 
-found = weights()
-for step in range(COUNT):
-    predict(found, normalize(x + step))
-    _, found = update(found, x + step, y, 0.1 / (step + 1))
-report("update", COUNT, found)
+def train_by_update(_: str = "") -> None:
+    found = weights()
+    for step in range(COUNT):
+        predict(found, normalize(x + step))
+        _, found = update(found, x + step, y, 0.1 / (step + 1))
+    report("update", COUNT, found)
 
-found = weights()
-for step in range(COUNT):
-    found = jax.tree.map(lambda w, g: w - 0.1 * g, found, gradients_of(found, x + step, y))
-    predict(found, x)
-report("gradients", COUNT, {name: np.zeros(0) for name in found})
 
-found, key, model = weights(), jax.random.key(0), Model()
-for _ in range(COUNT):
-    found, key = model.step(found, key)
-report("method", COUNT, found)
+def train_by_gradients(_: str = "") -> None:
+    found = weights()
+    for step in range(COUNT):
+        found = jax.tree.map(lambda w, g: w - 0.1 * g, found, gradients_of(found, x + step, y))
+        predict(found, x)
+    report("gradients", COUNT, {name: np.zeros(0) for name in found})
+
+
+def train_by_method(_: str = "") -> None:
+    found, key, model = weights(), jax.random.key(0), Model()
+    for _ in range(COUNT):
+        found, key = model.step(found, key)
+    report("method", COUNT, found)
+
+
+SCENARIOS = {"update": train_by_update, "gradients": train_by_gradients, "method": train_by_method}
+
+if __name__ == "__main__":
+    for train in SCENARIOS.values():
+        train()
