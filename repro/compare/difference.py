@@ -240,14 +240,17 @@ def _is_felt(pair: Pair, step: int) -> bool:
 def _copies(pair: Pair, step: int) -> list[str]:
     """The copies of the weights that differ, and matter: both have them, they change, and they differ to the end.
 
-    A checkpoint in memory, the initial weights, or those of the step before are no result.
+    A checkpoint in memory, the initial weights, or those of any step are no result.
     """
     seen = sorted(pair.a.of(COPIES).items())
     last = max((step for step in pair.steps() if pair.hashes(step, COPIES)), default=0)
     names = {*pair.differing(step, COPIES)} & {*pair.differing(last, COPIES)}
     both = pair.hashes(step, COPIES) or ({}, {})
+    weights = {
+        each for channel in ("weights", STARTS) for hashes in pair.a.of(channel).values() for each in hashes.values()
+    }
     return [
         name
         for name in sorted(names & both[0].keys() & both[1].keys(), key=natural)
-        if len({hashes.get(name) for _, hashes in seen}) > 1
+        if both[0][name] not in weights and len({hashes.get(name) for _, hashes in seen}) > 1
     ]

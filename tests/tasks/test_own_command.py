@@ -87,7 +87,7 @@ def verify(*words: str) -> tuple[int, dict[str, dict]]:
 
 def test_a_change_reaches_into_a_container(here: Path) -> None:
     code, answers = verify("--ask", "restart", "--mlcube=cube", "--task=set_order")
-    assert code == 3 and "with PYTHONHASHSEED=0 three runs are the same" in answers["restart"]["why"]
+    assert code == 3 and "3 runs with PYTHONHASHSEED=0 are the same" in answers["restart"]["why"]
     code, answers = verify(
         "--ask", "restart,observed,environment", "--output", "{run}/out/*", "--mlcube=cube", "--task=trainer"
     )

@@ -123,7 +123,7 @@ def test_no_folder_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
 @pytest.mark.parametrize(
     ("change", "answer", "said"),
     [
-        (of_another_machine, "same", "4 of 4 runs are the same on both"),
+        (of_another_machine, "same", "6 of 6 runs are the same on both"),
         (of_other_bits, "differs", "threads"),
         (of_other_files, "not asked", "the files that the command names are not the same"),
     ],

@@ -42,8 +42,8 @@ def generator_drew_more(case: Case) -> str | None:
 @rule(HASHES, SAVE_PLACE)
 def old_batches_again(case: Case) -> str | None:
     """The first batches of a resumed run are those of other steps of the whole run, one after another."""
-    begin, length = _old_batches(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
-    if length < 3:  # of a few batches, two may follow each other by chance
+    begin, length = batches_of_others(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
+    if length < 3 or begin > case.step:  # of a few batches, two may follow each other by chance
         return None
     a, b = case.pair.called
     return (
@@ -55,10 +55,12 @@ def old_batches_again(case: Case) -> str | None:
 @rule(GUESS, SAVE_PLACE)
 def resumed_with_an_old_batch(case: Case) -> str | None:
     """The first batch of a resumed run is one that the whole run had at another step."""
-    begin, length = _old_batches(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
+    begin, length = batches_of_others(case.pair, case.step) if case.draws and case.first_resumed else (0, 0)
     if not length:
         return None
     a, b = case.pair.called
+    if begin > case.step:
+        return f"the first batch of {b} is that of step {begin} of {a}: those before it were passed over, or taken by steps that were skipped"
     return (
         f"the first batch of {b} is that of step {begin} of {a}: "
         "the place in the data, the number of the epoch, or the generator that orders it was not restored, or is of another step than the weights"
@@ -194,7 +196,7 @@ def old_state(case: Case, names: Sequence[str] | None = None) -> tuple[str, int]
     return None
 
 
-def _old_batches(pair: Pair, step: int) -> tuple[int, int]:
+def batches_of_others(pair: Pair, step: int) -> tuple[int, int]:
     """The other step of A that had the batch of this one of B, and how many steps from there on B has, one after another."""
     whole = pair.a.of("batch")
     both = pair.hashes(step, "batch")

@@ -10,6 +10,7 @@ from repro.compare.alignment import number_of
 from repro.compare.difference import decides
 from repro.compare.pairs import Pair, natural
 from repro.compare.reasons.case import HASHES, Case, Rule, rule
+from repro.compare.reasons.draws import batches_of_others
 from repro.record.lines import PASSES, SCALARS, SCALE, Process
 
 SCALER = "scaler."
@@ -36,16 +37,21 @@ class Number:
 
 @rule(HASHES, "save GradScaler's state_dict with the checkpoint, and load it after the scaler was made")
 def loss_scale_not_restored(case: Case) -> str | None:
-    """A resumed run begins with another scale of the loss, or counts anew until the scale grows."""
-    if not _resumed(case) or not {SCALE, PASSES} & {*case.found.names}:
-        return None
+    """A resumed run begins with another scale of the loss, or counts anew until the scale grows.
+
+    Where it skips steps for that, their batches are gone, and its first one is of a later step.
+    """
     first = case.pair.offset + 1
+    skipped = case.first_resumed and case.channel == "batch" and batches_of_others(case.pair, first)[0] > first
+    names = case.pair.differing(first, SCALARS) if skipped else case.found.names
+    if not (skipped or _resumed(case)) or not {SCALE, PASSES} & {*names}:
+        return None
     a, b = case.pair.called
     ours, theirs = (_first_scale(case, process, step) for process, step in ((case.pair.a, first), (case.pair.b, 1)))
     if ours is not None and theirs is not None and ours != theirs:
         of_old = f", as {a} began" if theirs == _first_scale(case, case.pair.a, 1) else ""
         return f"{b} begins with the loss scaled by {theirs}{of_old}, where {a} scales it by {ours}: GradScaler was not restored"
-    if SCALE not in case.found.names or PASSES in case.pair.differing(first, SCALARS):
+    if skipped or SCALE not in names or PASSES in case.pair.differing(first, SCALARS):
         return None
     counters = _differing(case, first, SCALER)
     return f"{counters[0].sentence(case)}: GradScaler was not restored" if counters else None

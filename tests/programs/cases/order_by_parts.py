@@ -3,7 +3,7 @@
 source: locuslab/open-unlearning#144, mosaicml/composer#301
 vary: parts=--parts={}:1,2
 answers: restart same, parts differs
-cause: (batches come in another order|another batch|order).*
+cause: only this option was changed
 """
 
 import torch
