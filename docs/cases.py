@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--results", type=Path, default=ROOT / "workspace/cases.jsonl")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.action == "table":
         page, fresh = PAGE.read_text(encoding="utf-8"), table(results(options.results))
         PAGE.write_text(TABLE.sub(lambda match: match[1] + fresh + match[3], page), encoding="utf-8")
