@@ -5,8 +5,10 @@ answers: restart differs, kill differs
 cause: (learning rate|`?lr`?|schedule)
 """
 
+import time
+
 import torch
-from case import finish, restored, save, update
+from case import PAUSE, finish, restored, save, update
 
 batches = torch.randn(40, 16, 8)
 model = torch.nn.Linear(8, 4)
@@ -21,6 +23,7 @@ if kept := restored():
 for step in range(begin, 40):
     update(model, optimizer, batches[step])
     schedule.step()
+    time.sleep(PAUSE)  # so that it is stopped between two checkpoints
     if step % 4 == 3:
         save(model=model.state_dict(), optimizer=optimizer.state_dict(), batches=batches, step=step + 1)
 finish(model)

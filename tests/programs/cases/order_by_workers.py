@@ -28,6 +28,6 @@ if __name__ == "__main__":
     model = torch.nn.Linear(8, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(2):
-        for batch in DataLoader(Shards(), 8, num_workers=option("workers", 1)):
+        for batch in DataLoader(Shards(), 4, num_workers=option("workers", 1)):
             update(model, optimizer, batch)
     finish(model)
