@@ -19,7 +19,15 @@ from markdown import markdown
 LOADED = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src", "video": "src"}
 SUFFIXES = (".cfg", ".in", ".ipynb", ".md", ".py", ".sbatch", ".sh", ".toml", ".txt", ".yaml", ".yml")
 EXAMPLE = re.compile(r"[A-Z{}<>*$]")  # as in requirements/NAME.in
-USERS = ("train.py", "train.ipynb", "out.ipynb", "script.py", "data.py", "test_reproducible.py", "requirements.txt")  # a reader's own files
+USERS = (
+    "train.py",
+    "train.ipynb",
+    "out.ipynb",
+    "script.py",
+    "data.py",
+    "test_reproducible.py",
+    "requirements.txt",
+)  # a reader's own files
 
 
 class Page(HTMLParser):
