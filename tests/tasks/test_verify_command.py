@@ -133,18 +133,18 @@ def test_the_rank_that_is_not_restored_is_named(here: Path, capfd: pytest.Captur
     answers = content["answers"]
     assert (code, answers["restart"]["answer"], answers["kill"]["answer"]) == (3, "same", "differs")
     first = answers["kill"]["first"]
-    assert (first["channel"], first["name"], first["ranks"]) == ("generator", "torch", [1])
-    assert "it was not restored" in answers["kill"]["why"]
+    assert (first["channel"], first["name"], first["ranks"]) == ("batch", "0.0", [1])
+    assert "the generator `torch`" in answers["kill"]["why"] and "not restored" in answers["kill"]["why"]
     told = capfd.readouterr().out
-    assert f"step {first['step']}, rank 1, generator: torch" in told
+    assert f"step {first['step']}, rank 1, batch: 0.0" in told
     assert "no step of an optimizer was seen" not in told  # of torchrun itself
     assert __main__.main(["report"]) == 0
     page = (here / "repro-records" / "report" / "report.html").read_text()
-    assert f"first seen</dt><dd>step {first['step']} in rank 1, in the generator" in page
+    assert f"first seen</dt><dd>step {first['step']} in rank 1, in the batch" in page
     (runs,) = here.glob("repro-records/verify-*")
     records = [str(runs / "as-it-stands" / "record"), str(runs / "killed-resumed" / "resumed")]
     assert __main__.main(["compare", *records]) == 3
-    assert ", in rank 1, in the generator" in capfd.readouterr().out
+    assert ", in rank 1, in the batch" in capfd.readouterr().out
 
 
 def test_stopped_by_sigterm(here: Path) -> None:
