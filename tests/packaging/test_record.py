@@ -202,7 +202,7 @@ class TestDocker:
         _, answers = me.verify(
             folder, "--ask", "restart", "--", *in_docker(image, "python3", folder, "set_order.py", "--pause=0")
         )
-        assert "with PYTHONHASHSEED=0 three runs are the same" in answers["restart"]["why"]
+        assert "3 runs with PYTHONHASHSEED=0 are the same" in answers["restart"]["why"]
 
     @pytest.mark.usefixtures("interruptible")
     def test_ctrl_c_ends_the_container(self, image: str, me: User, folder: Path) -> None:
@@ -286,7 +286,7 @@ class TestApptainer:
         _, answers = plain.verify(
             folder, "--ask", "restart", "--", *in_apptainer(sif, "python3", folder, "set_order.py", "--pause=0")
         )
-        assert "with PYTHONHASHSEED=0 three runs are the same" in answers["restart"]["why"]
+        assert "3 runs with PYTHONHASHSEED=0 are the same" in answers["restart"]["why"]
 
     def test_the_same_command_in_an_image(self, sif: Path, plain: User, folder: Path) -> None:
         command = [plain.repro[0], "scripts/trainer.py", "--out={run}", "--pause=0"]
