@@ -182,7 +182,7 @@ class TestDocker:
         assert code == 3 and answers["restart"]["answer"] == "same"
         for question in ("resume", "kill"):
             assert answers[question]["first"]["channel"] == "optimizer", answers[question]
-            assert "another state of the optimizer" in answers[question]["why"]
+            assert "the optimizer" in answers[question]["why"] and "not restored" in answers[question]["why"]
         assert ours() == before
 
     def test_changes_reach_inside(self, image: str, me: User, folder: Path) -> None:
