@@ -122,7 +122,7 @@ def results(path: Path) -> dict[str, Result]:
     return {each["name"]: Result(**each) for each in map(json.loads, lines)}
 
 
-# --- what came of it --------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 def answered(each: Case, result: Result) -> dict[str, str]:

@@ -3,7 +3,7 @@
     python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [GROUP[:NAME] ...]
     python docs/coverage.py table [--results=FILE]
 
-`train` trains each program in each variant, with portable numerics and without, and adds what came of it to FILE; what is
+`train` trains each program in each variant, with portable numerics and without, and adds the results to FILE; what is
 there already is not trained again. `table` writes the table from it. The programs are in tests/programs/coverage/.
 
 It is not run in CI. PATH is the Python of an environment with torch, torchvision, timm, transformers, accelerate,
