@@ -16,7 +16,7 @@ from torch import Tensor
 
 import repro.portable.pytorch as portable
 from repro.portable.pytorch.mode import libraries
-from repro.portable.pytorch.mode.refusal import RefusedError
+from repro.portable.refusal import RefusedError
 
 portable.enable()
 needs = libraries.needs_pytorch

@@ -19,8 +19,8 @@ from repro.errors import UsageError
 from repro.portable import kernels
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode import compilers, dispatch, libraries, precisions
-from repro.portable.pytorch.mode.refusal import RefusedError as RefusedError
 from repro.portable.pytorch.mode.registry import Registration
+from repro.portable.refusal import RefusedError as RefusedError
 
 KERNELS = (
     (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),

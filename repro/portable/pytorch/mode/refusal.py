@@ -1,21 +1,13 @@
 """Refusal of operations without a portable form."""
 
-import json
-import sys
-import sysconfig
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
-from types import FrameType
 
 import torch
 from torch import Tensor
 
-PACKAGE = str(Path(__file__).parents[3]) + "/"
-LIBRARIES = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-INSTALLED = ("/site-packages/", "/dist-packages/")
+from repro.portable.refusal import ONCE, RefusedError, is_library, program_line, refused
 
-ONCE = "compute it once, outside of the training, and load its result"
 REMEDIES = {
     "fft": "multiply by matrices of cosines and sines",
     "linalg": ONCE,
@@ -36,18 +28,12 @@ REMEDIES = {
 """Portable equivalents, by how the names of operations begin."""
 
 
-class RefusedError(RuntimeError):
-    """An operation has no portable form: its name, the line of the program that called it, and what to do."""
-
-
 def refuse(operation: str, why: str, remedy: str = "", tensors: Iterable[Tensor] = ()) -> RefusedError:
     """The error that says so, in one line."""
     name = allowed_name(operation)
     remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
-    allowed = f"let it through with --allow {name}, in a script with enable(allow={json.dumps([name])})"
     values = ", ".join(f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}" for x in islice(tensors, 3))
-    what = f"{name} of {values}" if values else name
-    return RefusedError(f"portable numerics: {what} at {place()}: {why}; {remedy and f'{remedy}, or '}{allowed}")
+    return refused(name, values, place(), why, remedy)
 
 
 def allowed_name(full: str) -> str:
@@ -60,31 +46,13 @@ def allowed_name(full: str) -> str:
 
 def place() -> str:
     """File and line of the innermost frame that is the program's own; in a backward pass its node of autograd, too."""
-    line = _line(sys._getframe(1))
+    line = program_line()
     node = torch._C._current_autograd_node()
     if node is None:
         return line or "an unknown line"
     called = f"in {node.name()} of backward()"
-    forward = [text for text in node.metadata.get("traceback_", ()) if not _is_library(text.partition('"')[2])]
+    forward = [text for text in node.metadata.get("traceback_", ()) if not is_library(text.partition('"')[2])]
     if forward:  # anomaly mode holds it
         file, number = forward[-1].partition('"')[2].split('", line ')
         called += f" for {file}:{number.partition(',')[0]}"
     return f"{line}, {called}" if line else called
-
-
-def _line(frame: FrameType | None) -> str:
-    """The line of the program, or else that of the nearest library."""
-    nearest = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        generated = file.startswith("<") and frame.f_globals.get("__name__") != "__main__"
-        if not generated and not file.startswith(PACKAGE):
-            nearest = nearest or f"{file}:{frame.f_lineno}"
-            if not _is_library(file):
-                return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return nearest
-
-
-def _is_library(file: str) -> bool:
-    return file.startswith((PACKAGE, *LIBRARIES)) or any(part in file for part in INSTALLED)

@@ -1,0 +1,45 @@
+"""Refusal of operations without a portable form, in any framework."""
+
+import json
+import sys
+import sysconfig
+from pathlib import Path
+from types import FrameType
+
+PACKAGE = str(Path(__file__).parents[1]) + "/"
+LIBRARIES = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+INSTALLED = ("/site-packages/", "/dist-packages/")
+
+ONCE = "compute it once, outside of the training, and load its result"
+"""The remedy for what a training seldom needs in each step."""
+
+
+class RefusedError(RuntimeError):
+    """An operation has no portable form: its name, the line of the program that called it, and what to do."""
+
+
+def refused(name: str, values: str, where: str, why: str, remedy: str = "") -> RefusedError:
+    """The error that says so, in one line. `values` are types and shapes of arguments."""
+    allowed = f"let it through with --allow {name}, in a script with enable(allow={json.dumps([name])})"
+    what = f"{name} of {values}" if values else name
+    return RefusedError(f"portable numerics: {what} at {where}: {why}; {remedy and f'{remedy}, or '}{allowed}")
+
+
+def program_line(frame: FrameType | None = None) -> str:
+    """File and line of the innermost frame that is the program's own, or else of the nearest library; "" without one."""
+    frame = frame or sys._getframe(1)
+    nearest = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        generated = file.startswith("<") and frame.f_globals.get("__name__") != "__main__"
+        if not generated and not file.startswith(PACKAGE):
+            nearest = nearest or f"{file}:{frame.f_lineno}"
+            if not is_library(file):
+                return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return nearest
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to this one."""
+    return file.startswith((PACKAGE, *LIBRARIES)) or any(part in file for part in INSTALLED)
