@@ -1,7 +1,7 @@
 """Portable numerics in somebody else's process.
 
-Switched on when PyTorch has been imported. A process in which that fails ends: it would train with other numerics, and
-nobody would know. What was computed is written to the folder REPRO_PORTABLE, a file for each process.
+Switched on when a framework has been imported. A process in which that fails ends: it would train with other numerics,
+and nobody would know. What was computed is written to the folder REPRO_PORTABLE, a file for each process and framework.
 """
 
 import atexit
@@ -9,24 +9,26 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import NoReturn, Optional
 
 from . import imports, package
 
 OLDEST = (3, 11)
-OTHERS = ("jax", "tensorflow")  # frameworks whose numerics stay as they are
+MODULES = {"torch": "pytorch", "jax": "jax"}
+"""The folder of repro/portable for each framework's module."""
+OTHERS = ("tensorflow",)  # frameworks whose numerics stay as they are
 
 LOADED = "loaded"  # an empty file in the folder, which says that a Python process got here
 SLOW = "llvmlite is not installed in this environment, so portable numerics are slow; remedy: pip install llvmlite"
 
 
 class Report:
-    """What a process computed with portable numerics."""
+    """What a process computed with portable numerics of a framework."""
 
-    def __init__(self, folder: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
-        self.folder, self.version, self.counts = folder, version, counts
+    def __init__(self, folder: str, framework: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
+        self.folder, self.framework, self.version, self.counts = folder, framework, version, counts
         self.process = os.getpid()
         self.before: dict[str, dict[str, int]] = {}  # what the process had counted that this one was forked from
         self.path: Optional[str] = None
@@ -38,7 +40,13 @@ class Report:
         counts = {kind: _without(these, self.before.get(kind, {})) for kind, these in self.counts().items()}
         if not any(counts.values()) and self.before:
             return
-        content = {"process": self.process, "version": self.version, "ended": ended, **counts}
+        content = {
+            "process": self.process,
+            "framework": self.framework,
+            "version": self.version,
+            "ended": ended,
+            **counts,
+        }
         try:
             if self.path is None:
                 self.path = _new_file(self.folder)
@@ -77,18 +85,19 @@ class Switch:
         self.allow = tuple(filter(None, variables.get("REPRO_PORTABLE_ALLOW", "").split(",")))
         self.precision = variables.get("REPRO_PORTABLE_PRECISION") or "high"
 
-    def on(self, torch: ModuleType) -> None:
+    def on(self, framework: ModuleType) -> None:
         """Switches portable numerics on; where that fails, the process ends."""
         try:
             if sys.version_info < OLDEST:
                 version = ".".join(map(str, sys.version_info[:2]))
                 raise RuntimeError(f"Python {version} is too old for them; run the command with Python 3.11 or later")
             self.warn_if_slow()
-            mode = package.load("portable.pytorch.mode")
-            mode.enable(allow=self.allow, precision=self.precision)
+            name = MODULES[framework.__name__]
+            mode = package.load(f"portable.{name}.mode")
+            mode.enable(allow=_allowed(self.allow, name), precision=self.precision)
         except BaseException as error:
             self.end(error)
-        report = Report(self.folder, str(torch.__version__), mode.counted)
+        report = Report(self.folder, name, str(framework.__version__), mode.counted)
         report.write(ended=False)
         os.register_at_fork(after_in_child=report.after_fork)
         atexit.register(report.write, True)
@@ -124,11 +133,18 @@ class Switch:
         self.mark(framework.__name__)
 
 
+def _allowed(names: Sequence[str], framework: str) -> list[str]:
+    """Those of a framework: `jax:svd` is for JAX alone, `svd` for all."""
+    others = tuple(f"{other}:" for other in MODULES.values() if other != framework)
+    return [name.removeprefix(f"{framework}:") for name in names if not name.startswith(others)]
+
+
 def start() -> None:
-    """Waits for PyTorch, as the variables REPRO_PORTABLE, _ALLOW and _PRECISION say."""
+    """Waits for frameworks, as the variables REPRO_PORTABLE, _ALLOW and _PRECISION say."""
     switch = Switch(os.environ)
     switch.mark(LOADED)
-    imports.finder.when_imported("torch", switch.on)
+    for name in MODULES:
+        imports.finder.when_imported(name, switch.on)
     for name in OTHERS:
         imports.finder.when_imported(name, switch.mark_other)
     imports.start()

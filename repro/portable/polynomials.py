@@ -23,6 +23,7 @@ def constant(name: str, *bits: int) -> Coefficients:
         context.prec = DIGITS
         two, ten = Decimal(2), Decimal(10)
         found = {
+            "1 / 3": 1 / Decimal(3),
             "2 / 3": two / 3,
             "pi": PI,
             "1 / pi": 1 / PI,

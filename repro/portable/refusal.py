@@ -1,10 +1,14 @@
 """Refusal of operations without a portable form, in any framework."""
 
+import difflib
 import json
 import sys
 import sysconfig
+from collections.abc import Collection
 from pathlib import Path
 from types import FrameType
+
+from repro.errors import UsageError
 
 PACKAGE = str(Path(__file__).parents[1]) + "/"
 LIBRARIES = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -23,6 +27,13 @@ def refused(name: str, values: str, where: str, why: str, remedy: str = "") -> R
     allowed = f"let it through with --allow {name}, in a script with enable(allow={json.dumps([name])})"
     what = f"{name} of {values}" if values else name
     return RefusedError(f"portable numerics: {what} at {where}: {why}; {remedy and f'{remedy}, or '}{allowed}")
+
+
+def unknown_operation(name: str, framework: str, known: Collection[str]) -> UsageError:
+    """The error for an operation to let through that the framework does not have."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "write it as the error has it that refuses it"
+    return UsageError(f"portable: --allow {name}: {framework} has no such operation; {hint}")
 
 
 def program_line(frame: FrameType | None = None) -> str:

@@ -13,13 +13,14 @@ from pathlib import Path
 from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.files import matching, read_json
+from repro.frameworks import FRAMEWORKS
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.process import pass_through
 from repro.structs import Flaw, Integer, Struct, converted
 from repro.text import counted
 
 LOADED, FAILED = "loaded", "failed"
-OTHERS = {"jax": "JAX", "tensorflow": "TensorFlow"}
+OTHERS = {"tensorflow": "TensorFlow"}
 IGNORED = "python -I, -E and -S ignore it, and a program may start others without PYTHONPATH"
 
 
@@ -28,9 +29,10 @@ class Report(Struct):
 
     process: Integer
     version: str
-    """Of PyTorch."""
+    """Of the framework."""
     ended: bool
     """Whether the process wrote it at its end."""
+    framework: str = "pytorch"
     operations: dict[str, Integer] = {}
     """How many of each kind were computed."""
     allowed: dict[str, Integer] = {}
@@ -54,11 +56,11 @@ class Computed:
     def nothing(self) -> str:
         """Why no process had portable numerics."""
         if FAILED in self.marks:
-            return "they could not be switched on; the process that imported PyTorch said why, and ended"
+            return "they could not be switched on; the process that imported the framework said why, and ended"
         if LOADED not in self.marks:
             return f"no Python process of the command loaded them ({IGNORED})"
         others = f", and of {self.others} the numerics stay as they are" if self.others else ""
-        return f"no process imported PyTorch{others}"
+        return f"no process imported PyTorch or JAX{others}"
 
     @property
     def others(self) -> str:
@@ -69,21 +71,29 @@ class Computed:
         """All of it in one line."""
         if not self.on:
             return f"NOTHING WAS PORTABLE: {self.nothing}"
-        operations, allowed = self._counted("operations"), self._counted("allowed")
-        computing = [report for report in self.reports if report.operations or report.allowed]
-        versions = ", ".join(dict.fromkeys(report.version for report in self.reports))
-        processes = f", {len(computing)} processes" if len(computing) > 1 else ""
-        kinds = counted(len(operations), "kind")
-        parts = [f"{_number(operations.total())} of {kinds} (PyTorch {versions}{processes})"]
+        parts = [
+            self._of_framework(name) for name in FRAMEWORKS if any(each.framework == name for each in self.reports)
+        ]
+        allowed = self._counted("allowed", self.reports)
         parts += [f"let through: {', '.join(sorted(allowed))}"] if allowed else []
-        killed = sum(not report.ended for report in self.reports)
+        killed = len({report.process for report in self.reports if not report.ended})
         parts += [f"not counted: those of {_killed(killed)}"] if killed else []
         parts += [f"NOT PORTABLE: {self.others}, whose numerics stay as they are"] if self.others else []
         return "; ".join(parts)
 
-    def _counted(self, kind: str) -> Counter[str]:
+    def _of_framework(self, name: str) -> str:
+        reports = [report for report in self.reports if report.framework == name]
+        operations = self._counted("operations", reports)
+        versions = ", ".join(dict.fromkeys(report.version for report in reports))
+        computing = [report for report in reports if report.operations or report.allowed]
+        processes = f", {len(computing)} processes" if len(computing) > 1 else ""
+        title = FRAMEWORKS[name].title
+        return f"{_number(operations.total())} of {counted(len(operations), 'kind')} ({title} {versions}{processes})"
+
+    @staticmethod
+    def _counted(kind: str, reports: Sequence[Report]) -> Counter[str]:
         total: Counter[str] = Counter()
-        for report in self.reports:
+        for report in reports:
             total.update(getattr(report, kind))
         return total
 

@@ -20,8 +20,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder, with a space in its name, of the package with the stand-in."""
     folder = tmp_path_factory.mktemp("a tree")
     shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(folder / "repro" / "portable" / "pytorch" / "mode")
-    shutil.copy(STUB / "library.py", folder / "repro" / "portable" / "pytorch" / "mode.py")
+    for framework in ("pytorch", "jax"):
+        library = folder / "repro" / "portable" / framework
+        shutil.rmtree(library / "mode")
+        shutil.copy(STUB / "library.py", library / "mode.py")
     return folder
 
 

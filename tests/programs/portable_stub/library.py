@@ -1,5 +1,6 @@
-"""Stand-in for repro.portable.pytorch.mode: what the command `portable` needs of it, without PyTorch."""
+"""Stand-in for the mode of a framework: what the command `portable` needs of it, without the framework."""
 
+import importlib
 from collections import Counter
 
 from repro.errors import UsageError
@@ -10,17 +11,16 @@ allowed: Counter[str] = Counter()
 
 
 def enable(allow=(), precision="high"):
-    import torch
-
+    framework = importlib.import_module("torch" if "pytorch" in __name__ else "jax")
     assert SINGLE_PROCESS.size == 1
     for name in allow:
-        if name != "svd":
+        if name not in ("svd", "eigh"):
             raise UsageError(f"portable: no operation {name!r}\ndid you mean svd?")
 
     def computed(name: str) -> None:
         (allowed if name in allow else operations)[name] += 1
 
-    torch.computed, torch.precision, torch.library = computed, precision, __name__
+    framework.computed, framework.precision, framework.library = computed, precision, __name__
 
 
 def counted():

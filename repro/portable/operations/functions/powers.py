@@ -1,6 +1,7 @@
-"""Powers and roots: power, sqrt, rsqrt, hypot."""
+"""Powers and roots: power, sqrt, rsqrt, cbrt, hypot."""
 
-from repro.portable.operations.functions.arithmetic import absolute, plus, two_product
+from repro.portable import polynomials
+from repro.portable.operations.functions.arithmetic import absolute, plus, two_product, with_sign
 from repro.portable.operations.functions.exponential import exp
 from repro.portable.operations.functions.logarithmic import log, log_pair
 from repro.portable.xp import Array, Backend
@@ -18,6 +19,16 @@ def sqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
 def rsqrt(xp: Backend, x: Array, bits: int = 53) -> Array:
     """1 / sqrt x."""
     return 1.0 / sqrt(xp, x)
+
+
+def cbrt(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """The cube root: exp(log |x| / 3), and one step of Newton's method."""
+    size = absolute(xp, x)
+    usual = (size > 0.0) & (size < xp.inf)
+    size = xp.where(usual, size, 1.0)
+    y = exp(xp, log(xp, size) * polynomials.constant("1 / 3")[0])
+    y = y - (y - size / y / y) * polynomials.constant("1 / 3")[0]
+    return xp.where(usual, with_sign(xp, y, x), x)
 
 
 def hypot(xp: Backend, x: Array, y: Array, bits: int = 53) -> Array:

@@ -16,9 +16,9 @@ from types import TracebackType
 import torch
 
 from repro.errors import UsageError
-from repro.portable import kernels
+from repro.portable import kernels, precisions
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import compilers, dispatch, libraries, precisions
+from repro.portable.pytorch.mode import compilers, dispatch, libraries
 from repro.portable.pytorch.mode.registry import Registration
 from repro.portable.refusal import RefusedError as RefusedError
 

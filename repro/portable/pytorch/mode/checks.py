@@ -20,13 +20,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from repro.errors import UsageError
-from repro.portable import checks
+from repro.portable import checks, precisions
 from repro.portable.operations import normalization
 from repro.portable.operations.convolution import PLAIN
 from repro.portable.operations.grids import rounded_product
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import dispatch, precisions
+from repro.portable.pytorch.mode import dispatch
 
 Made = list[Tensor]
 GOLDEN = Path(__file__).with_name("checks.txt")

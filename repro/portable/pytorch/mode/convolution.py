@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from repro.portable import precisions
 from repro.portable.operations import convolution as definitions
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import images, precisions, sums, volumes
+from repro.portable.pytorch.mode import images, sums, volumes
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.types import narrowed, single
 

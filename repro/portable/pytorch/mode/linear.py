@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function, forward_ad
 
+from repro.portable import precisions
 from repro.portable.operations.linear import linear as dense
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import DEVICES, counts, plainly, replace
 from repro.portable.pytorch.mode.types import HALVES, single
 

@@ -5,9 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from repro.portable import precisions
 from repro.portable.operations import products
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles, precisions
+from repro.portable.pytorch.mode import doubles
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import as_given
 

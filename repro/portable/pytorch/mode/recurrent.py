@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.nn.functional import linear
 
+from repro.portable import precisions
 from repro.portable.operations import recurrent
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import counts, plainly, replace
 
 State = tuple[Tensor, ...]

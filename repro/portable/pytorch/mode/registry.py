@@ -3,7 +3,6 @@
 Each operation of the dispatcher is exact, guarded, defined or refused.
 """
 
-import difflib
 import importlib
 import warnings
 from functools import cache
@@ -12,10 +11,10 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from repro.errors import UsageError
 from repro.portable.pytorch.mode import dispatch, variants
 from repro.portable.pytorch.mode.exact import NAMESPACES, base, is_exact, is_guarded
 from repro.portable.pytorch.mode.refusal import allowed_name
+from repro.portable.refusal import unknown_operation
 
 DEFINITIONS = (
     "arithmetic",
@@ -139,9 +138,7 @@ def checked(names: frozenset[str]) -> frozenset[str]:
     known = {allowed_name(full) for full in torch._C._dispatch_get_all_op_names() if full.startswith("aten::")}
     for name in sorted(allowed - known):
         if "::" not in name:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "write it as the error has it that refuses it"
-            raise UsageError(f"portable: --allow {name}: PyTorch {torch.__version__} has no such operation; {hint}")
+            raise unknown_operation(name, f"PyTorch {torch.__version__}", known)
     return allowed
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from repro.portable import precisions
 from repro.portable.operations import attention, softmax
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import precisions
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import single
 

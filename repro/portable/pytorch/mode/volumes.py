@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from repro.portable import precisions
 from repro.portable.operations import volumes
 from repro.portable.operations.volumes import ALL, CHANNEL, SAMPLE, Steps
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles, precisions, sums
+from repro.portable.pytorch.mode import doubles, sums
 from repro.portable.pytorch.mode.types import narrowed, single
 
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]

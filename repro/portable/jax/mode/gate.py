@@ -1,0 +1,175 @@
+"""Lowering rules of the mode, in the place of JAX's own.
+
+JAX turns each primitive of a program into XLA's operations by a lowering rule. That is its last step: derivatives,
+vmap, scan and libraries are behind it, and what runs without jit comes by as well. Each rule is asked for in one
+function of JAX, which is replaced here. A primitive is exact, and has JAX's rule; it is defined here; or it is refused.
+
+What a definition is made of is exact, and has JAX's own rules: the module's caches of lowered operations are others
+inside it, by which the gate knows.
+"""
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+from jax import numpy as jnp
+from jax._src import config, core
+from jax._src.interpreters import mlir
+
+from repro.portable.jax.mode.exact import CALLS, EXACT
+from repro.portable.jax.mode.refusal import allowed_name, refuse
+
+Rule = Callable[..., Any]
+Definition = Callable[..., Any]
+
+definitions: dict[str, Definition] = {}
+"""By the primitive's name: a function of arrays and of the primitive's parameters."""
+guards: dict[str, Callable[..., str]] = {}
+"""By the primitive's name: why it is refused with some parameters; "" where it is not."""
+counts: Counter[str] = Counter()
+"""How often each primitive was lowered portably."""
+let_through: Counter[str] = Counter()
+"""The same of primitives that were let through."""
+
+SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
+"""Types whose definitions are of float32; other halves have none."""
+DOUBLE = np.dtype(np.float64)
+
+
+def define(*names: str) -> Callable[[Definition], Definition]:
+    """Registers a function in the place of primitives of floating-point numbers."""
+
+    def register(function: Definition) -> Definition:
+        for name in names:
+            assert name not in definitions, name
+            definitions[name] = function
+        return function
+
+    return register
+
+
+def guard(*names: str) -> Callable[[Callable[..., str]], Callable[..., str]]:
+    """Registers a function of the parameters that says why primitives, else exact, are refused with some."""
+
+    def register(function: Callable[..., str]) -> Callable[..., str]:
+        guards.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+class _Thread(threading.local):
+    bypassed = False
+
+
+_thread = _Thread()
+
+
+def bypassed(function: Callable[[], Any]) -> Any:
+    """The result of a function, whose primitives are JAX's own."""
+    _thread.bypassed = True
+    try:
+        return function()
+    finally:
+        _thread.bypassed = False
+
+
+class OwnCache(dict):
+    """Lowered operations of definitions, apart from those of the program."""
+
+
+class Gate:
+    """The gate, from install() on."""
+
+    def __init__(self, allowed: frozenset[str], start: Callable[[], None]) -> None:
+        """`start` is called before the first primitive is lowered: then JAX has its devices."""
+        self.allowed, self.start = allowed, start
+        self.started = False
+        self.rules = mlir._get_lowering_rules
+
+    def install(self, undo: ExitStack) -> None:
+        mlir._get_lowering_rules = self.rules_of
+        undo.callback(setattr, mlir, "_get_lowering_rules", self.rules)
+
+    def rules_of(self, ctx: Any, primitive: Any, eqn_ctx: Any) -> tuple[dict[str, Rule], Rule | None, bool]:
+        """JAX's `_get_lowering_rules`: rules by platform, the rule of all others, and whether to lower it inline."""
+        own = self.rules(ctx, primitive, eqn_ctx)
+        if isinstance(ctx.lowering_cache, OwnCache) or _thread.bypassed:
+            return own
+        name = allowed_name(primitive.name)
+        if name in CALLS:
+            return own
+        if not self.started:
+            self.started = True
+            self.start()
+        eqn = sys._getframe(1).f_locals.get("eqn")  # JAX asks while it lowers an equation
+        if eqn is None:
+            raise refuse(name, "this version of JAX is not known", "use JAX 0.10", [])
+        avals = [each.aval for each in (*eqn.invars, *eqn.outvars)]
+        dtypes = {each.dtype for each in avals if isinstance(each, core.ShapedArray)}
+        floating = {dtype for dtype in dtypes if jnp.issubdtype(dtype, np.inexact)}
+        if name in self.allowed:
+            if floating:
+                let_through[name] += 1
+            return own
+        unknown = floating - SINGLE - {DOUBLE}
+        arithmetic = name in definitions or name not in EXACT
+        if unknown and (arithmetic or any(jnp.issubdtype(each, np.complexfloating) for each in unknown)):
+            raise refuse(name, *_unknown(unknown), avals, eqn)
+        why = guards[name](avals, **eqn.params) if floating and name in guards else ""
+        if why:
+            raise refuse(name, why, "", avals, eqn)
+        if floating and name in definitions:
+            counts[name] += 1
+            return {}, partial(_lowered, definitions[name]), True
+        if floating and arithmetic:
+            raise refuse(name, "it has no portable form", "", avals, eqn)
+        return own
+
+
+def _unknown(dtypes: set[Any]) -> tuple[str, str]:
+    if any(jnp.issubdtype(each, np.complexfloating) for each in dtypes):
+        return "complex numbers have no portable form", "compute with the real and imaginary parts"
+    return "numbers of this type have no portable form", "use float32 or bfloat16"
+
+
+def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:
+    """A definition as a lowering rule."""
+    outer = ctx.module_context
+    caches = outer.cached_primitive_lowerings.setdefault(__name__, (OwnCache(), {}))
+    inner = outer.replace(lowering_cache=caches[0], cached_primitive_lowerings=caches[1])
+    function = partial(_results, definition, tuple(each.dtype for each in ctx.avals_out))
+    with exactly():
+        return mlir.lower_fun(function, multiple_results=True)(ctx.replace(module_context=inner), *arguments, **params)
+
+
+def exactly() -> ExitStack:
+    """The context in which definitions are traced: with float64, whatever the program has chosen."""
+    stack = ExitStack()
+    for option, value in (
+        (config.enable_x64, True),
+        (config.numpy_dtype_promotion, "standard"),
+        (config.numpy_rank_promotion, "allow"),
+        (config.debug_nans, False),
+        (config.debug_infs, False),
+        (config.disable_jit, False),
+    ):
+        stack.enter_context(option(value))
+    return stack
+
+
+def _results(definition: Definition, dtypes: Sequence[Any], *arrays: Array, **params: Any) -> list[Array]:
+    """What a definition gives, rounded to the types that the primitive has."""
+    found = definition(*arrays, **params)
+    found = list(found) if isinstance(found, (list, tuple)) else [found]
+    return [
+        x if x.dtype == dtype else jax.lax.convert_element_type(x, dtype)
+        for x, dtype in zip(found, dtypes, strict=True)
+    ]

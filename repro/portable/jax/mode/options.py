@@ -1,0 +1,63 @@
+"""XLA's options under which each operation rounds for itself.
+
+XLA fuses operations into loops. It then contracts products and sums, takes a division for a product with a reciprocal,
+joins constants, and drops conversions. Three of its options leave that out; what this costs is small, as most of the
+time is spent in kernels of this library. XLA reads them when the first array is made.
+"""
+
+import os
+from contextlib import ExitStack
+from typing import Any
+
+from jax._src import xla_bridge
+
+from repro.errors import UsageError
+
+VARIABLE = "XLA_FLAGS"
+OPTIONS = {
+    "xla_cpu_max_isa": "AVX",  # the first set of instructions after it has fused products and sums
+    "xla_allow_excess_precision": "false",
+}
+
+
+PASSES = ("algsimp",)
+"""Passes of XLA that are left out."""
+NARROWER = ("SSE4_2", "AVX")
+"""Sets of instructions that a user may have chosen."""
+
+
+def choose() -> None:
+    """Adds them to XLA's variable. UsageError where XLA has started without them."""
+    given = dict(map(_parts, os.environ.get(VARIABLE, "").split()))
+    wanted = given | OPTIONS
+    passes = given.get("xla_disable_hlo_passes", "").split(",")
+    wanted["xla_disable_hlo_passes"] = ",".join(dict.fromkeys([*filter(None, passes), *PASSES]))
+    if given.get("xla_cpu_max_isa") in NARROWER:
+        wanted["xla_cpu_max_isa"] = given["xla_cpu_max_isa"]
+    if wanted == given:
+        return
+    if xla_bridge.backends_are_initialized():
+        raise UsageError(
+            "portable: JAX has computed already, with options of XLA that round otherwise; call enable() before the first "
+            "array is made, or run the program by `repro portable`"
+        )
+    os.environ[VARIABLE] = " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in wanted.items())
+
+
+def install(undo: ExitStack) -> None:
+    """Chooses them, and again when XLA starts: a program may set its variable after it has imported JAX."""
+    choose()
+    started = xla_bridge.backends
+
+    def backends() -> Any:
+        if not xla_bridge.backends_are_initialized():
+            choose()
+        return started()
+
+    undo.callback(setattr, xla_bridge, "backends", started)
+    xla_bridge.backends = backends
+
+
+def _parts(option: str) -> tuple[str, str]:
+    name, _, value = option.removeprefix("--").partition("=")
+    return name, value

@@ -1,0 +1,52 @@
+"""Refusal of primitives without a portable form."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from jax._src import core, source_info_util
+from jax._src.interpreters import mlir
+
+from repro.portable.refusal import ONCE, RefusedError, is_library, program_line, refused
+
+REMEDIES = {
+    "fft": "multiply by matrices of cosines and sines",
+    "rng_": "use jax.random with threefry2x32 keys, which is its default",
+    "pure_callback": "compute it with jax.numpy",
+    "io_callback": "load the data before the step, and pass them to it",
+    "pallas_call": "use the same function of jax.numpy or jax.nn",
+    "ffi_call": "use the same function of jax.numpy or jax.nn",
+    "reduce": "use jnp.sum, max, min or prod",
+    "reduce_window": "use reduce_window with lax.add, max or min",
+    "ragged_dot": "use jnp.matmul with a mask",
+    "scaled_": "multiply in bfloat16",
+    **dict.fromkeys(("cholesky", "eig", "eigh", "svd", "lu", "schur", "hessenberg", "triangular", "tridiagonal"), ONCE),
+}
+"""Portable equivalents, by how the names of primitives begin."""
+
+
+def refuse(name: str, why: str, remedy: str, avals: Sequence[Any], eqn: Any = None) -> RefusedError:
+    """The error that says so, in one line."""
+    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
+    arrays = (each for each in avals if isinstance(each, core.ShapedArray))
+    values = ", ".join(f"{each.dtype} {list(each.shape)}" for each in islice(arrays, 3))
+    return refused(name, values, _line(eqn) or program_line() or "an unknown line", why, remedy)
+
+
+def _line(eqn: Any) -> str:
+    """Where the program traced an equation; or the nearest library, or "" where nothing is known."""
+    traceback = eqn.source_info.traceback if eqn is not None else None
+    frames = list(source_info_util.user_frames(traceback)) if traceback is not None else []
+    own = [frame for frame in frames if not is_library(frame.file_name)] or frames
+    return f"{own[0].file_name}:{own[0].start_line}" if own else ""
+
+
+def allowed_name(name: str) -> str:
+    """The name by which a user lets a primitive through: `scatter_add` of `scatter-add`."""
+    return name.replace("-", "_")
+
+
+def known_names() -> set[str]:
+    """The names of all primitives that JAX can lower."""
+    tables = (mlir._lowerings, *mlir._platform_specific_lowerings.values())
+    return {allowed_name(primitive.name) for table in tables for primitive in table}

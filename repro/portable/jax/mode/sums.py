@@ -1,0 +1,83 @@
+"""Sums and products along axes."""
+
+import math
+from typing import Any
+
+from jax import Array, lax
+from jax import numpy as jnp
+
+from repro.portable.constants import SUM_BITS
+from repro.portable.jax.backend import Backend
+from repro.portable.jax.mode import doubles
+from repro.portable.jax.mode.gate import define
+from repro.portable.operations import grids, sums
+
+
+def exact(x: Array, axes: tuple[int, ...]) -> Array:
+    """The sum along the axes, float64, with axes of size 1."""
+    if x.dtype == jnp.float64:
+        return doubles.total(x, axes)
+    return (
+        grids.exact_sum(Backend, x.astype(jnp.float32), axes)
+        if x.size
+        else x.astype(jnp.float64).sum(axes, keepdims=True)
+    )
+
+
+@define("reduce_sum")
+def reduce_sum(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
+    if not axes:
+        return x
+    if x.dtype == jnp.float64 or not x.size:
+        return jnp.squeeze(exact(x, axes), axes)
+    return jnp.squeeze(sums.total(Backend, x.astype(jnp.float32), axes), axes)
+
+
+@define("cumsum")
+def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
+    """Sums of the first numbers along an axis: on one grid for each line, where they are exact."""
+    if not x.size:
+        return x
+    if x.dtype == jnp.float64:
+        return doubles.scan(x, axis, reverse)
+    q, p = grids.quantize(Backend, x.astype(jnp.float32), (axis,), SUM_BITS)
+    total = lax.cumsum(q.astype(jnp.float64), axis, reverse)
+    return (total * (p.astype(jnp.float64) * 2.0**-SUM_BITS)).astype(jnp.float32)
+
+
+@define("reduce_prod")
+def reduce_prod(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
+    """Numbers are multiplied with their neighbors, in rounds, in float64: the order depends on their number alone."""
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    shape = [x.shape[axis] for axis in rest]
+    found = x.transpose(*rest, *axes).reshape(*shape, math.prod(x.shape[axis] for axis in axes)).astype(jnp.float64)
+    if not found.shape[-1]:
+        return jnp.ones(shape, x.dtype)
+    while found.shape[-1] > 1:
+        even = found.shape[-1] & ~1
+        found = jnp.concatenate([found[..., 0:even:2] * found[..., 1:even:2], found[..., even:]], -1)
+    return found[..., 0]
+
+
+@define("cumprod")
+def cumprod(x: Array, *, axis: int, reverse: bool) -> Array:
+    found = jnp.moveaxis(x.astype(jnp.float64), axis, -1)
+    found, step = (found[..., ::-1] if reverse else found), 1
+    while step < found.shape[-1]:
+        found = jnp.concatenate([found[..., :step], found[..., step:] * found[..., :-step]], -1)
+        step *= 2
+    return jnp.moveaxis(found[..., ::-1] if reverse else found, -1, axis)
+
+
+@define("cumlogsumexp")
+def cumlogsumexp(x: Array, *, axis: int, reverse: bool) -> Array:
+    from repro.portable.jax.mode.functions import evaluate
+    from repro.portable.operations.functions.logarithmic import logaddexp
+
+    found = jnp.moveaxis(x, axis, -1)
+    found, step = (found[..., ::-1] if reverse else found), 1
+    while step < found.shape[-1]:
+        sums = evaluate(logaddexp, found[..., step:], found[..., :-step]).astype(x.dtype)
+        found = jnp.concatenate([found[..., :step], sums], -1)
+        step *= 2
+    return jnp.moveaxis(found[..., ::-1] if reverse else found, -1, axis)
