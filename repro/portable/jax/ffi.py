@@ -2,7 +2,9 @@
 
 import ctypes
 import logging
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import jax
 from jax import Array
@@ -35,12 +37,17 @@ def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Arr
     return _function(made, jax.ShapeDtypeStruct(shape, dtype))(*arrays)
 
 
+def call_all(made: Loops, results: Sequence[tuple[str, tuple[int, ...]]], *arrays: Array) -> tuple[Array, ...]:
+    """The results of kernels that have several, each of a type and a shape."""
+    return tuple(_function(made, [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in results])(*arrays))
+
+
 def materialized(x: Array) -> Array:
     """The same, held in memory: XLA does not compute it again for all that need it."""
     return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
 
 
-def _function(made: Loops, result: jax.ShapeDtypeStruct, aliases: dict[int, int] | None = None):
+def _function(made: Loops, result: Any, aliases: dict[int, int] | None = None):
     known = handler(made)
     if known.name not in _registered:
         jax.ffi.register_ffi_target(known.name, jax.ffi.pycapsule(ctypes.c_void_p(known.address)), platform="cpu")

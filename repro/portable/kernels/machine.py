@@ -77,6 +77,8 @@ class Loops:
     work: int
     own: Mapping[int, int] = field(default_factory=dict)
     """Numbers that each thread has of its own, of arrays that all write to."""
+    results: int = 1
+    """The last arrays, which are written."""
 
     @property
     def most(self) -> int:

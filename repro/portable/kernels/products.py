@@ -112,6 +112,10 @@ class Product:
     First a power of two for each row, float64, that it is multiplied by, then a number for each column, float32, that
     is added. With one of them the result is rounded as r32 does, float32; with none it is exact, float64.
     """
+    batch: int = 1
+    """Products one after another."""
+    by_columns: bool = False
+    """Whether the second of two arrays that follow is a power of two for each column, float64, instead."""
 
 
 @cache
@@ -124,14 +128,18 @@ def product(given: Product) -> Loops:
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
-    build, function = started([I32, I32, *((F64, F32)[: given.finish]), F32 if given.finish else F64])
+    more = (F64, F64 if given.by_columns else F32)[: given.finish]
+    build, function = started([I32, I32, *more, F32 if given.finish else F64])
     left, right, *finish, result, begin, end = function.args
     multiply_add = ir.Function(function.module, ir.FunctionType(sums, [short, short]), MULTIPLY_ADD[lanes])
     tile = [(row, vector) for row in range(height) for vector in range(VECTORS)]
     parts, upper, whole = ({place: build.alloca(sums) for place in tile} for _ in range(3))
     across, down = columns // tile_columns, -(-rows // height)
     block = min(BLOCK // height, down)
-    with Loop(build, begin, end) as turn:
+    turns = -(-down // block) * block * across
+    with Loop(build, begin, end) as number_of_turn:
+        matrix, turn = build.udiv(number_of_turn, I64(turns)), build.urem(number_of_turn, I64(turns))
+        lines, line_of_columns = build.mul(matrix, I64(rows)), build.mul(matrix, I64(columns))
         # Block by block of rows, in it by columns, and for these by rows.
         outer, inner = build.udiv(turn, I64(block * across)), build.urem(turn, I64(block * across))
         row = build.mul(build.add(build.mul(outer, I64(block)), build.urem(inner, I64(block))), I64(height))
@@ -148,14 +156,15 @@ def product(given: Product) -> Loops:
             stop = build.add(start, I64(PAIRS))
             stop = build.select(build.icmp_signed("<", stop, I64(pairs)), stop, I64(pairs))
             with Loop(build, start, stop) as pair:
-                line = build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile_columns))
+                before = build.add(build.mul(build.add(build.mul(matrix, I64(across)), panel), I64(pairs)), pair)
+                line = build.mul(before, I64(tile_columns))
                 many = []
                 for vector in range(VECTORS):
                     address = build.gep(right, [build.add(line, I64(vector * lanes))])
                     many.append(build.load(build.bitcast(address, short.as_pointer()), align=4))
                 for number in range(height):
                     apart, step = (pairs, 1) if given.by_rows else (1, height)
-                    offset = build.add(build.mul(row, I64(pairs)), I64(number * apart))
+                    offset = build.add(build.mul(build.add(lines, row), I64(pairs)), I64(number * apart))
                     one = build.load(build.gep(left, [build.add(offset, build.mul(pair, I64(step)))]))
                     both = build.bitcast(splat(build, one, lanes), short)
                     for vector, others in enumerate(many):
@@ -167,14 +176,14 @@ def product(given: Product) -> Loops:
                 build.store(build.add(build.load(upper[place]), build.ashr(found, half)), upper[place])
                 build.store(build.add(build.load(whole[place]), found), whole[place])
         for number, vector in tile:
-            here = build.add(row, I64(number))
+            here = build.add(build.add(lines, row), I64(number))
             there = build.add(build.mul(panel, I64(tile_columns)), I64(vector * lanes))
             total = _total(build, build.load(upper[number, vector]), build.load(whole[number, vector]), lanes)
-            total = _finished(build, total, finish, here, there)
+            total = _finished(build, total, finish, here, build.add(line_of_columns, there))
             where = build.gep(result, [build.add(build.mul(here, I64(columns)), there)])
             build.store(total, build.bitcast(where, total.type.as_pointer()), align=4)
     build.ret_void()
-    return Loops(function, -(-down // block) * block * across, 2 * rows * pairs * columns)
+    return Loops(function, turns * given.batch, 2 * rows * pairs * columns * given.batch)
 
 
 def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) -> ir.Value:
@@ -194,11 +203,15 @@ def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], 
         return total
     lanes = total.type.count
     singles, doubles = ir.VectorType(F32, lanes), ir.VectorType(F64, lanes)
-    units, *plus = finish
+    units, *more = finish
     total = build.fmul(total, splat(build, build.load(build.gep(units, [row])), lanes))
-    for added in plus:
-        address = build.bitcast(build.gep(added, [column]), singles.as_pointer())
-        total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
+    for each in more:
+        if each.type.pointee == F64:
+            address = build.bitcast(build.gep(each, [column]), doubles.as_pointer())
+            total = build.fmul(total, build.load(address, align=8))
+        else:
+            address = build.bitcast(build.gep(each, [column]), singles.as_pointer())
+            total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
     found = build.fptrunc(total, singles)
     above, below = (singles([edge] * lanes) for edge in (-BELOW_TINY, BELOW_TINY))
     small = build.and_(build.fcmp_ordered(">=", found, above), build.fcmp_ordered("<=", found, below))

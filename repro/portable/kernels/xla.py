@@ -38,7 +38,7 @@ class Handler:
 
 @cache
 def handler(loops: Loops) -> Handler:
-    """Of loops whose last array is the result, and the others are the operands."""
+    """Of loops whose last arrays are the results, and the others are the operands."""
     module = loops.function.module
     arrays = len(loops.function.args) - 2
     _handler(loops, arrays, _work(loops))
@@ -63,8 +63,9 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
                 build.store(I32(number), _at(build, metadata, offset, I32))
             build.ret(ADDRESS(None))
     for index in range(arrays):
-        operands = _read(build, frame, 72 if index < arrays - 1 else 112)  # or results
-        buffer = _read(build, operands, 8 * index if index < arrays - 1 else 0)
+        first = arrays - loops.results
+        buffers = _read(build, frame, 72 if index < first else 112)  # of operands, or of results
+        buffer = _read(build, buffers, 8 * (index if index < first else index - first))
         build.store(_read(build, buffer, 24), build.gep(addresses, [I64(index)]))
     if loops.most > 1:
         interface, context = _read(build, frame, 16), _read(build, frame, 24)

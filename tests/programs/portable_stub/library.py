@@ -2,6 +2,7 @@
 
 import importlib
 from collections import Counter
+from typing import Any
 
 from repro.errors import UsageError
 from repro.run.ranks import SINGLE_PROCESS  # which imports NumPy
@@ -11,7 +12,7 @@ allowed: Counter[str] = Counter()
 
 
 def enable(allow=(), precision="high"):
-    framework = importlib.import_module("torch" if "pytorch" in __name__ else "jax")
+    framework: Any = importlib.import_module("torch" if "pytorch" in __name__ else "jax")
     assert SINGLE_PROCESS.size == 1
     for name in allow:
         if name not in ("svd", "eigh"):

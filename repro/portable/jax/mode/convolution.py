@@ -15,7 +15,7 @@ from jax import numpy as jnp
 
 from repro.portable.constants import BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import doubles, products
+from repro.portable.jax.mode import calls, doubles, products
 from repro.portable.jax.mode.gate import define
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
 
@@ -72,19 +72,35 @@ def conv_general_dilated(
     else:
         check_length(terms)
         slices = products.slices_of(precision)
+        if slices == groups == 1 and calls.multiplies(math.prod(shape[:-1]), terms, shape[-1]):
+            return _by_kernels(x, w, shape, edges, taps, window_strides, rhs_dilation).transpose(back)
         (q, p), (v, s) = sliced(Backend, x, tuple(axes), slices), sliced(Backend, w, everywhere, slices)
         scales = split(_of_rows(p, sizes, feature_group_count))
-        if slices == groups == 1:
-            units = scales[0].astype(jnp.float64) * (2.0 ** (-2 * BITS)) * s.reshape(()).astype(jnp.float64)
-            small = jnp.int16 if Backend.calls_kernels() else jnp.float64
-            y = products.rounded(split(prepare(q[0].astype(small)))[0], v[0].reshape(terms, -1), units)[None]
-        else:
-            y = product_of_slices(
-                Backend, lambda a, b: products.multiply(split(prepare(a)), _by_groups(b, groups)), q, v
-            )
-            y = Backend.r32(scaled(Backend, y, 2 * BITS, scales, s.reshape(())))
+        y = product_of_slices(Backend, lambda a, b: products.multiply(split(prepare(a)), _by_groups(b, groups)), q, v)
+        y = Backend.r32(scaled(Backend, y, 2 * BITS, scales, s.reshape(())))
     y = y.reshape(groups, shape[0], *shape[1:-1], w.shape[-1] // groups)
     return jnp.moveaxis(y, 0, -2).reshape(shape).transpose(back)
+
+
+def _by_kernels(
+    x: Array,
+    w: Array,
+    shape: tuple[int, ...],
+    edges: Sequence[tuple[int, int, int]],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    steps: Sequence[int],
+) -> Array:
+    """The same of float32 as one product of matrices of int16."""
+    samples, terms, sizes = x.shape[0], math.prod(w.shape[:-1]), shape[1:-1]
+    q, p = calls.quantized(x.reshape(samples, -1), math.prod(x.shape[1:]))
+    low, dilations = [low for low, _, _ in edges[1:-1]], [hole + 1 for _, _, hole in edges[1:-1]]
+    given = (x.shape[1:-1], sizes, taps, strides, steps, low, dilations)
+    width = terms + terms % 2
+    rows = calls.patches(q.reshape(x.shape), calls.Windows(*(tuple(map(int, each)) for each in given)), width)
+    v, s = calls.panels_of_one_grid(w.reshape(terms, -1))
+    units = jnp.repeat(p.astype(jnp.float64) * (s.astype(jnp.float64) * 2.0 ** (-2 * BITS)), math.prod(sizes))
+    return calls.one_grid(rows, v, units[:, None], shape[-1]).reshape(shape)
 
 
 def _by_groups(w: Array, groups: int) -> Array:

@@ -7,18 +7,12 @@ from typing import Any
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.portable import kernels, precisions
+from repro.portable import precisions
 from repro.portable.constants import BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import doubles
+from repro.portable.jax.mode import calls, doubles
 from repro.portable.jax.mode.gate import define
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
-
-if kernels.available:
-    from repro.portable.kernels import calls, products
-
-LEAST_WORK = 2**14
-"""Multiplications: of fewer, a call of a kernel takes longer than it saves."""
 
 
 @define("dot_general")
@@ -60,39 +54,14 @@ def product(a: Array, b: Array, slices: int) -> Array:
         total, p, s = doubles.product(a, b, ((-1,), (-2,)), terms, jnp.matmul)
         return total * p * s
     check_length(terms)
-    q, p = sliced(Backend, a.astype(jnp.float32), (-1,), slices)
-    w, s = sliced(Backend, b.astype(jnp.float32), (-2,), slices)
+    a, b = a.astype(jnp.float32), b.astype(jnp.float32)
+    if slices == 1 and calls.multiplies(a.shape[1], terms, b.shape[2]):
+        return calls.product(a, b)
+    q, p = sliced(Backend, a, (-1,), slices)
+    w, s = sliced(Backend, b, (-2,), slices)
     return Backend.r32(scaled(Backend, product_of_slices(Backend, multiply, q, w), 2 * BITS, p, s))
 
 
 def multiply(q: Array, w: Array) -> Array:
-    """Integers, float32, [B, M, K] and [B, K, N] -> float64, exact."""
-    batch, rows, terms = q.shape
-    columns = w.shape[-1]
-    if _by_kernels(rows, terms, columns) and batch == 1:
-        return calls.multiply(Backend, *padded(q[0], w[0]))[None, :rows, :columns]
+    """Integers, [B, M, K] and [B, K, N] -> float64, exact."""
     return jnp.matmul(q.astype(jnp.float64), w.astype(jnp.float64))
-
-
-def rounded(q: Array, w: Array, units: Array) -> Array:
-    """Integers, float32 or int16, [M, K] and [K, N], times powers of two [M, 1], float64 -> float32, rounded once."""
-    rows, columns = q.shape[0], w.shape[1]
-    if _by_kernels(rows, q.shape[1], columns):
-        q, w = padded(q, w)
-        units = jnp.pad(units, ((0, q.shape[0] - rows), (0, 0)))
-        return calls.multiply(Backend, q, w, units)[:rows, :columns]
-    return Backend.r32(jnp.matmul(q.astype(jnp.float64), w.astype(jnp.float64)) * units)
-
-
-def padded(q: Array, w: Array) -> tuple[Array, Array]:
-    """Both as int16, with zeros up to the sizes that kernels take."""
-    width = products.width()
-    rows, terms, columns = -q.shape[0] % 2, -q.shape[1] % 2, -w.shape[1] % width
-    q, w = q.astype(jnp.int16), w.astype(jnp.int16)
-    return jnp.pad(q, ((0, rows), (0, terms))), jnp.pad(w, ((0, terms), (0, columns)))
-
-
-def _by_kernels(rows: int, terms: int, columns: int) -> bool:
-    if not Backend.calls_kernels() or rows * terms * columns < LEAST_WORK or rows < 4 or columns < 8:
-        return False
-    return max(rows, terms, columns) < products.LONGEST

@@ -8,9 +8,10 @@ from jax import numpy as jnp
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import doubles
+from repro.portable.jax.mode import calls, doubles
 from repro.portable.jax.mode.gate import define
 from repro.portable.operations import grids, sums
+from repro.portable.operations.grids import check_length
 
 
 def exact(x: Array, axes: tuple[int, ...]) -> Array:
@@ -30,7 +31,11 @@ def reduce_sum(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
         return x
     if x.dtype == jnp.float64 or not x.size:
         return jnp.squeeze(exact(x, axes), axes)
-    return jnp.squeeze(sums.total(Backend, x.astype(jnp.float32), axes), axes)
+    x = x.astype(jnp.float32)
+    if calls.adds(x.size) and sorted(axes) == list(range(min(axes), max(axes) + 1)):
+        check_length(math.prod(x.shape[axis] for axis in axes), SUM_BITS)
+        return calls.total(x, axes)
+    return jnp.squeeze(sums.total(Backend, x, axes), axes)
 
 
 @define("cumsum")

@@ -1,0 +1,187 @@
+"""Flax networks under the mode and in JAX's own float32: time of a step, and of the first one.
+
+    .venv/jax/bin/python -m benchmarks.mode_jax [--threads=N] [--rounds=N] [NETWORK ...]
+
+prints a row for each network: seconds of a step and of the first step by JAX's own float32, and what they are under the
+mode. Each is timed in processes of its own, which take turns; the least of the rounds counts.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import jax
+import optax
+from flax import linen as nn
+from jax import Array
+from jax import numpy as jnp
+
+import repro.portable.jax as portable
+
+KINDS = ("own", "mode")
+FIRST, STEPS = 2, 10
+"""Steps before those that are timed; and those, of which the median counts."""
+
+
+class Block(nn.Module):
+    """Of a ResNet: two convolutions, and a third beside them where the images change."""
+
+    channels: int
+    stride: int
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        conv = partial(nn.Conv, use_bias=False)
+        norm = partial(nn.BatchNorm, use_running_average=False)
+        y = nn.relu(norm()(conv(self.channels, (3, 3), strides=self.stride)(x)))
+        y = norm()(conv(self.channels, (3, 3))(y))
+        if x.shape != y.shape:
+            x = norm()(conv(self.channels, (1, 1), strides=self.stride)(x))
+        return nn.relu(x + y)
+
+
+class ResNet18(nn.Module):
+    """K. He et al., Deep residual learning for image recognition, 2016; the first layers are for small images."""
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        x = nn.relu(nn.BatchNorm(use_running_average=False)(nn.Conv(64, (3, 3), use_bias=False)(x)))
+        for stage, channels in enumerate((64, 128, 256, 512)):
+            for number in range(2):
+                x = Block(channels, 2 if stage and not number else 1)(x)
+        return nn.Dense(10)(x.mean((1, 2)))
+
+
+class Layers(nn.Module):
+    """Layers of a transformer."""
+
+    depth: int
+    width: int
+    heads: int
+    causal: bool
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        mask = nn.make_causal_mask(x[..., 0]) if self.causal else None
+        for _ in range(self.depth):
+            y = nn.LayerNorm()(x)
+            x = x + nn.MultiHeadDotProductAttention(self.heads)(y, y, mask=mask)
+            x = x + nn.Dense(self.width)(nn.gelu(nn.Dense(4 * self.width)(nn.LayerNorm()(x))))
+        return nn.LayerNorm()(x)
+
+
+class GPT(nn.Module):
+    """GPT-2 of four layers."""
+
+    @nn.compact
+    def __call__(self, tokens: Array) -> Array:
+        embedding = nn.Embed(1024, 256)
+        x = embedding(tokens) + nn.Embed(128, 256)(jnp.arange(tokens.shape[1]))
+        return embedding.attend(Layers(4, 256, 4, causal=True)(x))
+
+
+class ViT(nn.Module):
+    """ViT-Tiny: 12 layers of 192, for images of 32 x 32 in patches of 4 x 4."""
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        x = nn.Conv(192, (4, 4), strides=4)(x).reshape(x.shape[0], -1, 192)
+        x = x + self.param("places", nn.initializers.normal(0.02), (1, x.shape[1], 192))
+        return nn.Dense(10)(Layers(12, 192, 3, causal=False)(x).mean(1))
+
+
+class LeNet(nn.Module):
+    """The reference trainers' network."""
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        for channels in (10, 20):
+            x = nn.relu(nn.max_pool(nn.Conv(channels, (5, 5), padding="VALID")(x), (2, 2), (2, 2)))
+        return nn.Dense(10)(nn.relu(nn.Dense(50)(x.reshape(x.shape[0], -1))))
+
+
+def images(count: int, size: int, channels: int) -> tuple[Array, Array]:
+    shape = count, size, size, channels
+    return jnp.linspace(-1, 1, count * size * size * channels).reshape(shape), jnp.arange(count) % 10
+
+
+def tokens() -> tuple[Array, Array]:
+    given = jnp.arange(8 * 129).reshape(8, 129) * 7919 % 1024
+    return given[:, :-1], given[:, 1:]
+
+
+NETWORKS: dict[str, tuple[nn.Module, Callable[[], tuple[Array, Array]], optax.GradientTransformation]] = {
+    "LeNet": (LeNet(), partial(images, 64, 28, 1), optax.sgd(0.01, 0.9)),
+    "ResNet-18": (ResNet18(), partial(images, 16, 32, 3), optax.sgd(0.01, 0.9)),
+    "GPT-2": (GPT(), tokens, optax.adamw(1e-3)),
+    "ViT-Tiny": (ViT(), partial(images, 16, 32, 3), optax.adamw(1e-3)),
+}
+
+
+def seconds(name: str, kind: str) -> tuple[float, float]:
+    """Of a step and of the first one, in this process."""
+    with portable.enable() if kind == "mode" else nullcontext():
+        network, batch, optimizer = NETWORKS[name]
+        x, y = batch()
+        variables = jax.jit(network.init)(jax.random.key(0), x)
+        state: Any = variables.pop("params"), optimizer.init, variables
+        state = state[0], optimizer.init(state[0]), variables
+
+        @partial(jax.jit, donate_argnums=0)
+        def step(state: Any, x: Array, y: Array) -> tuple[Any, Array]:
+            params, slots, others = state
+
+            def loss(params: Any) -> tuple[Array, Any]:
+                logits, changed = network.apply({"params": params, **others}, x, mutable=list(others))
+                return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean(), changed
+
+            (value, others), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+            updates, slots = optimizer.update(gradient, slots, params)
+            return (optax.apply_updates(params, updates), slots, others), value
+
+        found = []
+        for _ in range(FIRST + STEPS):
+            begun = time.perf_counter()
+            state, value = step(state, x, y)
+            value.block_until_ready()
+            found.append(time.perf_counter() - begun)
+    return sorted(found[FIRST:])[STEPS // 2], found[0]
+
+
+def timed(name: str, kind: str, threads: int) -> tuple[float, float]:
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.mode_jax", f"--only={kind}", name]
+    environment = os.environ | {"PJRT_NPROC": str(threads)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return tuple(json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("network", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=KINDS, help="one measurement, in this process")
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(seconds(options.network[0], options.only)))
+        return
+    print("| network | JAX's own, s | under the mode, times | first step, s | under the mode, s |\n|---|---|---|---|---|")
+    for name in options.network:
+        found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+        for _ in range(options.rounds):
+            for kind in KINDS:
+                found[kind].append(timed(name, kind, options.threads))
+        own, mode = ([min(each) for each in zip(*found[kind], strict=True)] for kind in KINDS)
+        print(f"| {name} | {own[0]:.4f} | {mode[0] / own[0]:.2f} | {own[1]:.1f} | {mode[1]:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
