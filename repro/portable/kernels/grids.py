@@ -5,7 +5,7 @@ p = 2^e with the least e >= -100 above all its magnitudes; NaN for e = 128.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -198,7 +198,7 @@ def sums(before: int, size: int, after: int) -> Loops:
         lanes.zero(totals)
         whole = size - size % LANES
 
-        def over(visit) -> None:  # type: ignore[no-untyped-def]
+        def over(visit: Callable[[ir.Value, ir.Value], None]) -> None:
             """All numbers, each with its lane."""
             if along:
                 with _steps(build, whole, LANES) as at, Loop(build, I64(0), I64(LANES)) as lane:
