@@ -44,8 +44,8 @@ class Compiled:
         if self.traced is not None:
             self.__wrapped__ = self.traced.__wrapped__
         self.calls = 0
-        self.carried: dict[str, Any] = {}  # by argument, where in the result its counterpart is
-        self.results: dict[Any, list[Any]] = {}  # by place in the last result, weak references to its arrays
+        self.carried: dict[str, traces.Place] = {}  # by argument, where in the result its counterpart is
+        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result, weak references to its arrays
         self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
         self.index: Optional[int] = None  # of a function that is a step
         self.updates = True  # whether the result is the next argument; else it is gradients
@@ -69,10 +69,15 @@ class Compiled:
     def __reduce__(self) -> Any:
         return self.function.__reduce__()
 
+    @property
+    def has_trained(self) -> bool:
+        """Whether gradients are taken of what is carried on."""
+        trained = self.traced.trained if self.traced is not None else ()
+        return any(traces.argument_of(path) in self.carried for path in trained)
+
     def is_weight(self, path: str) -> bool:
         """Whether an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
-        trained = self.traced.trained if self.traced is not None else set()
-        return path in trained or not any(traces.argument_of(other) in self.carried for other in trained)
+        return not self.has_trained or (self.traced is not None and path in self.traced.trained)
 
 
 @recorder.never_raise
@@ -133,7 +138,7 @@ def _after(function: Compiled, begun: dict[str, Any], result: Any) -> None:
 def _decide(function: Compiled, arguments: dict[str, Any]) -> None:
     """Whether the function is a step, by the arguments of its second call; then the first one's line is written."""
     pending, function.pending = function.pending, None
-    back: dict[str, Any] = {}  # by argument, the part of the last result that it is
+    back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
     weights: list[Any] = []
     updates = False
     for name in function.carried:
@@ -145,7 +150,7 @@ def _decide(function: Compiled, arguments: dict[str, Any]) -> None:
         weights += own
         updates = updates or bool(own and name in back)
     changed = not any(leaf is reference() for leaf in weights for reference in function.given)
-    gradients = changed and len(weights) > 1 and len(arguments) > 1 and all(map(traces.is_float, weights))
+    gradients = changed and function.has_trained and len(weights) > 1 and len(arguments) > 1
     if pending is None or not (updates or gradients):
         function.carried = {}
         return

@@ -17,12 +17,14 @@ from . import recorder
 OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
 GENERATOR, BUFFERS = "generator", "buffers"
 UNDECIDED = ("batch", GENERATOR, "")  # of an input of which it is not known yet whether it comes back
+DEPTH = 3  # of a place in a result, as of `loss, (state, {"ema": ema})`
 TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of what jax.jit makes
 
 under_way = threading.local()  # .traces: of this thread, the innermost last
 known: dict[int, "Traced"] = {}  # by identity of a function of the program, what jax.jit is given for it
 
 Leaves = list[tuple[str, Any]]  # path, array
+Place = tuple[Any, ...]  # keys from the whole result to a part of it; none is all of it
 Channels = list[tuple[str, str]]  # channel and name of each array that a step reports
 
 
@@ -69,7 +71,7 @@ class Trace:
     def __init__(self) -> None:
         self.inputs: list[
             tuple[Any, Channels, int]
-        ] = []  # of a step that reports: a variable, and where its channel is
+        ] = []  # variables of a step that reports, and where their channels are
         self.differentiated: list[Any] = []  # tracers of which a gradient is taken
 
 
@@ -125,25 +127,31 @@ def signature(value: Any) -> Any:
     return structure, [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]
 
 
-def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Any]:
-    """By argument, the place in the result of what has its structure, shapes and types: `()` is all of it."""
-    places: list[Any] = [()]
-    if isinstance(result, (tuple, list)):
-        places += range(len(result))
-    elif isinstance(result, dict):
-        places += result
-    free = [(place, signature(part(result, place))) for place in places]
-    found: dict[str, Any] = {}
+def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
+    """By argument, the place in the result of what has its structure, shapes and types."""
+    free = [(place, signature(part(result, place))) for place in _places(result)]
+    found: dict[str, Place] = {}
     for name, own in signatures.items():
         match = next((place for place, other in free if own is not None and other == own), None)
         if match is not None:
             found[name] = match
-            free = [(place, other) for place, other in free if place != match and match != ()]
+            free = [(place, other) for place, other in free if not _overlap(place, match)]
     return found
 
 
-def part(result: Any, place: Any) -> Any:
-    return result if place == () else result[place]
+def _places(result: Any, place: Place = ()) -> list[Place]:
+    """All of the result, then its parts, and theirs."""
+    keys: Any = range(len(result)) if isinstance(result, (tuple, list)) else result if isinstance(result, dict) else ()
+    inner = [_places(result[key], (*place, key)) for key in keys] if len(place) < DEPTH else []
+    return [place, *(each for places in inner for each in places)]
+
+
+def _overlap(a: Place, b: Place) -> bool:
+    return a[: len(b)] == b[: len(a)]
+
+
+def part(result: Any, place: Place) -> Any:
+    return functools.reduce(lambda tree, key: tree[key], place, result)
 
 
 def is_key(leaf: Any) -> bool:

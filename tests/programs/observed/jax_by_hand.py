@@ -49,6 +49,11 @@ def normalize(x: jax.Array) -> jax.Array:
 
 
 @jax.jit
+def augment(x: jax.Array, y: jax.Array) -> tuple:
+    return x * 2, y * 2
+
+
+@jax.jit
 def predict(weights: dict, x: jax.Array) -> jax.Array:
     return x @ weights["w"]
 
@@ -88,12 +93,13 @@ def train_with_state(_: str = "") -> None:
     def step(momentum: dict, weights: dict, state: dict, key: jax.Array, x: jax.Array) -> tuple:
         gradients, (state, again) = jax.grad(loss, has_aux=True)(weights, state, x)
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradients)
-        return jax.tree.map(lambda w, m: w - 0.1 * m, weights, momentum), momentum, state, again
+        return again, {"all": (jax.tree.map(lambda w, m: w - 0.1 * m, weights, momentum), momentum, state)}
 
     found, momentum = weights(), jax.tree.map(jnp.zeros_like, weights())
     state = {"norm": {"mean": jnp.zeros(4), "counter": jnp.zeros((), jnp.int32)}}
     for count in range(COUNT):
-        found, momentum, state, _ = step(momentum, found, state, jax.random.PRNGKey(count), x + count)
+        _, carried = step(momentum, found, state, jax.random.PRNGKey(count), augment(x + count, y + count)[0])
+        found, momentum, state = carried["all"]
     report("state", COUNT, found)
 
 

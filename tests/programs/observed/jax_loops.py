@@ -100,12 +100,14 @@ def with_state(scenario: str) -> None:
 
         gradients, (new, again) = jax.grad(loss, has_aux=True)(params)
         updates, opt = optimizer.update(gradients, opt)
-        return optax.apply_updates(params, updates), new, opt, jax.vmap(jax.random.split)(keys)[:, 0], count + 1, again
+        carried = optax.apply_updates(params, updates), new, opt, jax.vmap(jax.random.split)(keys)[:, 0], count + 1
+        return again, carried
 
     opt, keys, count = optimizer.init(params), jax.random.split(jax.random.PRNGKey(0), 3), jnp.int32(1)
     state = {"norm": {"mean": jnp.zeros(4), "counter": jnp.zeros((), jnp.int32)}}
     for number, x in enumerate(DATA):
-        params, state, opt, keys, count, _ = step(params, state, opt, keys, jax.random.PRNGKey(number), count, x)
+        _, carried = step(params, state, opt, keys, jax.random.PRNGKey(number), count, x)
+        params, state, opt, keys, count = carried
     report(scenario, COUNT, weights(params))
 
 
