@@ -35,7 +35,8 @@ class Traced:
     """
 
     def __init__(self, function: Any):
-        self.function = weakref.ref(function, functools.partial(_forget, id(function)))
+        forget = functools.partial(known.pop, id(function))  # the reference is its default
+        self.function = weakref.ref(function, forget)
         self.trained: set[str] = set()  # paths of the arguments' arrays of which a gradient was taken
         for name in functools.WRAPPER_ASSIGNMENTS:
             if hasattr(function, name):
@@ -73,11 +74,6 @@ class Trace:
             tuple[Any, Channels, int]
         ] = []  # variables of a step that reports, and where their channels are
         self.differentiated: list[Any] = []  # tracers of which a gradient is taken
-
-
-def _forget(key: int, reference: Any) -> None:
-    if key in known and known[key].function is reference:
-        del known[key]
 
 
 def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -195,6 +196,17 @@ def test_a_function_of_the_program_is_freed() -> None:
     assert first.own.__wrapped__ is not None and traces.known  # what was compiled holds it
     del first, again
     assert not traces.known
+
+
+def test_a_function_that_ends_with_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of a module are gone then."""
+    failed: list[Any] = []
+    function = lambda: None  # noqa: E731
+    held = traces.Traced(function)
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+    monkeypatch.setattr(traces, "known", None)
+    del function
+    assert held.__wrapped__ is None and not failed
 
 
 @pytest.mark.parametrize(
