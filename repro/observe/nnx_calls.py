@@ -54,17 +54,17 @@ def _watched(call: Any) -> Any:
 def _before(compiled: Any, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     """The modules that a call is given, and the hashes of all but their weights. None within a trace."""
     active, function = recorder.active, functions.setdefault(compiled, Updates())
-    if active is None or (function.index is None and function.calls >= calls.TRIES):
+    if active is None or (function.index is None and function.calls >= calls.TRIES) or calls.is_traced((args, kwargs)):
         return None
+    if function.index is not None and not active.is_due(active.steps + 1):
+        return {}
     arguments = traces.arguments(compiled.fun, args, kwargs)
     variables = {name: _variables(value, name) for name, value in arguments.items()}
-    if calls.is_traced([[leaf for _, _, leaf in own] for own in variables.values()]):
+    if calls.is_traced([[leaf for _, _, leaf in own] for own in variables.values()]):  # of a module that is no tree
         return None
     begun: dict[str, Any] = {"modules": {name: value for name, value in arguments.items() if variables[name]}}
     if function.index is None:
         begun["weights"] = _weights(variables)
-    elif not active.is_due(active.steps + 1):
-        return begun
     rest = [array for name, value in arguments.items() if not variables[name] for array in traces.arrays(value, name)]
     state = [(path, leaf) for own in variables.values() for path, trained, leaf in own if not trained]
     begun["line"] = {"generator": generators.hashes(), "batch": {}, "buffers": {}, "scalars": {}}
@@ -83,7 +83,7 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
     function.calls += 1
     if calls.library_steps or active is None:
         return
-    if "line" not in begun:
+    if not begun:
         active.count()
         return
     weights = _weights({name: _variables(value, name) for name, value in begun["modules"].items()})

@@ -171,6 +171,7 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
     assert len({json.dumps(line["buffers"]) for line in found}) == count
     assert set(found[0]["initial weights"]) == {"3.weights.b", "3.weights.w"}
 
+    assert not any("unseen" in line for line in written)
     found = [seen[step] for step in range(4 * count + 1, 5 * count + 1)]
     assert found[-1]["weights"]["4.network.dense.kernel"] == nnx["kernel"]
     assert all(set(line["buffers"]) == {"4.network.norm.mean", "4.network.norm.var"} for line in found)
