@@ -7,22 +7,31 @@ gradients, for the program to apply). All is hashed outside of the compiled prog
 
 import atexit
 import functools
-import inspect
 import sys
 import weakref
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
-from . import generators, hashing, recorder, scalars
+from . import generators, hashing, recorder, scalars, traces
 
 TRIES = 3  # calls of a function until it is known not to be a step
-ALONE = "JAX: updates by hand are seen as calls of compiled functions: all that such a function carries on is a weight"
+WEIGHTS = (
+    "JAX: updates by hand are seen as calls of compiled functions: "
+    "of what such a function carries on, weights are what it takes gradients of, or all, where that is not seen"
+)
 
 LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are no steps
 
 library_steps = False  # whether Optax, Equinox, Flax or Keras report steps: then these are the steps
 functions: list[Any] = []  # weak references to the functions that are steps, in the order of their first calls
 
-Leaves = list[tuple[str, Any]]  # path, array
+
+class Seen(NamedTuple):
+    """An array of a call."""
+
+    path: str
+    state: str  # the channel where it is carried on, and is no weight
+    given: str  # the channel where it is not carried on
+    code: str  # its SHA-256
 
 
 class Compiled:
@@ -31,10 +40,13 @@ class Compiled:
     def __init__(self, function: Any):
         functools.update_wrapper(self, function)
         self.function = function
+        self.traced = getattr(function, traces.TRACED, None)
+        if self.traced is not None:
+            self.__wrapped__ = self.traced.__wrapped__
         self.calls = 0
-        self.carried: dict[str, Any] = {}  # by argument, where in the result its counterpart is
-        self.results: list[Any] = []  # weak references to the arrays of the last call's counterparts
-        self.arguments: list[int] = []  # identities of the arrays of the last call's carried arguments
+        self.carried: dict[str, traces.Place] = {}  # by argument, where in the result its counterpart is
+        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result, weak references to its arrays
+        self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
         self.index: Optional[int] = None  # of a function that is a step
         self.updates = True  # whether the result is the next argument; else it is gradients
         self.pending: Optional[dict[str, Any]] = None  # of a step whose line cannot be written yet
@@ -57,186 +69,199 @@ class Compiled:
     def __reduce__(self) -> Any:
         return self.function.__reduce__()
 
-    def names(self, args: Any, kwargs: Any) -> dict[str, Any]:
-        """The arguments by their names, as far as the function tells."""
-        try:
-            return dict(inspect.signature(self.function).bind(*args, **kwargs).arguments)
-        except (TypeError, ValueError):
-            return {**{str(place): value for place, value in enumerate(args)}, **kwargs}
+    @property
+    def has_trained(self) -> bool:
+        """Whether gradients are taken of what is carried on."""
+        trained = self.traced.trained if self.traced is not None else ()
+        return any(traces.argument_of(path) in self.carried for path in trained)
+
+    def is_weight(self, path: str) -> bool:
+        """Whether an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
+        return not self.has_trained or (self.traced is not None and path in self.traced.trained)
 
 
 @recorder.never_raise
 def _before(function: Compiled, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     """The arguments, and what is hashed of them: a function may be given them for good. None within a trace."""
-    active, jax = recorder.active, sys.modules["jax"]
-    if active is None or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves((args, kwargs))):
+    active = recorder.active
+    if active is None or is_traced((args, kwargs)):
         return None
-    arguments = function.names(args, kwargs)
+    arguments = traces.arguments(function.function, args, kwargs)
     if function.index is None and function.carried:
         _decide(function, arguments)
-    begun: dict[str, Any] = {"signatures": {name: _signature(value) for name, value in arguments.items()}}
-    if function.index is None:
-        begun["argument"] = {name: _hash_carried(_arrays(value, name)) for name, value in arguments.items()}
-    elif not function.updates and function.pending is not None:
-        carried = [_hash_carried(_arrays(arguments[name], name)) for name in function.carried if name in arguments]
-        _write(function, function.pending, _merged(function.index, carried))
+    elif function.pending is not None and not function.updates:
+        write(function.index, function.pending, _weights_after(function, arguments))
         function.pending = None
-    if function.index is None or active.is_due(active.steps + 1):
-        keys = [_hash_carried(_arrays(arguments.get(name), name)) for name in function.carried]
-        drawn = _merged(function.index, keys).get("generator", {}) if function.index is not None else {}
-        begun["hashes"] = {"generator": {**generators.hashes(), **drawn}, "batch": {}, "scalars": {}}
-        begun["rest"] = {
-            name: _hash_rest(value, name) for name, value in arguments.items() if name not in function.carried
-        }
-    function.arguments = [id(leaf) for name in function.carried for _, leaf in _arrays(arguments.get(name), name)]
+    if function.index is not None and not active.is_due(active.steps + 1):
+        return {}
+    begun: dict[str, Any] = {"generator": generators.hashes(), "seen": {}, "scalars": {}}
+    for name, value in arguments.items():
+        after = function.index is not None and name in function.carried
+        begun["seen"][name] = hashed(
+            [
+                (path, leaf)
+                for path, leaf in traces.arrays(value, name)
+                if not after or not _only_after(function, path, leaf)
+            ]
+        )
+        begun["scalars"][name] = numbers(name, value)
+    if function.index is None:
+        begun["signatures"] = {name: traces.signature(value) for name, value in arguments.items()}
+        function.given = _references(
+            [array for name, value in arguments.items() for array in traces.arrays(value, name)]
+        )
     return begun
 
 
 @recorder.never_raise
 def _after(function: Compiled, begun: dict[str, Any], result: Any) -> None:
     function.calls += 1
-    if library_steps:
-        return
-    if not function.carried:
-        function.carried = _counterparts(begun["signatures"], result)
-        if not function.carried:
-            return
-    carried = {name: _part(result, place) for name, place in function.carried.items()}
-    function.results = [
-        weakref.ref(leaf) for value in carried.values() for _, leaf in _arrays(value, "") if _is_weak(leaf)
-    ]
-    hashes = begun.get("hashes")
     active = recorder.active
-    assert active is not None
-    if hashes is None:
-        active.count()
+    if library_steps or active is None:
         return
-    for name, (batch, numbers) in begun["rest"].items():
-        if name not in carried:
-            hashes["batch"].update(batch)
-            hashes["scalars"].update(numbers)
-    found = [_hash_carried(_arrays(value, name)) for name, value in carried.items()]
-    if function.index is None:
-        function.pending = {**hashes, "first": [begun["argument"][name] for name in carried], "result": found}
-    elif function.updates:
-        _write(function, hashes, _merged(function.index, found))
+    if not begun:
+        active.count()
+    elif function.index is not None:
+        carried = {name: traces.part(result, place) for name, place in function.carried.items()}
+        _report(function, _line(function, begun), _weights_after(function, carried))
     else:
-        gradients = _merged(function.index, found).get("weights", {})
-        function.pending = {**hashes, "gradients": gradients, "number": active.count()}
+        signatures = begun["signatures"]
+        function.carried = traces.counterparts(signatures, result)
+        if not any("float" in kind for name in function.carried for _, kind in signatures[name][1]):
+            function.carried = {}
+        parts = {place: traces.arrays(traces.part(result, place), "") for place in function.carried.values()}
+        function.results = {place: _references(leaves) for place, leaves in parts.items()}
+        results = {place: hashed(leaves) for place, leaves in parts.items()}
+        function.pending = {**begun, "results": results} if function.carried else None
 
 
 def _decide(function: Compiled, arguments: dict[str, Any]) -> None:
     """Whether the function is a step, by the arguments of its second call; then the first one's line is written."""
-    leaves = [leaf for name in function.carried for _, leaf in _arrays(arguments.get(name), name)]
-    results = [reference() for reference in function.results]
-    updates = any(leaf is result for leaf in leaves for result in results if result is not None)
-    changed = not {id(leaf) for leaf in leaves} & {*function.arguments}
     pending, function.pending = function.pending, None
-    gradients = changed and len(leaves) > 1 and len(arguments) > 1 and all(map(_is_float, leaves))
+    back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
+    weights: list[Any] = []
+    updates = False
+    for name in function.carried:
+        leaves = traces.arrays(arguments.get(name), name)
+        for place, references in function.results.items():
+            if any(leaf is reference() for (_, leaf), reference in zip(leaves, references)):
+                back[name] = place
+        own = [leaf for path, leaf in leaves if function.is_weight(path)]
+        weights += own
+        updates = updates or bool(own and name in back)
+    changed = not any(leaf is reference() for leaf in weights for reference in function.given)
+    gradients = changed and function.has_trained and len(weights) > 1 and len(arguments) > 1
     if pending is None or not (updates or gradients):
         function.carried = {}
         return
+    stays = {name for name in function.carried if not updates and _has_weights(function, pending["seen"][name])}
+    function.carried = {
+        name: back.get(name, place) for name, place in function.carried.items() if name in {*back, *stays}
+    }
     function.index, function.updates = len(functions), updates
     functions.append(weakref.ref(function))
-    recorder.note(ALONE)
-    first, found = (_merged(function.index, pending.pop(name)) for name in ("first", "result"))
-    pending[recorder.INITIAL] = first.get("weights", {})
-    pending["generator"] = {**pending["generator"], **first.get("generator", {})}
-    if updates:
-        _write(function, pending, found)
-    else:
-        carried = [_hash_carried(_arrays(arguments[name], name)) for name in function.carried if name in arguments]
-        _write(function, {**pending, "gradients": found.get("weights", {})}, _merged(function.index, carried))
+    recorder.note(WEIGHTS)
+    line, found = _line(function, pending), {}
+    first = [each for name in function.carried for each in pending["seen"][name]]
+    line[recorder.INITIAL] = {
+        f"{function.index}.{each.path}": each.code for each in first if _is_hashed_weight(function, each)
+    }
+    for name, place in function.carried.items():
+        moved = [each._replace(path=name + each.path) for each in pending["results"][place]]
+        found.update(
+            {f"{function.index}.{each.path}": each.code for each in moved if _is_hashed_weight(function, each)}
+        )
+    _report(function, line, found)
+    if not updates:
+        write(function.index, line, _weights_after(function, arguments))
+        function.pending = None
 
 
-def _write(function: Compiled, hashes: dict[str, Any], after: recorder.Hashes) -> None:
-    """A step's line, with the weights after it. Keys that it carries on are generators."""
+def _line(function: Compiled, begun: dict[str, Any]) -> dict[str, Any]:
+    """What a step is given: of what is carried on all but the weights."""
+    line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
+    for name, seen in begun["seen"].items():
+        for each in seen:
+            if name not in function.carried:
+                line[each.given][each.path] = each.code
+            elif not _is_hashed_weight(function, each):
+                line[each.state][f"{function.index}.{each.path}"] = each.code
+        if name not in function.carried:
+            line["scalars"].update(begun["scalars"][name])
+    return line
+
+
+def _report(function: Compiled, line: dict[str, Any], found: dict[str, str]) -> None:
+    """A step's line, or what will be one: gradients have their weights at the next call."""
     active = recorder.active
     assert active is not None
-    number = hashes.pop("number", None) or active.count()
-    numbers = {f"{function.index}.{name}": text for name, text in hashes.get("scalars", {}).items()}
-    active.step(number, {**hashes, "scalars": numbers, "weights": after.get("weights", {})})
+    if function.updates:
+        write(function.index, line, found)
+    else:
+        function.pending = line
+        line.update({"gradients": found, "number": active.count()})
 
 
-def _merged(index: int, parts: list[recorder.Hashes]) -> recorder.Hashes:
-    """By channel, the hashes of several arguments under the number of the function."""
-    merged: recorder.Hashes = {}
-    for part in parts:
-        for channel, hashes in part.items():
-            merged.setdefault(channel, {}).update({f"{index}.{name}": code for name, code in hashes.items()})
-    return merged
+def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -> None:
+    """Writes a step's line, with the weights after it."""
+    active = recorder.active
+    assert active is not None
+    number = line.pop("number", None) or active.count()
+    texts = {f"{index}.{name}": text for name, text in line.pop("scalars").items()}
+    active.step(number, {**line, "scalars": texts, "weights": weights})
 
 
-def _arrays(tree: Any, name: str) -> Leaves:
-    """The arrays of a tree under their paths: `w.0.1`."""
-    leaves, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree)
-    named = [(".".join([name, *map(_key, path)]), leaf) for path, leaf in leaves]
-    return [(path, leaf) for path, leaf in named if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+def _weights_after(function: Compiled, trees: dict[str, Any]) -> dict[str, str]:
+    """By path, the hashes of the weights among what is carried on."""
+    named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
+    return {
+        f"{function.index}.{each.path}": each.code
+        for each in hashed([(path, leaf) for path, leaf in named if _only_after(function, path, leaf)])
+    }
 
 
-def _key(key: Any) -> str:
-    return next((str(getattr(key, name)) for name in ("key", "name", "idx") if hasattr(key, name)), str(key))
+def _only_after(function: Compiled, path: str, leaf: Any) -> bool:
+    """Whether an array that is carried on is a weight. Keys never are."""
+    return traces.state_channel(leaf) == traces.BUFFERS and function.is_weight(path)
 
 
-def _is_key(leaf: Any) -> bool:
-    return str(leaf.dtype).startswith(("key<", "uint32"))
+def _is_hashed_weight(function: Compiled, each: Seen) -> bool:
+    return each.state == traces.BUFFERS and function.is_weight(each.path)
 
 
-def _is_float(leaf: Any) -> bool:
-    return "float" in str(leaf.dtype)
+def _has_weights(function: Compiled, seen: list[Seen]) -> bool:
+    return any(_is_hashed_weight(function, each) for each in seen)
 
 
-def _is_weak(leaf: Any) -> bool:
-    return hasattr(type(leaf), "__weakref__") or type(leaf).__module__.startswith("jax")
+def hashed(leaves: traces.Leaves) -> list[Seen]:
+    """The hashes of arrays that can be read."""
+    codes = [(path, leaf, hashing.hash_or_note(leaf, f"JAX: {path}")) for path, leaf in leaves]
+    return [
+        Seen(path, traces.state_channel(leaf), traces.given_channel(leaf), code)
+        for path, leaf, code in codes
+        if code is not None
+    ]
 
 
-def _hash_carried(leaves: Leaves) -> recorder.Hashes:
-    hashes: recorder.Hashes = {}
-    for path, leaf in leaves:
-        code = hashing.hash_or_note(leaf, f"JAX: {path}")
-        if code is not None:
-            hashes.setdefault("generator" if _is_key(leaf) else "weights", {})[path] = code
-    return hashes
+def numbers(name: str, value: Any) -> dict[str, str]:
+    """The numbers of an argument, as text."""
+    found: dict[str, str] = {}
+    scalars.add(found, name, value)
+    return found
 
 
-def _hash_rest(value: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Of an argument that is not carried on: the hashes of its arrays, and its numbers as text."""
-    numbers: dict[str, str] = {}
-    scalars.add(numbers, name, value)
-    codes = {path: hashing.hash_or_note(leaf, f"JAX: {path}") for path, leaf in _arrays(value, name)}
-    return {path: code for path, code in codes.items() if code is not None}, numbers
+def is_traced(tree: Any) -> bool:
+    jax = sys.modules["jax"]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _signature(value: Any) -> Any:
-    """Structure, shapes and types of a tree of weights, keys and counts; None of any other, as of a batch of labels."""
-    leaves, structure = sys.modules["jax"].tree_util.tree_flatten(value)
-    if not leaves or not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
-        return None
-    if not any(_is_float(leaf) for leaf in leaves) and not all(_is_key(leaf) or not leaf.shape for leaf in leaves):
-        return None
-    return structure, [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]
+def _references(leaves: traces.Leaves) -> list[Any]:
+    """Weak references to arrays; a number of NumPy has none."""
+    return [weakref.ref(leaf) if getattr(type(leaf), "__weakrefoffset__", 0) else _nothing for _, leaf in leaves]
 
 
-def _counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Any]:
-    """By argument, the place in the result of what has its structure, shapes and types: `()` is all of it."""
-    places: list[Any] = [()]
-    if isinstance(result, (tuple, list)):
-        places += range(len(result))
-    elif isinstance(result, dict):
-        places += result
-    free = [(place, _signature(_part(result, place))) for place in places]
-    found: dict[str, Any] = {}
-    for name, signature in signatures.items():
-        match = next((place for place, other in free if signature is not None and other == signature), None)
-        if match is not None:
-            found[name] = match
-            free = [(place, other) for place, other in free if place != match and match != ()]
-    has_floats = any("float" in kind for name in found for _, kind in signatures[name][1])
-    return found if has_floats else {}
-
-
-def _part(result: Any, place: Any) -> Any:
-    return result if place == () else result[place]
+def _nothing() -> None:
+    return None
 
 
 @recorder.never_raise
@@ -244,25 +269,29 @@ def _end() -> None:
     """Writes the last line of a function whose result is gradients: what was made of these is not seen."""
     for function in (reference() for reference in functions):
         if function is not None and function.pending is not None and not function.updates:
-            _write(function, function.pending, {})
+            write(function.index, function.pending, {})
             function.pending = None
 
 
 def watch(jax: Any) -> None:
     """Has the functions that the program compiles from now on looked at."""
     jit = jax.jit
+    traces.watch(jax)
 
     @functools.wraps(jit)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        return _watched(jit(*args, **kwargs))
+        if not args:  # options alone: a function that compiles
+            made = jit(**kwargs)
+            return made if hasattr(made, "lower") else lambda function: watched(function, **kwargs)
+        if _is_of_library(args[0]):
+            return jit(*args, **kwargs)
+        return Compiled(traces.compiled(jit, *args, **kwargs))
 
     jax.jit = watched
     atexit.register(_end)
 
 
-def _watched(made: Any) -> Any:
-    """A compiled function of the program, looked at; `jax.jit` with options alone gives a function that compiles."""
-    if not hasattr(made, "lower"):
-        return lambda *args, **kwargs: _watched(made(*args, **kwargs))
-    library = str(getattr(made, "__module__", "")).partition(".")[0]
-    return made if library in LIBRARIES else Compiled(made)
+def _is_of_library(function: Any) -> bool:
+    """Whether a library has its own function compiled, or the program's in an object of its own, as NNX."""
+    modules = (getattr(each, "__module__", None) for each in (function, type(function)))
+    return any(str(module).partition(".")[0] in LIBRARIES for module in modules)

@@ -14,12 +14,11 @@ import os
 import sys
 from typing import Any, Optional
 
-from . import calls, generators, hashing, recorder
+from . import calls, generators, hashing, nnx_calls, recorder, traces
 from .recorder import INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
 VMAP = "JAX: a step within vmap is written as one step for each of its elements"
-OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
 COMPILED = (
     "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
 )
@@ -53,6 +52,7 @@ def after_equinox(equinox: Any) -> None:
 
 def after_flax_nnx(nnx: Any) -> None:
     _watch_state(nnx.Optimizer, "update", _state_of_module)
+    nnx_calls.watch(nnx)
 
 
 def after_flax_training_train_state(training: Any) -> None:
@@ -145,8 +145,9 @@ def _observe_step(params: Any, updates: Any, result: Any) -> None:
 def _program_inputs(known: Arrays) -> Arrays:
     """What the program that is being traced gets beside the weights and the optimizer's state.
 
-    An argument of its own is the batch, or a key. What lies beside the weights, as BatchNorm's averages in Flax'
-    TrainState and in the modules of NNX, is state: buffers, as they are before the step.
+    An argument of its own is the batch, or a key, or state, as Haiku's: `traces` finds that once all of it is traced.
+    What lies beside the weights, as BatchNorm's averages in Flax' TrainState and in the modules of NNX, is state: buffers,
+    as they are before the step.
     JAX says only within where a program's arguments are, and may do so elsewhere in another version: then nothing.
     """
     tracers = [array for _, _, array in known if _is_traced(array)]
@@ -186,35 +187,24 @@ def _path(name: str, of_argument: list[str]) -> str:
 
 
 def _channel(name: str, aval: Any, beside_weights: Optional[bool]) -> Optional[str]:
-    """The channel of an input; None of a count, and of what an optimizer has beside its state.
+    """The channel of an input; none (an empty one) of a count, unless it turns out to be a part of state that comes back.
+
+    None of what an optimizer has beside its state.
 
     `beside_weights`: whether its argument holds weights; None where it holds neither those nor an optimizer's state.
     """
-    is_key = str(aval.dtype).startswith("key<")
     if beside_weights is None:
-        is_key = is_key or (str(aval.dtype) == "uint32" and tuple(aval.shape) in OLD_KEYS)
-        return "generator" if is_key else "batch" if aval.shape else None
+        if aval.shape or traces.is_key(aval):
+            return traces.given_channel(aval)
+        return None if _argument(name) == name else ""
     if not beside_weights or name.endswith(".step"):
         return None
-    return "generator" if is_key or str(aval.dtype) == "uint32" else "buffers"  # keys of old, NNX' counts of draws
+    return traces.state_channel(aval)
 
 
 def _arrays(channel: str, tree: Any, prefix: str = "") -> Arrays:
     """The arrays of a tree, each under its path: `layers.0.weight`."""
-    leaves, _ = sys.modules["jax"].tree_util.tree_flatten_with_path(tree)
-    return [
-        (channel, prefix + ".".join(map(_key, path)), leaf)
-        for path, leaf in leaves
-        if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-    ]
-
-
-def _key(key: Any) -> str:
-    """One part of a path: of a dict, a list, an attribute."""
-    for attribute in ("key", "name", "idx"):
-        if hasattr(key, attribute):
-            return str(getattr(key, attribute))
-    return str(key)
+    return [(channel, prefix + path, leaf) for path, leaf in traces.arrays(tree)]
 
 
 def _is_traced(value: Any) -> bool:
@@ -237,8 +227,10 @@ def report(arrays: Arrays, index: int) -> None:
     jax, axes = sys.modules["jax"], _device_axes()
     if axes:  # each device comes by, with a share of the batch
         recorder.note(DEVICES)
-        arrays = [array for array in arrays if array[0] not in ("batch", "generator", "buffers")]
-    callback = functools.partial(_record, index, [array[:2] for array in arrays], states, True)
+        arrays = [array for array in arrays if array[0] not in ("batch", "generator", "buffers", "")]
+    names = [array[:2] for array in arrays]
+    traces.remember(names, arrays)
+    callback = functools.partial(_record, index, names, states, True)
     values = [hashing.key_data(array) for _, _, array in arrays]
     if axes:
         callback = functools.partial(_if_first, callback)
@@ -280,7 +272,8 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
             return
         hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         for (channel, name), value in zip(names, values):
-            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if channel != INITIAL or first else None
+            told = channel and (channel != INITIAL or first)
+            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if told else None
             if code is not None:
                 hashes.setdefault(channel, {})[name] = code
         active.step(number, hashes)

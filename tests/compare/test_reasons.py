@@ -139,6 +139,18 @@ def averaged(*after_resuming: Any, **changed: Any) -> Two:
     return two
 
 
+UNSEEN = ("gradients", "optimizer")
+"""Channels that cannot be seen of updates by hand in JAX."""
+
+
+def passes(*batches: object, last: int = 2, second: int = 2) -> Two:
+    """A run that was resumed after step 4, whose data begin anew at step 7: the first batches of the resumed run."""
+    two = goes_on(batch={step: sha(batch) for step, batch in enumerate(batches, 1)}, weights={3: 7})
+    two.a[0][2]["batch"] = two.a[0][second]["batch"]
+    two.a[0][7]["batch"], two.a[0][8]["batch"] = two.a[0][1]["batch"], two.a[0][last]["batch"]
+    return two
+
+
 WEIGHTS = [("weights", 4), "a", "b", "c"]
 """An average that begins anew from the weights that a resumed run starts with."""
 EARLIER = {1: str(0.1 / 1), 2: str(0.1 / 2), 3: str(0.1 / 3), 4: str(0.1 / 4)}
@@ -224,6 +236,10 @@ RULES = {
     ),
     "batches in another order": (SWAPPED, plain(batch={1: 7}, weights={1: 7})),
     "another batch": (plain(batch={1: 7}, weights={1: 7}), SWAPPED),
+    "resumed place kept for another epoch": (
+        passes(("batch", 5), ("batch", 6), ("batch", 5)),
+        passes(("batch", 5), ("batch", 6), ("batch", 6)),
+    ),
     "resumed and differs later": (goes_on(batch={3: 7}, weights={3: 7}), plain(batch={3: 7}, weights={3: 7})),
     "loss scale not restored": (
         numbers(SCALED, of_a={"scaler.scale": {1: "256.0"}}),
@@ -330,10 +346,38 @@ def test_a_resumed_generator_in_the_state_of_a_later_step_was_restored(tmp_path:
         ("average not restored", averaged(*WEIGHTS, generator=old("generator", 1))),
         ("loss scale not restored", numbers({"backward passes": {1: "2"}})),
         ("loss scale not restored", numbers({}, of_a={"backward passes": {5: "8"}})),
+        ("resumed place kept for another epoch", goes_on(batch=old("batch", 5, 6, 5), weights={3: 7})),
+        (
+            "resumed place kept for another epoch",
+            passes(("batch", 5), ("batch", 6), ("batch", 5), last=3),
+        ),  # in any order
+        ("resumed place kept for another epoch", passes(("batch", 5), ("batch", 5))),  # at no border
+        (
+            "resumed place kept for another epoch",
+            passes(("batch", 5), ("batch", 6), ("batch", 5), second=3),
+        ),  # few batches
+        ("resumed place kept for another epoch", passes(("batch", 1), ("batch", 6), ("batch", 1))),
+        ("buffers of a first step", goes_on(buffers={1: sha(("buffers", 1))}, weights={1: 7})),  # from equal gradients
+        ("buffers of a first step", goes_on(UNSEEN, buffers={1: sha(("buffers", 2))}, weights={1: 7})),
+        ("buffers not restored", goes_on(buffers={1: 7}, weights={1: 7})),
     ],
 )
 def test_other_look_alikes(name: str, alike: Two, tmp_path: Path) -> None:
     assert reasons.reason(alike.difference(tmp_path)).rule != name
+
+
+def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tmp_path: Path) -> None:
+    """As a momentum that a script carries on by hand in JAX."""
+    two = goes_on(UNSEEN, buffers={1: sha(("buffers", 1))}, weights={1: 7})
+    assert str(reasons.reason(two.difference(tmp_path))) == (
+        "from equal weights and an equal batch the resumed run comes to others (`w`); "
+        "the buffers `mean` at step 1 of the resumed run are those at step 1 of the whole run: they were not restored"
+    )
+
+
+def test_other_buffers_of_a_compiled_step_may_be_why(tmp_path: Path) -> None:
+    why = reasons.reason(goes_on(UNSEEN, buffers={1: 7}, weights={1: 7}).difference(tmp_path))
+    assert why.guess and "the optimizer's state, buffers that differ (`mean`), or what" in why.text
 
 
 def test_a_key_may_not_decide_where_the_batch_cannot_be_seen(tmp_path: Path) -> None:

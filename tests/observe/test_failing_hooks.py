@@ -31,7 +31,15 @@ HOOKS = {
         "keras._record": "fit, eager",
         "keras.after_batch": "fit, XLA",
     },
-    "jax_by_hand": {"calls._before": "update", "calls._after": "update", "calls._end": "gradients"},
+    "jax_by_hand": {
+        "calls._before": "update",
+        "calls._after": "update",
+        "calls._end": "gradients",
+        "traces._end": "update",
+        "traces._differentiate": "update",
+        "nnx_calls._before": "nnx",
+        "nnx_calls._after": "nnx",
+    },
     "fits": {"estimators.before": "fits", "estimators.after": "fits"},
     "rounds": {"boosting.remember": "rounds", "boosting.before": "rounds", "boosting.after": "rounds"},
 }
@@ -41,6 +49,8 @@ COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
 COUNTING |= {
     "calls._before",
     "calls._after",
+    "nnx_calls._before",
+    "nnx_calls._after",
     "estimators.before",
     "estimators.after",
     "boosting.before",

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import pickle
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +13,7 @@ from typing import Any
 import numpy
 import pytest
 
-from repro.observe import jax
+from repro.observe import jax, traces
 from support.observed import SCRIPTS, interpreter, notes, observed, steps
 
 LOOPS = str(SCRIPTS / "jax_loops.py")
@@ -108,6 +110,15 @@ def test_state_that_is_no_weight(tmp_path: Path) -> None:
     assert set(compiled[0]["batch"]) == {"x"}
 
 
+def test_state_that_is_an_argument_of_its_own_and_comes_back(tmp_path: Path) -> None:
+    """As Haiku's. A prediction like the batch does not make state of it; a count of its own is neither."""
+    ((seen, _),), _ = loops(tmp_path, "state")
+    assert all(set(line["batch"]) == {"x"} for line in seen)
+    assert all(set(line["buffers"]) == {"state['norm']['mean']", "state['norm']['counter']"} for line in seen)
+    assert all({"keys", "rng"} == {*line["generator"]} - {"numpy"} for line in seen)
+    assert len({json.dumps(line["buffers"]) for line in seen}) == COUNT
+
+
 def test_what_xla_computes_stays_as_it_is(tmp_path: Path) -> None:
     """These weights became others where the gradients were asked for as well."""
     ((seen, weights),), _ = loops(tmp_path, "recurrent")
@@ -135,9 +146,9 @@ def test_equinox(tmp_path: Path) -> None:
 def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None:
     """Not those that normalize data, or predict: their results are no argument of their next calls."""
     printed, written = observed(interpreter("jax"), tmp_path, str(SCRIPTS / "jax_by_hand.py"))
-    (_, count, update), (_, _, _), (_, _, method) = map(json.loads, printed.splitlines())
+    (_, count, update), _, (_, _, method), (_, _, state), (_, _, nnx) = map(json.loads, printed.splitlines()[:5])
     seen = steps(written)
-    assert sorted(seen) == [*range(3 * count + 1)]
+    assert sorted(seen) == [*range(5 * count + 1)]
     assert seen[0]["initial weights"] != seen[1]["weights"]
     assert seen[count]["weights"] == {f"0.weights.{name}": code for name, code in update.items()}
     assert set(seen[1]["batch"]) == {"x", "y"}
@@ -151,6 +162,52 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
 
     assert seen[3 * count]["weights"] == {f"2.weights.{name}": code for name, code in method.items()}
     assert set(seen[3 * count]["generator"]) == {"2.key"}
+
+    found = [seen[step] for step in range(3 * count + 1, 4 * count + 1)]
+    assert found[-1]["weights"] == {f"3.weights.{name}": code for name, code in state.items()}
+    beside = {"3.momentum.b", "3.momentum.w", "3.state.norm.mean", "3.state.norm.counter"}
+    assert all(set(line["buffers"]) == beside for line in found)  # before the step, so the first ones are zeros
+    assert all(set(line["batch"]) == {"x"} and set(line["generator"]) == {"key"} for line in found)
+    assert len({json.dumps(line["buffers"]) for line in found}) == count
+    assert set(found[0]["initial weights"]) == {"3.weights.b", "3.weights.w"}
+
+    assert not any("unseen" in line for line in written)
+    found = [seen[step] for step in range(4 * count + 1, 5 * count + 1)]
+    assert found[-1]["weights"]["4.network.dense.kernel"] == nnx["kernel"]
+    assert all(set(line["buffers"]) == {"4.network.norm.mean", "4.network.norm.var"} for line in found)
+    assert all(
+        set(line["generator"]) == {f"4.network.dropout.rngs.{name}" for name in ("key", "count")} for line in found
+    )
+    assert all(set(line["batch"]) == {"x"} for line in found)
+    assert len({json.dumps(line) for line in found}) == count
+    assert set(found[0]["initial weights"]) == set(found[0]["weights"])
+
+
+def test_a_function_that_is_pickled_is_the_program_s_own() -> None:
+    assert pickle.loads(pickle.dumps(traces.Traced(json.dumps))) is json.dumps
+
+
+def test_a_function_of_the_program_is_freed() -> None:
+    """JAX keeps what it compiled for a function as long as that lives."""
+
+    function = lambda: None  # noqa: E731
+    first, again = (traces.compiled(lambda traced: SimpleNamespace(own=traced), function) for _ in range(2))
+    assert first.own is again.own and first.own.__wrapped__ is function
+    del function
+    assert first.own.__wrapped__ is not None and traces.known  # what was compiled holds it
+    del first, again
+    assert not traces.known
+
+
+def test_a_function_that_ends_with_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of a module are gone then."""
+    failed: list[Any] = []
+    function = lambda: None  # noqa: E731
+    held = traces.Traced(function)
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+    monkeypatch.setattr(traces, "known", None)
+    del function
+    assert held.__wrapped__ is None and not failed
 
 
 @pytest.mark.parametrize(

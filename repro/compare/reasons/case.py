@@ -97,6 +97,14 @@ class Case:
         """What is known of the batch, after `equal weights`."""
         return " (the batch cannot be seen)" if self.batch_unseen else " and an equal batch"
 
+    def differing_of(self, channel: str) -> list[str]:
+        """The names that differ, if this channel comes first; buffers also where results do, and no gradient says why."""
+        if self.channel == channel:
+            return list(self.found.names)
+        unseen = self.pair.hashes(self.step, "gradients") is None
+        beside = channel == "buffers" and self.channel in ("optimizer", "weights") and unseen
+        return self.pair.differing(self.step, channel) if beside else []
+
     @property
     def generators(self) -> list[str]:
         """The generators that differ at this step, of those that are drawn from."""

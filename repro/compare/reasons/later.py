@@ -1,7 +1,23 @@
 """A later step of a resumed run."""
 
-from repro.compare.reasons.case import GUESS, Case, Rule, rule
+from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.text import listed
+
+
+@rule(HASHES, "let the place in the data hold for the first epoch after resuming alone, in worker processes as well")
+def resumed_place_kept_for_another_epoch(case: Case) -> str | None:
+    """Where the data begin anew, a resumed run begins with the batch that it went on with, not with the first one."""
+    both = case.pair.hashes(case.step, "batch")
+    if case.channel != "batch" or not case.pair.offset or case.first_resumed or not both:
+        return None
+    begun, length = case.pair.hashes(case.pair.offset + 1, "batch"), _epoch(case.pair.a.of("batch"))
+    if not length or (case.step - 1) % length or not begun or both[1] != begun[1]:
+        return None
+    a, b = case.pair.called
+    return (
+        f"at step {case.step} the batches of {a} begin anew with that of its step 1, those of {b} with that of its own step 1: "
+        "the place in the data where it went on was kept for another epoch"
+    )
 
 
 @rule(GUESS, "save the order of the epoch that comes next, the schedule and every counter with the checkpoint")
@@ -18,4 +34,12 @@ def resumed_and_differs_later(case: Case) -> str | None:
     )
 
 
-RULES: tuple[Rule, ...] = (resumed_and_differs_later,)
+def _epoch(batches: dict[int, dict[str, str]]) -> int:
+    """The number of steps after which the batches come again in one order, all unlike until then; 0 if they do not."""
+    length = next((step - 1 for step, batch in sorted(batches.items()) if step > 1 and batch == batches.get(1)), 0)
+    again = all(batch == batches.get(step - length) for step, batch in batches.items() if step > length)
+    unlike = len({tuple(sorted(batches.get(step, {}).items())) for step in range(1, length + 1)}) == length
+    return length if again and unlike else 0
+
+
+RULES: tuple[Rule, ...] = (resumed_place_kept_for_another_epoch, resumed_and_differs_later)

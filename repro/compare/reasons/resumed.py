@@ -53,9 +53,11 @@ def resumed_to_other_weights(case: Case) -> str | None:
         return None
     _, b = case.pair.called
     data = ", the place in the data" if case.batch_unseen else ""
+    differing = case.differing_of("buffers")
+    buffers = f", buffers that differ ({listed(differing)})" if differing else ""
     return (
         f"from equal weights{case.and_batch} {b} comes to others ({case.names}), and the gradients cannot be seen: "
-        f"the optimizer's state{data}, or what the step draws was not restored"
+        f"the optimizer's state{data}{buffers}, or what the step draws was not restored"
     )
 
 

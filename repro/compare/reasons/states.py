@@ -51,12 +51,15 @@ def optimizer_of_a_first_step(case: Case) -> str | None:
 
 @rule(HASHES, SAVE_ALL)
 def buffers_of_a_first_step(case: Case) -> str | None:
-    """In the first resumed step the buffers are those of the first step of all."""
+    """In the first resumed step the buffers, and what else a step has beside its weights, are those of the first step of all."""
     names = _of_a_first_step(case, "buffers")
     if not names:
         return None
     a, b = case.pair.called
-    return f"the buffers {listed(names)} at step 1 of {b} are those at step 1 of {a}: they were not restored"
+    comes = (
+        "" if case.channel == "buffers" else f"from equal weights{case.and_batch} {b} comes to others ({case.names}); "
+    )
+    return f"{comes}the buffers {listed(names)} at step 1 of {b} are those at step 1 of {a}: they were not restored"
 
 
 @rule(HASHES, SAVE_GENERATORS)
@@ -81,9 +84,9 @@ RULES: tuple[Rule, ...] = (
 
 def _of_a_first_step(case: Case, channel: str) -> list[str]:
     """The names that differ at the first resumed step, and are there as at the first step of the whole run."""
-    both = case.pair.hashes(case.step, channel) if case.channel == channel and case.first_resumed else None
-    first = case.pair.a.of(channel).get(1, {})
-    return [name for name in case.found.names if name in first and both[1].get(name) == first[name]] if both else []
+    names = case.differing_of(channel) if case.first_resumed else []
+    both, first = case.pair.hashes(case.step, channel), case.pair.a.of(channel).get(1, {})
+    return [name for name in names if name in first and both[1].get(name) == first[name]] if both else []
 
 
 def _is_global(generator: str) -> bool:

@@ -60,7 +60,9 @@ def train(train_once: Callable[[], None], folder: Path) -> Counter[str]:
 
 
 def forget_calls(module: ModuleType) -> None:
-    """Has no compiled function been called yet."""
+    """Has no compiled function been called or traced yet."""
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
     for function in (reference() for reference in module.functions):
         if function is not None:
             function.__init__(function.function)

@@ -4,6 +4,9 @@ Each prints its name, its number of steps, and the hashes of its last weights, a
 """
 
 import functools
+import inspect
+import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +49,11 @@ def normalize(x: jax.Array) -> jax.Array:
 
 
 @jax.jit
+def augment(x: jax.Array, y: jax.Array) -> tuple:
+    return x * 2, y * 2
+
+
+@jax.jit
 def predict(weights: dict, x: jax.Array) -> jax.Array:
     return x @ weights["w"]
 
@@ -73,8 +81,89 @@ def train_by_method(_: str = "") -> None:
     report("method", COUNT, found)
 
 
-SCENARIOS = {"update": train_by_update, "gradients": train_by_gradients, "method": train_by_method}
+def train_with_state(_: str = "") -> None:
+    """As with Haiku: state beside the weights, a momentum that comes first, and a prediction that is like the batch."""
+
+    def loss(weights: dict, state: dict, x: jax.Array) -> tuple:
+        again = x * weights["w"] + weights["b"]
+        norm = {"mean": state["norm"]["mean"] * 0.9 + x.mean(0), "counter": state["norm"]["counter"] + 1}
+        return (again**2).mean(), ({"norm": norm}, again)
+
+    @jax.jit
+    def step(momentum: dict, weights: dict, state: dict, key: jax.Array, x: jax.Array) -> tuple:
+        gradients, (state, again) = jax.grad(loss, has_aux=True)(weights, state, x)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradients)
+        return again, {"all": (jax.tree.map(lambda w, m: w - 0.1 * m, weights, momentum), momentum, state)}
+
+    found, momentum = weights(), jax.tree.map(jnp.zeros_like, weights())
+    state = {"norm": {"mean": jnp.zeros(4), "counter": jnp.zeros((), jnp.int32)}}
+    for count in range(COUNT):
+        _, carried = step(momentum, found, state, jax.random.PRNGKey(count), augment(x + count, y + count)[0])
+        found, momentum, state = carried["all"]
+    report("state", COUNT, found)
+
+
+def train_nnx(_: str = "") -> None:
+    """A module that a function compiled by NNX changes in place; another one only looks at it."""
+    from flax import nnx
+
+    class Network(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            self.dense, self.norm = nnx.Linear(4, 3, rngs=rngs), nnx.BatchNorm(3, rngs=rngs)
+            self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return self.dropout(self.norm(self.dense(x)))
+
+    @nnx.jit
+    def step(network: Network, x: jax.Array, rate: float) -> None:
+        gradients = nnx.grad(lambda network: (network(x) ** 2).mean())(network)
+        trained = nnx.state(network, nnx.Param)
+        nnx.update(network, jax.tree.map(lambda w, g: w - rate * g, trained, gradients))
+
+    @nnx.jit
+    def evaluate(network: Network, x: jax.Array) -> jax.Array:
+        return network(x)
+
+    network = Network(nnx.Rngs(0))
+    for count in range(COUNT):
+        evaluate(network, x)
+        step(network, x + count, 0.1)
+    report("nnx", COUNT, {"kernel": np.asarray(network.dense.kernel[...])})
+
+
+def original(weights: dict, x: jax.Array) -> dict:
+    """A step, its trace printed: each is made once."""
+    print("traced", flush=True)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(lambda w: loss(w, x, y))(weights))
+
+
+def instructions(compiled: Any) -> list[str]:
+    """What XLA made, without the places in files."""
+    lines = [re.sub(r", metadata=\{.*?\}", "", line) for line in compiled.as_text().splitlines()]
+    return [line for line in lines if " = " in line]
+
+
+def show_what_is_compiled() -> None:
+    """A function is traced once, named and compiled as JAX does."""
+    found = weights()
+    for _ in range(3):
+        found = jax.jit(original)(found, x)
+    kinds = [original, functools.partial(original), jax.value_and_grad(lambda w, x: loss(w, x, y)), lambda w, _: w["b"]]
+    for lowered in [jax.jit(function).lower(found, x) for function in kinds]:
+        print(lowered.as_text(), instructions(lowered.compile()))
+    print(jax.jit(original).__name__, jax.jit(original).__wrapped__ is original, inspect.signature(jax.jit(original)))
+
+
+SCENARIOS = {
+    "update": train_by_update,
+    "gradients": train_by_gradients,
+    "method": train_by_method,
+    "state": train_with_state,
+    "nnx": train_nnx,
+}
 
 if __name__ == "__main__":
     for train in SCENARIOS.values():
         train()
+    show_what_is_compiled()

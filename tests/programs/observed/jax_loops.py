@@ -87,6 +87,30 @@ def key(scenario: str) -> None:
     report(scenario, COUNT, weights(params))
 
 
+def with_state(scenario: str) -> None:
+    """Haiku's way: state that a step is given and returns, beside keys of old."""
+    params, optimizer = {"kernel": jnp.full((4, 4), 0.1)}, optax.sgd(0.1)
+
+    @jax.jit
+    def step(params: dict, state: dict, opt: optax.OptState, keys: jax.Array, rng: jax.Array, count: int, x: jax.Array):
+        def loss(params: dict) -> tuple:
+            again = x @ params["kernel"] + jax.random.normal(rng, x.shape) * jax.random.normal(keys[0])
+            norm = {"mean": state["norm"]["mean"] * 0.9 + x.mean(0), "counter": state["norm"]["counter"] + 1}
+            return jnp.square(again - x).mean() * count, ({"norm": norm}, again)
+
+        gradients, (new, again) = jax.grad(loss, has_aux=True)(params)
+        updates, opt = optimizer.update(gradients, opt)
+        carried = optax.apply_updates(params, updates), new, opt, jax.vmap(jax.random.split)(keys)[:, 0], count + 1
+        return again, carried
+
+    opt, keys, count = optimizer.init(params), jax.random.split(jax.random.PRNGKey(0), 3), jnp.int32(1)
+    state = {"norm": {"mean": jnp.zeros(4), "counter": jnp.zeros((), jnp.int32)}}
+    for number, x in enumerate(DATA):
+        _, carried = step(params, state, opt, keys, jax.random.PRNGKey(number), count, x)
+        params, state, opt, keys, count = carried
+    report(scenario, COUNT, weights(params))
+
+
 def recurrent(scenario: str) -> None:
     """A network whose gradients XLA makes a part of the update: to ask for them as well gives other bits."""
     draw, size = np.random.RandomState(1), 16
@@ -236,6 +260,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "jit": plain,
     "scan": plain,
     "key": key,
+    "state": with_state,
     "sharded": sharded,
     "recurrent": recurrent,
     "linen": linen,
