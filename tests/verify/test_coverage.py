@@ -12,13 +12,20 @@ from repro.verify.coverage import uncovered
 from support.commands import Steps, resumed, sha, straight, write
 
 
-def said(folder: Path, whole: Steps, rest: Steps, epochs: dict[int, int] | None = None, twice: bool = False) -> str:
+def said(
+    folder: Path,
+    whole: Steps,
+    rest: Steps,
+    epochs: dict[int, int] | None = None,
+    twice: bool = False,
+    within: bool = False,
+) -> str:
     """`epochs`: by step, the number of its pass through the data."""
     a, b = (record.read(write(folder / name, steps)) for name, steps in (("a", whole), ("b", rest)))
     if epochs is not None:
         lines = {step: SimpleNamespace(samples={"0": SimpleNamespace(epoch=epoch)}) for step, epoch in epochs.items()}
         cast(Any, a.processes[0]).lines = lines
-    return uncovered(a, pairs(a, b, True), twice)
+    return uncovered(a, pairs(a, b, True), twice, within)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,9 @@ def test_a_stop_within_an_accumulation_window(batches: int, covered: bool, tmp_p
     rest[1]["batch"] = {str(number): whole[5]["batch"]["0"] for number in range(batches)}
     text = said(tmp_path, whole, rest, dict.fromkeys(range(1, 9), 1), True)
     assert text == ("" if covered else "; not covered: a stop within an accumulation window")
+    (tmp_path / "stopped").mkdir()
+    text = said(tmp_path / "stopped", whole, rest, dict.fromkeys(range(1, 9), 1), True, within=True)
+    assert text == ("" if covered else "; not seen: a checkpoint within an accumulation window")
 
 
 def test_a_second_resume_and_what_no_loader_shows(tmp_path: Path) -> None:
