@@ -170,7 +170,8 @@ class StepObserver:
             return
         if vars(self.local).pop("closure", False):
             hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
-            hashes["scalars"][scalars.PASSES] = str(passes)
+            before = int(hashes["scalars"][scalars.PASSES])
+            hashes["scalars"].update({scalars.PASSES: str(passes), scalars.CLOSURE: str(passes - before)})
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
         for observed, owner in self.optimizers_to_hash(optimizer):
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))

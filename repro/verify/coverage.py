@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from repro.compare.pairs import Pair
-from repro.record.lines import PASSES, SCALARS, Process
+from repro.record.lines import CLOSURE, PASSES, SCALARS, Process
 from repro.record.record import Record
 
 BORDER, WINDOW, TWICE = "the beginning of another epoch", "a stop within an accumulation window", "a second resume"
@@ -48,12 +48,17 @@ def has_windows(process: Process) -> bool | None:
 
 
 def _count(process: Process, step: int) -> int | None:
-    """The number of a step's backward passes, or else of its batches."""
+    """The number of a step's backward passes, a closure's as one, or else of its batches."""
     hashes = process.steps.get(step, {})
-    passes = process.texts.get(hashes.get(SCALARS, {}).get(PASSES, ""), "")
+    passes, closure = (_number(process, hashes.get(SCALARS, {}).get(name, "")) for name in (PASSES, CLOSURE))
     batches = {name.partition(".")[0] for name in hashes.get("batch", {})}
-    number = int(passes) if passes.isdecimal() else 0
-    return number or len(batches) or None
+    return passes - max(closure - 1, 0) or len(batches) or None
+
+
+def _number(process: Process, code: str) -> int:
+    """The number that a hash is of; 0 of none."""
+    text = process.texts.get(code, "")
+    return int(text) if text.isdecimal() else 0
 
 
 def _crosses(pair: Pair, borders: Sequence[int]) -> bool:
