@@ -185,7 +185,8 @@ def test_what_draws_within_a_step_that_is_not_seen_may_lack_a_seed(gradients: bo
         for hashes in steps.values():
             hashes.pop("gradients" if not gradients else "", None)
         kept.append(record.read(write(tmp_path / str(number), steps)))
-    found = first_difference(*kept, False)
+    first, second = kept
+    found = first_difference(first, second, False)
     assert found and found.channel == "weights"
     assert (SEED.suits(found), ORIGIN.suits(found)) == (not gradients, not gradients)
 
