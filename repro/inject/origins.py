@@ -14,6 +14,7 @@ from . import dates, imports
 
 CALLS = 50  # of the time that begin a process: a program takes its seed early
 BEGUN = 1_700_000_000  # the second at which each process begins
+STEP = 1_123_456_789  # nanoseconds by which a value moves it: a seed may be made of the microsecond alone
 
 
 def hold(value: str) -> None:
@@ -24,7 +25,7 @@ def hold(value: str) -> None:
     random.seed = _seeded(random.seed, numbers)
     imports.finder.when_imported("numpy", lambda numpy: _hold_numpy(numpy, numbers))
     imports.finder.when_imported("torch", lambda torch: _hold_torch(torch, numbers))
-    nanoseconds = _Clock(time.time_ns, (BEGUN + int(value)) * 10**9)
+    nanoseconds = _Clock(time.time_ns, BEGUN * 10**9 + int(value) * STEP)
     time.time_ns = nanoseconds.now
     time.time = lambda: nanoseconds.now() / 10**9
     imports.finder.when_imported("datetime", dates.move_datetime)

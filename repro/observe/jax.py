@@ -11,6 +11,7 @@ never writes to memory as it stands: to ask for it changes how operations are fu
 import dataclasses
 import functools
 import os
+import re
 import sys
 from typing import Any, Optional
 
@@ -22,6 +23,8 @@ VMAP = "JAX: a step within vmap is written as one step for each of its elements"
 COMPILED = (
     "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
 )
+EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit hands on
+WRAPPED = {"first": "first argument", "fun": "function", "rest": "arguments"}
 DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
 
 TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of Linen's class itself
@@ -180,7 +183,13 @@ def _argument(name: str) -> str:
 
 
 def _path(name: str, of_argument: list[str]) -> str:
-    """`net.n.mean` of `net.states[0][5]`, where the argument is the module of NNX that is trained, as a whole."""
+    """`net.n.mean` of `net.states[0][5]`, where the argument is the module of NNX that is trained, as a whole.
+
+    The arrays of what Equinox compiles have no names: `arguments.1` is the second of those after the first argument.
+    """
+    wrapped = EQUINOX.fullmatch(name)
+    if wrapped:
+        return f"{WRAPPED[wrapped.group(1)]}.{wrapped.group(2)}"
     if not of_argument or len(of_argument) != len(module_paths):
         return name
     return f"{_argument(name)}.{module_paths[of_argument.index(name)]}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Optional
 
-from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars
+from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars, windows
 
 OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
 MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
@@ -170,7 +170,8 @@ class StepObserver:
             return
         if vars(self.local).pop("closure", False):
             hashes["gradients"] = _hash_gradients(self.optimizers[id(optimizer)].parameters(optimizer))
-            hashes["scalars"][scalars.PASSES] = str(passes)
+            before = int(hashes["scalars"][scalars.PASSES])
+            hashes["scalars"].update({scalars.PASSES: str(passes), scalars.CLOSURE: str(passes - before)})
         hashes.update({"optimizer": {}, "weights": {}, "buffers": {}})
         for observed, owner in self.optimizers_to_hash(optimizer):
             hashes["weights"].update(_hash_tensors(observed.parameters(owner), "weights"))
@@ -270,12 +271,13 @@ def after_torch(torch: Any) -> None:
     entries.add("after", recorder.never_raise(without_gradients(observer.after)))
     entries.add("optimizer", recorder.never_raise(observer.add_optimizer))
     entries.add("before backward", recorder.never_raise(without_gradients(observer.before_backward)))
+    entries.add("wait", windows.wait)
     entries.add("after backward", recorder.never_raise(without_gradients(observer.after_backward)))
     by_hand.watch(observer.by_hand)
     entries.after_wrapping.append(_register)
     _register()
     batches.watch(torch, observer.batches)
-    _watch_backward(torch.autograd)
+    _watch_backward(torch.autograd, observer)
     modules.watch(torch)
 
 
@@ -297,13 +299,15 @@ def _register() -> None:
     ]
 
 
-def _watch_backward(autograd: Any) -> None:
+def _watch_backward(autograd: Any, observer: StepObserver) -> None:
     """Has each backward pass looked at: `Tensor.backward` calls this function, too."""
     backward = autograd.backward
 
     @functools.wraps(backward)
     def watched(*args: Any, **kwargs: Any) -> Any:
         whole = entries.entries["before backward"](args[0] if args else kwargs.get("tensors"))
+        if whole:
+            entries.entries["wait"](observer.passes - 1)
         result = backward(*args, **kwargs)
         if whole:
             entries.entries["after backward"]()

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, Optional
 
 PASSES = "backward passes"
+CLOSURE = "backward passes of the closure"  # those within the step, as of LBFGS
 SCALER = "scaler"
 SCALER_FILES = ("amp/grad_scaler.py", "amp\\grad_scaler.py")
 LENGTH = 40  # characters of a number; repr of a float has fewer

@@ -18,6 +18,7 @@ from repro.structs import Flaw, converted, shortened
 SITE = Path(__file__).parents[1] / "inject" / "site"
 PATH = "PYTHONPATH"
 FOLDER, EVERY, KEEP, NARROW = "REPRO_OBSERVE", "REPRO_OBSERVE_EVERY", "REPRO_OBSERVE_KEEP", "REPRO_OBSERVE_NARROW"
+HOLD = "REPRO_OBSERVE_HOLD"
 PORTABLE, ALLOW, PRECISION = "REPRO_PORTABLE", "REPRO_PORTABLE_ALLOW", "REPRO_PORTABLE_PRECISION"
 REPORTS = "portable"
 """The folder, in that of a run, of what its processes computed with portable numerics."""
@@ -72,6 +73,8 @@ class Injection:
     narrow: int | None = None
     """The step of which each operation is written down."""
     portable: Portable | None = None
+    hold: int | None = None
+    """The number of steps after which processes wait before each backward pass."""
 
     @property
     def folders(self) -> list[str]:
@@ -85,6 +88,7 @@ class Injection:
         if self.observed:
             found |= {FOLDER: folder, EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
             found |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
+            found |= {HOLD: str(self.hold)} if self.hold is not None else {}
         if self.portable:
             found |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
             found |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
@@ -113,7 +117,7 @@ def joined(first: str, *others: str | None) -> str:
 
 def unobserved(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without those of an observer around this process."""
-    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, PATH)}
+    kept = {name: value for name, value in variables.items() if name not in (FOLDER, EVERY, KEEP, NARROW, HOLD, PATH)}
     folders = _other_folders(variables)
     return kept | ({PATH: os.pathsep.join(folders)} if any(folders) else {})
 

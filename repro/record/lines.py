@@ -35,8 +35,8 @@ CHANNELS = (
 )
 """What is known of a step, in the order of cause."""
 STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
-PASSES, SCALE = "backward passes", "scaler.scale"
-"""Two of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
+PASSES, CLOSURE, SCALE = "backward passes", "backward passes of the closure", "scaler.scale"
+"""Three of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
 LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
 UNWRITTEN = "step {step}: it could not be written down, nor could any after it"

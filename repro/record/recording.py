@@ -48,6 +48,8 @@ class Recording:
     """The step of which each operation is written down."""
     portable: Portable | None = None
     """Whether it is run with portable numerics."""
+    hold: int | None = None
+    """The number of steps after which it waits before each backward pass."""
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
@@ -56,7 +58,7 @@ class Recording:
         self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None
-        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable)
+        self.injection = Injection(self.observed, self.every, self.keep, self.narrow, self.portable, self.hold)
         for name in {STEPS, *self.injection.folders}:
             (self.folder / name).mkdir(parents=True)
         if self.runtime:

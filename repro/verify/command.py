@@ -21,7 +21,7 @@ from repro.verify import baselines, dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
-from repro.verify.coverage import borders
+from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
 from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
@@ -37,7 +37,7 @@ from repro.verify.questions import (
 )
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
-from repro.verify.stops import targets, with_stops
+from repro.verify.stops import Stop, targets, with_stops
 from repro.verify.verification import Needed
 
 log = logging.getLogger(__name__)
@@ -140,9 +140,7 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        begun = [borders(process) for process in record_of(self.baseline).processes] if self.baseline else []
-        stops = targets(change, self.ends[0], next(filter(None, begun), []))
-        trial = self.trials.run(change, stops, baseline)
+        trial = self.trials.run(change, self.stops_of(change), baseline)
         if change in (BASELINE, REPEAT):
             baselines.check_observed(trial, self.baseline)
         if change == BASELINE:
@@ -161,6 +159,12 @@ class OwnCommand:
             unknown = [name for name in trial.hashes if name not in self.baseline.hashes]
             trial.leave_out(unknown if self.names_vary else self.volatile.names)
         return trial
+
+    def stops_of(self, change: Change) -> list[Stop]:
+        """The points at which a run is stopped, by what the baseline shows."""
+        processes = record_of(self.baseline).processes if self.baseline else []
+        begun = filter(None, map(borders, processes))
+        return targets(change, self.ends[0], next(begun, []), any(map(has_windows, processes)))
 
     @property
     def may_end_early(self) -> bool:

@@ -31,9 +31,10 @@ from repro.record.record import Record, fingerprint
 from repro.record.recording import Recording
 from repro.run import gpu
 from repro.text import slug
-from repro.verify import surroundings
+from repro.verify import surroundings, windows
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
+from repro.verify.stops import Stop
 from repro.verify.timeline import Part, parts
 from repro.verify.vary import with_option
 
@@ -105,6 +106,8 @@ class Trial:
     """Kinds of what was slowed: threads, processes, ranks."""
     faked: bool = False
     """Whether the program faketime gave it another clock."""
+    stopped_within: bool = False
+    """Whether it was stopped between two backward passes of a step."""
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
@@ -174,8 +177,8 @@ class Trials:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
-    def run(self, change: Change, stops: Sequence[int] = (), baseline: Record | None = None) -> Trial:
-        """Carries out a change; its failure is the trial's `error`. `stops`: the steps after which it is stopped.
+    def run(self, change: Change, stops: Sequence[Stop] = (), baseline: Record | None = None) -> Trial:
+        """Carries out a change; its failure is the trial's `error`. `stops`: the points at which it is stopped.
 
         `baseline`: the record that it is compared with, and that it need not go on from once it differs.
         """
@@ -192,13 +195,13 @@ class Trials:
             trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
-    def _carry_out(self, trial: Trial, stops: Sequence[int], baseline: Record | None) -> None:
+    def _carry_out(self, trial: Trial, stops: Sequence[Stop], baseline: Record | None) -> None:
         change = trial.change
         before, started = self._files(), time.perf_counter()
         every = 1 if change.stops or change == FULLY_HASHED else self.command.every
         stopped = None
-        for number, target in enumerate(stops):
-            stopped = self._until_stopped(trial, number, target, stopped)
+        for number, stop in enumerate(stops):
+            stopped = self._until_stopped(trial, number, stop, stopped)
             if stopped is None:
                 break
         else:
@@ -248,14 +251,14 @@ class Trials:
         trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
         trial.record = record if trial.change.observed else None
 
-    def _until_stopped(self, trial: Trial, number: int, target: int, before: Recording | None) -> Recording | None:
+    def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
         kill = trial.change.course == "kill"
-        recording, files = self._recording(trial, number, 1), self._all_files()
+        recording, files = self._recording(trial, number, 1, stop.window), self._all_files()
         recording.before = before.before if before else recording.before
         try:
             with self._started(trial, recording) as process:
-                if self._is_due(recording, process, target, files):
+                if self._is_due(trial, recording, process, stop, files):
                     terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
                     trial.parts.append(recording.finish(process.returncode))
                     return recording
@@ -266,7 +269,7 @@ class Trials:
                 if number
                 else "before it could be stopped, it "
             )
-            trial.error = f"{who}{end}: no step was seen after step {target} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
+            trial.error = f"{who}{end}: no step was seen after step {stop.step} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
             return None
         finally:
             if recording.runtime:
@@ -278,12 +281,21 @@ class Trials:
         return self._files() | outputs.folder(self.run_folder)
 
     def _is_due(
-        self, recording: Recording, process: subprocess.Popen[bytes], target: int, before: dict[str, outputs.State]
+        self,
+        trial: Trial,
+        recording: Recording,
+        process: subprocess.Popen[bytes],
+        stop: Stop,
+        before: dict[str, outputs.State],
     ) -> bool:
-        """Whether it took a step after a file that was written at the target or later; waits for that, or for its end."""
+        """Whether it took a step after a file that was written at the stop or later; waits for that, or for its end."""
+        if stop.window is not None:
+            passes = windows.passes_at_stop(process, recording.folder / STEPS, stop.step, before, self._all_files)
+            trial.stopped_within = bool(passes)
+            return passes is not None
         written_at = None
         for step in seen_steps(process, recording.folder / STEPS):
-            if step < target:
+            if step < stop.step:
                 continue
             if written_at is not None and step > written_at:
                 return True
@@ -291,7 +303,7 @@ class Trials:
                 written_at = step if written_at is None else written_at
         return False
 
-    def _recording(self, trial: Trial, number: int, every: int) -> Recording:
+    def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
         listings = trial.folder / "listings" if trial.change.reversed_listings else None
         in_place = [outputs.in_run(word, folder) for word in words]
@@ -312,6 +324,7 @@ class Trials:
             changes=surroundings.inside(trial.change, listings) if container else command_line.Addition(),
             observed=trial.change.observed,
             portable=self.command.portable,
+            hold=hold,
         )
 
     @contextlib.contextmanager

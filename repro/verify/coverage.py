@@ -3,24 +3,30 @@
 from collections.abc import Sequence
 
 from repro.compare.pairs import Pair
-from repro.record.lines import PASSES, SCALARS, Process
+from repro.record.lines import CLOSURE, PASSES, SCALARS, Process
 from repro.record.record import Record
 
 BORDER, WINDOW, TWICE = "the beginning of another epoch", "a stop within an accumulation window", "a second resume"
+CHECKPOINT = "a checkpoint within an accumulation window"
 
 
-def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool) -> str:
-    """As the end of a line; `twice`: whether something went on from a run that had gone on itself."""
+def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool, within: bool = False) -> str:
+    """As the end of a line; `twice`: whether something went on from a run that had gone on itself.
+
+    `within`: whether a run was stopped between two backward passes of a step; what it went on from may be older.
+    """
     begun = [borders(process) for process in whole.processes]
-    windows = [_has_windows(process) for process in whole.processes]
+    windows = [has_windows(process) for process in whole.processes]
+    resumed_within = any(_in_a_window(pair) for pair in resumed)
     missing = []
     if any(begun) and not any(_crosses(pair, found or []) for pair in resumed for found in begun):
         missing.append(BORDER)
-    if any(windows) and not any(_in_a_window(pair) for pair in resumed):
+    if any(windows) and not within and not resumed_within:
         missing.append(WINDOW)
     missing += [] if twice else [TWICE]
     unseen = ["where epochs begin"] if None in begun else []
     unseen += ["accumulation windows"] if None in windows else []
+    unseen += [CHECKPOINT] if within and not resumed_within else []
     return "".join(f"; not {how}: {', '.join(what)}" for how, what in (("covered", missing), ("seen", unseen)) if what)
 
 
@@ -34,7 +40,7 @@ def borders(process: Process) -> list[int] | None:
     return begun[1:] if passes else None
 
 
-def _has_windows(process: Process) -> bool | None:
+def has_windows(process: Process) -> bool | None:
     """Whether a step has several backward passes, or batches; None where neither is seen."""
     counts = [_count(process, step) for step in process.steps if step]
     known = [count for count in counts if count is not None]
@@ -42,12 +48,17 @@ def _has_windows(process: Process) -> bool | None:
 
 
 def _count(process: Process, step: int) -> int | None:
-    """The number of a step's backward passes, or else of its batches."""
+    """The number of a step's backward passes, a closure's as one, or else of its batches."""
     hashes = process.steps.get(step, {})
-    passes = process.texts.get(hashes.get(SCALARS, {}).get(PASSES, ""), "")
+    passes, closure = (_number(process, hashes.get(SCALARS, {}).get(name, "")) for name in (PASSES, CLOSURE))
     batches = {name.partition(".")[0] for name in hashes.get("batch", {})}
-    number = int(passes) if passes.isdecimal() else 0
-    return number or len(batches) or None
+    return passes - max(closure - 1, 0) or len(batches) or None
+
+
+def _number(process: Process, code: str) -> int:
+    """The number that a hash is of; 0 of none."""
+    text = process.texts.get(code, "")
+    return int(text) if text.isdecimal() else 0
 
 
 def _crosses(pair: Pair, borders: Sequence[int]) -> bool:

@@ -26,7 +26,6 @@ from repro.verify.command_runs import Trial
 from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, DIFFERS, Change, Question
 from repro.verify.remedies import Remedy, environment, known
-from repro.verify.stops import targets
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +248,7 @@ class Search:
         trials = self.own.trials
         if any(remedy.portable for remedy in remedies):
             trials = replace(trials, command=replace(self.own.command, portable=Portable()))
-        trial = trials.run(change, targets(change, self.own.ends[0]), against if self.own.may_end_early else None)
+        trial = trials.run(change, self.own.stops_of(change), against if self.own.may_end_early else None)
         if self.own.volatile and not self.question.repeats:
             trial.leave_out(self.own.volatile.names)
         return trial

@@ -176,8 +176,9 @@ def _is_length(divergence: Difference) -> bool:
 
 
 def _draws(divergence: Difference) -> bool:
+    """Whether drawn numbers may decide: by where it differs first, or as they may be drawn in what is not seen of a step."""
     pair, step = divergence.pair, divergence.step or 0
-    unseen = pair is not None and pair.hashes(step, "batch") is None
+    unseen = pair is not None and any(pair.hashes(step, channel) is None for channel in ("batch", "gradients"))
     return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS) or unseen)
 
 

@@ -17,6 +17,9 @@ from repro.verify.questions import Question
 NO_FILE = "--output names no file that the command wrote"
 MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
 PYTHONS_CLOCK = "; what Python says of the time was changed; with the program faketime what C and C++ read is, too"
+EXPLAINED_BY_CONTENT = (
+    ": what differs may hold the changed value itself, or follow from it after the last step (a guess)"
+)
 PRINTS_NOTHING = "the command prints nothing"
 
 
@@ -69,7 +72,16 @@ class Steps:
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
         facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
-        return label + self.question.meaning + facts + self._outside()
+        return label + self._what_it_means(difference) + facts + self._outside()
+
+    def _what_it_means(self, difference: Difference) -> str:
+        """The question's own words; where all steps are the same, nothing that explains how a step could differ."""
+        meaning = self.question.meaning
+        if self.question.control or difference.channel != OUTPUTS or difference.equal_before is None:
+            return meaning
+        changed, explained, _ = meaning.partition(": ")
+        guess = EXPLAINED_BY_CONTENT if explained or self.question.compared == "varied" else ""
+        return f"{changed}; all {counted(difference.equal_before, 'step')} are the same{guess}"
 
     def _outside(self) -> str:
         """What may differ though numerics are portable."""

@@ -63,6 +63,8 @@ class Change:
     """The shares of the steps after which it is stopped, and then resumed."""
     at_border: bool = False
     """Whether the first of them is moved to where an epoch begins, if that is seen."""
+    window: float | None = None
+    """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes."""
     observed: bool = True
     reversed_listings: bool = False
     """Python gets the names in a folder in the reverse order."""

@@ -12,7 +12,7 @@ from support.runs import ROOT
 DRAWS = (
     "import json, os, random, secrets, sys, time, uuid; sys.path.insert(0, sys.argv[1]); "
     "from repro.inject import origins; origins.hold(sys.argv[2]); import datetime; random.seed(); "
-    "print(json.dumps([time.time_ns(), time.time(), str(datetime.datetime.now(datetime.timezone.utc)), os.urandom(4).hex(), "
+    "print(json.dumps([time.time_ns(), time.time_ns() % 100000, datetime.datetime.now().microsecond, time.time(), str(datetime.datetime.now(datetime.timezone.utc)), os.urandom(4).hex(), "
     "random.SystemRandom().randrange(9**9), secrets.token_hex(4), str(uuid.uuid4()), random.random()]))"
 )
 

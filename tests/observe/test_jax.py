@@ -143,6 +143,19 @@ def test_equinox(tmp_path: Path) -> None:
     check_compiled(seen)
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("dynamic_nodonate['rest'][1]", "arguments.1"),
+        ("dynamic_donate['first'][0]", "first argument.0"),
+        ("dynamic['rest'][1]", "dynamic['rest'][1]"),
+        ("batch['image']", "batch['image']"),
+    ],
+)
+def test_an_array_that_equinox_hands_on_has_a_name_that_people_read(name: str, shown: str) -> None:
+    assert jax._path(name, []) == shown
+
+
 def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None:
     """Not those that normalize data, or predict: their results are no argument of their next calls."""
     printed, written = observed(interpreter("jax"), tmp_path, str(SCRIPTS / "jax_by_hand.py"))

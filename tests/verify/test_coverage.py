@@ -8,17 +8,24 @@ import pytest
 
 from repro.compare.pairs import pairs
 from repro.record import record
-from repro.verify.coverage import uncovered
+from repro.verify.coverage import has_windows, uncovered
 from support.commands import Steps, resumed, sha, straight, write
 
 
-def said(folder: Path, whole: Steps, rest: Steps, epochs: dict[int, int] | None = None, twice: bool = False) -> str:
+def said(
+    folder: Path,
+    whole: Steps,
+    rest: Steps,
+    epochs: dict[int, int] | None = None,
+    twice: bool = False,
+    within: bool = False,
+) -> str:
     """`epochs`: by step, the number of its pass through the data."""
     a, b = (record.read(write(folder / name, steps)) for name, steps in (("a", whole), ("b", rest)))
     if epochs is not None:
         lines = {step: SimpleNamespace(samples={"0": SimpleNamespace(epoch=epoch)}) for step, epoch in epochs.items()}
         cast(Any, a.processes[0]).lines = lines
-    return uncovered(a, pairs(a, b, True), twice)
+    return uncovered(a, pairs(a, b, True), twice, within)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,23 @@ def test_a_stop_within_an_accumulation_window(batches: int, covered: bool, tmp_p
     rest[1]["batch"] = {str(number): whole[5]["batch"]["0"] for number in range(batches)}
     text = said(tmp_path, whole, rest, dict.fromkeys(range(1, 9), 1), True)
     assert text == ("" if covered else "; not covered: a stop within an accumulation window")
+    (tmp_path / "stopped").mkdir()
+    text = said(tmp_path / "stopped", whole, rest, dict.fromkeys(range(1, 9), 1), True, within=True)
+    assert text == ("" if covered else "; not seen: a checkpoint within an accumulation window")
+
+
+@pytest.mark.parametrize(
+    ("passes", "closure", "windows"),
+    [("1", None, False), ("4", None, True), ("20", "20", False), ("4", "1", True), ("1", "1", False)],
+    ids=["one", "accumulated", "LBFGS", "accumulated, with a closure", "a closure"],
+)
+def test_passes_within_a_step_are_no_window(passes: str, closure: str | None, windows: bool, tmp_path: Path) -> None:
+    steps = straight(4)
+    numbers = {"backward passes": passes} | ({"backward passes of the closure": closure} if closure else {})
+    for step in range(1, 5):
+        steps[step]["scalars"] = numbers
+    (process,) = record.read(write(tmp_path / "a", steps)).processes
+    assert has_windows(process) == windows
 
 
 def test_a_second_resume_and_what_no_loader_shows(tmp_path: Path) -> None:

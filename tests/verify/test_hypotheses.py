@@ -176,6 +176,21 @@ def test_where_no_generator_is_seen_nothing_says_when_the_seed_was_set(tmp_path:
     assert found and (LATE.suits(found), SEED.suits(found)) == (False, True)
 
 
+@pytest.mark.parametrize("gradients", [True, False], ids=["seen", "unseen"])
+def test_what_draws_within_a_step_that_is_not_seen_may_lack_a_seed(gradients: bool, tmp_path: Path) -> None:
+    """A round of boosting draws samples and features, and shows its data and its trees alone."""
+    kept = []
+    for number in (1, 2):
+        steps = straight(2, weights={1: number})
+        for hashes in steps.values():
+            hashes.pop("gradients" if not gradients else "", None)
+        kept.append(record.read(write(tmp_path / str(number), steps)))
+    first, second = kept
+    found = first_difference(first, second, False)
+    assert found and found.channel == "weights"
+    assert (SEED.suits(found), ORIGIN.suits(found)) == (not gradients, not gradients)
+
+
 def test_a_cause_of_the_first_difference_beside_another_of_a_later_one(tmp_path: Path) -> None:
     """A set orders the batches of step 1, and a race decides the gradients of step 2."""
     made: list[object] = []

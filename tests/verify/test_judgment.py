@@ -6,8 +6,8 @@ import pytest
 
 from repro.compare.difference import Difference, first_difference
 from repro.record import record
-from repro.verify import judgment
-from repro.verify.command import OwnCommand
+from repro.verify import judgment, vary
+from repro.verify.command import JUDGMENTS, OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial
 from repro.verify.judgment import record_of
@@ -157,3 +157,30 @@ def test_a_learning_rate_is_restored_whatever_chance_does_to_the_gradients(
     found, why = judged(tmp_path, stopped, rest)
     assert found == answer
     assert ("learning rates and schedules; gradients of step 5 may differ by chance" in why) == (rate == "0.05")
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "said"),
+    [
+        ("threads", 0, "1 thread: only the number of threads was changed; all 4 steps are the same: what differs may "),
+        ("threads", 2, "1 thread: only the number of threads was changed: sums are split among threads"),
+        ("hash_seed", 0, "decides; sort the set; all 4 steps are the same"),
+        ("varied", 0, "--log=2: only this option was changed; all 4 steps are the same: what differs may hold "),
+        ("seed", 0, "another seed, as it should"),
+    ],
+)
+def test_a_file_that_differs_alone_is_not_explained_by_sums(name: str, step: int, said: str, tmp_path: Path) -> None:
+    """A file may hold the number of threads, or the command's options, and all steps be the same."""
+    questions = [*COMMAND_QUESTIONS, *vary.questions(["varied=--log={}:2,3"], [])]
+    question = next(one for one in questions if one.name == name)
+    trials = []
+    for number in (1, 2):
+        steps = straight(4, **({"weights": {step: number}} if step else {}))
+        own = record.read(write(tmp_path / str(number), steps, outputs={"{run}/options": sha(number)}))
+        trials.append(Trial(question.changes[0], Command(["x"]), tmp_path, record=own, hashes=own.outputs))
+    baseline, trial = trials
+    judge = JUDGMENTS[question.compared](question, baseline, baseline)
+    found = judge.difference(trial)
+    assert found and said in judge.meaning(trial, found)
+    guessed = judge.meaning(trial, found).endswith("(a guess)")
+    assert guessed == (name in ("threads", "varied") and not step)
