@@ -27,7 +27,7 @@ from repro.portable.refusal import unknown_operation
 if kernels.available:
     from repro.portable.jax import ffi
 
-DEFINITIONS = ("functions", "products", "convolution", "sums", "windows", "scatter", "linalg")
+DEFINITIONS = ("functions", "products", "convolution", "sums", "windows", "scatter", "linalg", "collectives")
 """The files of this folder that define primitives."""
 
 

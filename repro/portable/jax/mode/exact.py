@@ -24,7 +24,7 @@ MOVES = """
 
 CHOICES = """
     max min clamp sort top_k approx_top_k argmax argmin cummax cummin reduce_max reduce_min reduce_and reduce_or
-    reduce_xor reduce_window_max reduce_window_min scatter scatter-max scatter-min pmax pmin
+    reduce_xor reduce_window_max reduce_window_min scatter scatter-max scatter-min scatter-mul pmax pmin
     eq ne lt le gt ge eq_to lt_to le_to is_finite and or xor not
 """
 """What compares and chooses."""
@@ -41,4 +41,5 @@ def _names(*texts: str) -> frozenset[str]:
 
 
 CALLS = _names(STRUCTURE)
+MOVING = _names(MOVES)
 EXACT = _names(STRUCTURE, MOVES, CHOICES, ARITHMETIC)

@@ -23,7 +23,7 @@ from jax import numpy as jnp
 from jax._src import config, core
 from jax._src.interpreters import mlir
 
-from repro.portable.jax.mode.exact import CALLS, EXACT
+from repro.portable.jax.mode.exact import CALLS, EXACT, MOVING
 from repro.portable.jax.mode.refusal import allowed_name, refuse
 
 Rule = Callable[..., Any]
@@ -31,6 +31,8 @@ Definition = Callable[..., Any]
 
 definitions: dict[str, Definition] = {}
 """By the primitive's name: a function of arrays and of the primitive's parameters."""
+rules: dict[str, Rule] = {}
+"""By the primitive's name: a lowering rule; its first parameter lowers a definition, see _lowered."""
 guards: dict[str, Callable[..., str]] = {}
 """By the primitive's name: why it is refused with some parameters; "" where it is not."""
 counts: Counter[str] = Counter()
@@ -51,6 +53,16 @@ def define(*names: str) -> Callable[[Definition], Definition]:
             assert name not in definitions, name
             definitions[name] = function
         return function
+
+    return register
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Registers a lowering rule of primitives of floating-point numbers, which no function of arrays can give."""
+
+    def register(made: Rule) -> Rule:
+        rules.update(dict.fromkeys(names, made))
+        return made
 
     return register
 
@@ -120,22 +132,27 @@ class Gate:
                 let_through[name] += 1
             return own
         unknown = floating - SINGLE - {DOUBLE}
-        arithmetic = name in definitions or name not in EXACT
-        if unknown and (arithmetic or any(jnp.issubdtype(each, np.complexfloating) for each in unknown)):
+        arithmetic = name in definitions or name in rules or name not in EXACT
+        if unknown and (arithmetic or (name not in MOVING and any(map(_is_complex, unknown)))):
             raise refuse(name, *_unknown(unknown), avals, eqn)
         why = guards[name](avals, **eqn.params) if floating and name in guards else ""
         if why:
             raise refuse(name, why, "", avals, eqn)
-        if floating and name in definitions:
+        if floating and (name in definitions or name in rules):
             counts[name] += 1
-            return {}, partial(_lowered, definitions[name]), True
+            made = partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
+            return {}, made, True
         if floating and arithmetic:
             raise refuse(name, "it has no portable form", "", avals, eqn)
         return own
 
 
+def _is_complex(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, np.complexfloating))
+
+
 def _unknown(dtypes: set[Any]) -> tuple[str, str]:
-    if any(jnp.issubdtype(each, np.complexfloating) for each in dtypes):
+    if any(map(_is_complex, dtypes)):
         return "complex numbers have no portable form", "compute with the real and imaginary parts"
     return "numbers of this type have no portable form", "use float32 or bfloat16"
 

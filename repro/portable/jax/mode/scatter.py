@@ -9,7 +9,7 @@ from jax import numpy as jnp
 from repro.portable.constants import SUM_BITS
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.mode import doubles
-from repro.portable.jax.mode.gate import define
+from repro.portable.jax.mode.gate import define, guard
 from repro.portable.operations.grids import check_length, quantize
 
 
@@ -40,3 +40,8 @@ def _plus(operand: Array, indices: Array, updates: Array, how: dict[str, Any]) -
     check_length(terms, SUM_BITS)
     q, p = quantize(Backend, updates.astype(jnp.float32), axes, SUM_BITS)
     return wide + summed(q) * (p.reshape(()).astype(jnp.float64) * 2.0**-SUM_BITS)
+
+
+@guard("scatter_mul")
+def _multiplied(_: Any, *, unique_indices: bool, **__: Any) -> str:
+    return "" if unique_indices else "products at repeated indices have no order"
