@@ -32,4 +32,3 @@ def psum(lower: Any, ctx: Any, x: Any, *, axes: Any, axis_index_groups: Any = No
         )
         aval, places = gathered, (0, *(axis + 1 for axis in places))
     return lower(reduce_sum, ctx.replace(avals_in=[aval], avals_out=[result]), x, axes=places)
-

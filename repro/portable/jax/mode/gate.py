@@ -131,20 +131,22 @@ class Gate:
             if floating:
                 let_through[name] += 1
             return own
+        if not floating:
+            return own
+        defined = name in definitions or name in rules
+        if not defined and name not in EXACT:
+            raise refuse(name, "it has no portable form", "", avals, eqn)
         unknown = floating - SINGLE - {DOUBLE}
-        arithmetic = name in definitions or name in rules or name not in EXACT
-        if unknown and (arithmetic or (name not in MOVING and any(map(_is_complex, unknown)))):
+        if unknown and (defined or (name not in MOVING and any(map(_is_complex, unknown)))):
             raise refuse(name, *_unknown(unknown), avals, eqn)
-        why = guards[name](avals, **eqn.params) if floating and name in guards else ""
+        why = guards[name](avals, **eqn.params) if name in guards else ""
         if why:
             raise refuse(name, why, "", avals, eqn)
-        if floating and (name in definitions or name in rules):
-            counts[name] += 1
-            made = partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
-            return {}, made, True
-        if floating and arithmetic:
-            raise refuse(name, "it has no portable form", "", avals, eqn)
-        return own
+        if not defined:
+            return own
+        counts[name] += 1
+        made = partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
+        return {}, made, True
 
 
 def _is_complex(dtype: Any) -> bool:

@@ -31,7 +31,8 @@ def choose() -> None:
     given = dict(map(_parts, os.environ.get(VARIABLE, "").split()))
     wanted = given | OPTIONS
     passes = given.get("xla_disable_hlo_passes", "").split(",")
-    wanted["xla_disable_hlo_passes"] = ",".join(dict.fromkeys([*filter(None, passes), *PASSES]))
+    if PASSES:
+        wanted["xla_disable_hlo_passes"] = ",".join(dict.fromkeys([*filter(None, passes), *PASSES]))
     if given.get("xla_cpu_max_isa") in NARROWER:
         wanted["xla_cpu_max_isa"] = given["xla_cpu_max_isa"]
     if wanted == given:

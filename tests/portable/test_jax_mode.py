@@ -1,0 +1,95 @@
+"""Portable numerics for any JAX program: repro.portable.jax.mode."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro.verify.command_questions import SSE4
+from support.programs import program
+from support.runs import PROGRAMS
+
+FOLDER = "jax_mode"
+LINES = (PROGRAMS / FOLDER / "cases.py").read_text().splitlines()
+
+
+def line(mark: str) -> str:
+    """The line of the program with this comment."""
+    return f"line {1 + next(place for place, text in enumerate(LINES) if text.endswith(f'# {mark}'))}"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return json.loads(program("jax", f"{FOLDER}/cases.py"))
+
+
+@pytest.mark.parametrize("case", ["kernels", "transformations", "arithmetic"])
+def test_bits(case: str, found: dict[str, Any]) -> None:
+    assert found[case] and [name for name, right in found[case].items() if right is not True] == []
+
+
+def test_a_program_may_ask_for_more_bits(found: dict[str, Any]) -> None:
+    errors = found["precision"]
+    assert errors["float64"] < 1e-10 < errors["highest"] < 1e-2 < 1 < errors["default"]
+
+
+def test_refusals(found: dict[str, Any]) -> None:
+    said = found["refusals"]
+    once = "it has no portable form; compute it once, outside of the training, and load its result"
+    eager = f"portable numerics: svd of float32 [3, 3], float32 [3], float32 [3, 3] at {line('EAGER')}: {once}"
+    allow = 'or let it through with --allow svd, in a script with enable(allow=["svd"])'
+    assert said["eager"] == f"{eager}, {allow}"
+    assert said["jit"].startswith("portable numerics: eigh of float32 [3, 3]") and f" at {line('JIT')}: " in said["jit"]
+    assert "fft of complex64 [3, 3]" in said["fft"] and "multiply by matrices of cosines and sines" in said["fft"]
+    assert "pure_callback of float32 [3, 3]" in said["callback"] and "compute it with jax.numpy" in said["callback"]
+    assert "mul of complex64" in said["complex"] and "complex numbers have no portable form" in said["complex"]
+    assert "products at repeated indices have no order" in said["products"]
+    assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "let through: svd")
+
+
+def test_options_that_cannot_be(found: dict[str, Any]) -> None:
+    said = found["errors"]
+    assert said["name"].startswith("UsageError: portable: --allow svdd: JAX ") and "did you mean svd?" in said["name"]
+    assert said["precision"] == "UsageError: portable numerics: no precision 'low'; there are high, highest"
+    assert said["twice"] == "portable: they are on already, with other options; call disable() first"
+    assert said["own again"] == "True"
+    assert said["late"].startswith("portable: JAX has computed already") and "`repro portable`" in said["late"]
+
+
+def network(*options: str, threads: int, **variables: str) -> str:
+    return program("jax", f"{FOLDER}/network.py", *options, PJRT_NPROC=str(threads), **variables)
+
+
+@pytest.fixture(scope="module")
+def fingerprint() -> str:
+    """Of the network, by kernels."""
+    return network("portable", threads=2)
+
+
+def test_a_network_has_the_same_bits_by_kernels_threads_and_instruction_sets(fingerprint: str) -> None:
+    assert network("portable", "--plain", threads=1, **dict(SSE4)) == fingerprint
+
+
+@pytest.mark.slow
+def test_the_same_network_has_other_bits_without_portable_numerics() -> None:
+    assert network("own", threads=2) != network("own", threads=1, **dict(SSE4))
+
+
+def self_check(*options: str, cache: Path) -> Any:
+    variables = {
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    return json.loads(program("jax", f"{FOLDER}/checks.py", *options, **variables))
+
+
+def test_the_self_check_finds_each_liberty_of_xla_but_takes_none_from_its_cache(tmp_path: Path) -> None:
+    found = self_check("liberties", cache=tmp_path)
+    assert found["differ"] == ["contraction", "division", "root", "constants", "rounding"]
+    assert found["said"].startswith(
+        "portable numerics: JAX does not compute a product and a sum, each rounded by the rules"
+    )
+    assert list(tmp_path.iterdir())
+    assert self_check(cache=tmp_path) == {"differ": [], "said": ""}

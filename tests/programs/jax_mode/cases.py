@@ -1,0 +1,234 @@
+"""JAX's primitives under the mode: prints, as JSON, what each case found."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+
+import jax
+import numpy as np
+from jax import Array, lax
+from jax import numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
+
+import repro.portable.jax as portable
+from repro.portable.jax.backend import Backend
+from repro.portable.jax.mode import gate
+from repro.portable.refusal import RefusedError
+
+HERE = f"{__file__}:"
+RANDOM = np.random.default_rng(0)
+
+
+def drawn(*shape: int, octaves: int = 20) -> np.ndarray:
+    """float32 of several magnitudes."""
+    return (RANDOM.normal(size=shape) * np.exp2(RANDOM.integers(-octaves, 5, shape))).astype(np.float32)
+
+
+def leaves(found: Any) -> list[np.ndarray]:
+    return [np.asarray(each) for each in jax.tree.leaves(found)]
+
+
+def same(first: Any, second: Any) -> bool:
+    pairs = list(zip(leaves(first), leaves(second), strict=True))
+    return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+# --- kernels and definitions ------------------------------------------------------------------------------------------
+
+
+def by_kernels_and_without(function: Callable[..., Any], *arrays: np.ndarray) -> bool:
+    """Whether both give the same bits; True on a processor that has no kernels."""
+    found, engine = [], Backend.engine
+    for Backend.engine in (engine, "float64"):
+        jax.clear_caches()
+        found.append(jax.jit(function)(*arrays))
+    Backend.engine = engine
+    return same(*found)
+
+
+def convolution(*shape: int, **how: Any) -> Callable[[Array, Array], Any]:
+    """A convolution and both its gradients."""
+    names = ("NHWC", "HWIO", "NHWC")
+    how = {"window_strides": (1, 1), "padding": "SAME", "dimension_numbers": names} | how
+
+    def all_of(x: Array, kernel: Array) -> Any:
+        def loss(x: Array, kernel: Array) -> tuple[Array, Array]:
+            y = lax.conv_general_dilated(x, kernel, **how)
+            return (y * y).sum(), y
+
+        return jax.grad(loss, (0, 1), has_aux=True)(x, kernel)
+
+    return all_of
+
+
+def special() -> np.ndarray:
+    x = drawn(64, 64)
+    x[3, 5], x[7, 7], x[9], x[11], x[12] = np.inf, np.nan, 0, 1e38, 1e-38
+    return x
+
+
+def kernels() -> dict[str, bool]:
+    """By case, whether kernels give what definitions give."""
+    images, kernel = drawn(4, 12, 12, 3), drawn(3, 3, 3, 8)
+    cases: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
+        "odd sizes": (jnp.matmul, (drawn(1, 33, 65), drawn(1, 65, 17))),
+        "whole tiles": (jnp.matmul, (drawn(64, 128), drawn(128, 64))),
+        "a batch": (jnp.matmul, (drawn(3, 7, 90), drawn(3, 90, 40))),
+        "a row": (jnp.matmul, (drawn(1, 4096), drawn(4096, 3))),
+        "a column": (jnp.matmul, (drawn(4096, 3), drawn(3, 1))),
+        "special numbers": (jnp.matmul, (special(), special())),
+        "a sum": (lambda x: (x.sum(), x.sum(0), x.sum(1)), (drawn(70, 130),)),
+        "a sum in the middle": (lambda x: x.sum((1, 2)), (drawn(3, 50, 7, 33),)),
+        "a sum of special numbers": (lambda x: (x.sum(), x.sum(0), x.sum(1)), (special(),)),
+        "a convolution": (convolution(), (images, kernel)),
+        "strides and edges": (convolution(window_strides=(2, 1), padding=((2, 1), (0, 3))), (images, kernel)),
+        "holes": (convolution(padding=((1, 1), (2, -1)), lhs_dilation=(2, 3), rhs_dilation=(1, 2)), (images, kernel)),
+    }
+    return {name: by_kernels_and_without(function, *arrays) for name, (function, arrays) in cases.items()}
+
+
+# --- transformations --------------------------------------------------------------------------------------------------
+
+
+def network(weights: tuple[np.ndarray, np.ndarray], x: Array) -> Array:
+    return jax.nn.log_softmax(jnp.tanh(x @ weights[0]) @ weights[1]).mean()
+
+
+def transformations() -> dict[str, bool]:
+    """By transformation, whether it gives the bits of the plain computation; all of them are made of several."""
+    weights, x = (drawn(32, 16, octaves=1), drawn(16, 8, octaves=1)), drawn(8, 32, octaves=1)
+    gradient = jax.grad(network)
+    plain = gradient(weights, x)
+    mesh = Mesh(np.array(jax.devices()), ("parts",))
+    parts, everywhere = PartitionSpec("parts"), PartitionSpec()
+
+    def total(x: Array) -> Array:
+        return lax.psum(x.sum(0), "parts")
+
+    shared = jax.jit(jax.shard_map(total, mesh=mesh, in_specs=parts, out_specs=everywhere))(x)
+    mapped = jax.pmap(total, axis_name="parts")(x.reshape(2, 4, 32))[0]
+    loop = lax.scan(lambda carry, row: (carry + jnp.exp(row), carry.sum()), jnp.zeros(32), x)
+
+    def unrolled() -> tuple[Array, Array]:
+        carry, sums = jnp.zeros(32), []
+        for row in x:
+            sums.append(carry.sum())
+            carry = carry + jnp.exp(row)
+        return carry, jnp.stack(sums)
+
+    return {
+        "jit": same(jax.jit(gradient)(weights, x), plain),
+        "vmap": same(jax.jit(jax.vmap(jnp.sin))(x), jnp.stack([jnp.sin(row) for row in x])),
+        "checkpoint": same(jax.grad(jax.checkpoint(network))(weights, x), plain),
+        "scan": same(loop, unrolled()),
+        "cond": same(lax.cond(x[0, 0] > 2, jnp.cos, jnp.sin, x), jnp.sin(x)),
+        "while": same(lax.fori_loop(0, 2, lambda _, y: jnp.exp(-y * y), x), jnp.exp(-(jnp.exp(-x * x) ** 2))),
+        "shard_map": shared.shape == (32,) and same(shared, mapped),
+    }
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def arithmetic() -> dict[str, bool]:
+    """By case, whether what XLA compiles together is what NumPy gives, one operation at a time."""
+    found = {}
+    for dtype in (np.float32, np.float64):
+        a, b, c = (drawn(50, 33, octaves=3).astype(dtype) for _ in range(3))
+        row = np.abs(b[:1]) + dtype(0.1)
+        with jax.enable_x64(True):
+            compiled = jax.jit(
+                lambda a, b, c, row: (a * b + c, a / 3.0, a / row, a / jnp.sqrt(row), (a + 1e3) - 1e3, (a * 0.3) * 0.7)
+            )(a, b, c, row)
+        third, thousand, three, seven = (dtype(x) for x in (3, 1e3, 0.3, 0.7))
+        right = (a * b + c, a / third, a / row, a / np.sqrt(row), (a + thousand) - thousand, (a * three) * seven)
+        for name, one, other in zip(
+            ("sum", "third", "row", "root", "constant", "factors"), compiled, right, strict=True
+        ):
+            found[f"{name} {np.dtype(dtype)}"] = same(one, other)
+    return found
+
+
+def precision() -> dict[str, float]:
+    """The error of a product beside an outlier, by what the program or the mode asks for."""
+    a, b = drawn(16, 64, octaves=1), drawn(64, 16, octaves=1)
+    a[:, 0] = 1000
+    right = a.astype(np.float64) @ b.astype(np.float64)
+    found = {}
+    for name, given in (("default", None), ("highest", lax.Precision.HIGHEST)):
+        y = jax.jit(lambda a, b, given=given: jnp.matmul(a, b, precision=given))(a, b)
+        found[name] = float(np.abs(y - right).max())
+    with jax.enable_x64(True):
+        y = jax.jit(jnp.matmul)(a.astype(np.float64), b.astype(np.float64))
+    found["float64"] = float(np.abs(y - right).max())
+    return found
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def refused(function: Callable[[], Any]) -> str:
+    """The error's text, with this file's name left out."""
+    try:
+        function()
+    except RefusedError as error:
+        return str(error).replace(HERE, "line ")
+    return "passed"
+
+
+def refusals() -> dict[str, str]:
+    x = np.eye(3, dtype=np.float32)
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    found = {
+        "eager": refused(lambda: lax.linalg.svd(x)),  # EAGER
+        "jit": refused(lambda: jax.jit(lambda x: jnp.linalg.eigh(x)[0])(x)),  # JIT
+        "fft": refused(lambda: jnp.fft.fft(x)),
+        "callback": refused(lambda: jax.pure_callback(np.sin, shape, x)),
+        "complex": refused(lambda: lax.complex(x, x) * lax.complex(x, x)),
+        "products": refused(lambda: jnp.ones(3).at[jnp.array([0, 0])].multiply(x[0, :2])),
+        "integers": refused(lambda: lax.linalg.lu_pivots_to_permutation(jnp.array([1, 2, 2]), 3)),
+    }
+    portable.disable()
+    portable.enable(allow=["svd"])
+    found["allowed"] = refused(lambda: jnp.linalg.svd(x))
+    found["summary"] = portable.summary().partition("; ")[2]
+    return found
+
+
+def errors() -> dict[str, str]:
+    """What is said of options, and of a mode that comes too late."""
+    found = {}
+    for name, options in {"name": {"allow": ["svdd"]}, "precision": {"precision": "low"}}.items():
+        portable.disable()
+        try:
+            portable.enable(**options)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    portable.enable()
+    try:
+        portable.enable(allow=["svd"])
+    except Exception as error:
+        found["twice"] = str(error)
+    portable.disable()
+    x = np.float32([[1.5, 2.5]])
+    found["own again"] = str(gate.counts.total() == (jnp.dot(x, x.T).item() and gate.counts.total()))
+    flags = os.environ.pop("XLA_FLAGS")
+    try:
+        portable.enable()
+    except Exception as error:
+        found["late"] = str(error)
+    os.environ["XLA_FLAGS"] = flags
+    return found
+
+
+def main() -> None:
+    portable.enable()
+    cases = (kernels, transformations, arithmetic, precision, refusals, errors)
+    print(json.dumps({case.__name__: case() for case in cases}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""The self-check of JAX's mode without the options of XLA: prints the cases that differ, and what is said."""
+
+import json
+import sys
+
+import jax
+import numpy as np
+
+import repro.portable.jax as portable
+from repro.portable.jax.mode import checks, options
+
+if "liberties" in sys.argv:
+    options.OPTIONS, options.PASSES = {}, ()
+portable.enable()
+try:
+    print(np.asarray(jax.numpy.ones(3) + 1).sum(), file=sys.stderr)
+    said = ""
+except Exception as error:
+    said = str(error)
+with checks.exactly():
+    found = jax.jit(checks.computed)(*checks.inputs())
+differ = [name for name in checks.CASES if checks.fingerprint(found[name]) != checks.golden()[name]]
+print(json.dumps({"differ": differ, "said": said}))
