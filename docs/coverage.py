@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--numerics", choices=("portable", "own"), action="append")
     parser.add_argument("--results", type=Path, default=ROOT / "workspace/coverage.jsonl")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
     if options.action == "table":
         page = PAGE.read_text(encoding="utf-8")
