@@ -23,11 +23,6 @@ def scatter_sub(operand: Array, indices: Array, updates: Array, **how: Any) -> A
     return _plus(operand, indices, -updates, how)
 
 
-@guard("scatter_mul")
-def _meeting(_: Any, *, unique_indices: bool, **__: Any) -> str:
-    return "" if unique_indices else "products at repeated indices have no portable form, without unique_indices=True"
-
-
 def _plus(operand: Array, indices: Array, updates: Array, how: dict[str, Any]) -> Array:
     if not updates.size:
         return operand
