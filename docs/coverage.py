@@ -1,13 +1,14 @@
 """Train the programs of docs/coverage.md, and write its table.
 
-    python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [GROUP[:NAME] ...]
+    python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [PROGRAM ...]
     python docs/coverage.py table [--results=FILE]
 
 `train` trains each program in each variant, with portable numerics and without, and adds the results to FILE; what is
-there already is not trained again. `table` writes the table from it. The programs are in tests/programs/coverage/.
+there already is not trained again. PROGRAM is GROUP:NAME, a group, or a framework. `table` writes the tables of
+the frameworks in it. The programs are in tests/programs/coverage/.
 
-It is not run in CI. PATH is the Python of an environment with torch, torchvision, timm, transformers, accelerate,
-lightning, keras, diffusers, llvmlite and the packages of this project. All of it takes some hours on two cores.
+It is not run in CI. PATH is the Python of an environment with the framework, its libraries (docs/coverage.md), llvmlite
+and the packages of this project. All of it takes some hours on two cores.
 """
 
 import argparse
@@ -22,14 +23,16 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
 
+from programs.coverage.registry import GROUPS
 from repro.verify.command_questions import AVX2, SSE4, THREADS
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("coverage.md")
-TABLE = re.compile(r"(<!-- coverage -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- coverage (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+TITLES = {"pytorch": "PyTorch", "jax": "JAX"}
 WORKER = ROOT / "tests/programs/coverage/worker.py"
-GROUPS = ("plain", "torchvision", "timm", "transformers", "others", "trainers")
 SECONDS = 3600
 """The longest time of one process."""
 
@@ -137,11 +140,14 @@ def cell(found: list[dict[str, Any]], number: int) -> str:
     return f"{len({each['fingerprint'] for each in found})} differ"
 
 
-def table(found: Results) -> str:
-    """A row for each program: its fingerprints, and how much slower it was."""
-    programs = list(dict.fromkeys((group, name) for group, name, *_ in found))
+def table(found: Results, framework: str) -> str:
+    """A row for each program of a framework: its fingerprints; "" where none was trained."""
+    order = list(GROUPS[framework])
+    programs = list(dict.fromkeys((group, name) for group, name, *_ in found if group in order))
+    if not programs:
+        return ""
     rows, sums = [], {True: 0, False: 0}
-    for group, name in sorted(programs, key=lambda each: GROUPS.index(each[0])):
+    for group, name in sorted(programs, key=lambda each: order.index(each[0])):
         cells = []
         for portable in (True, False):
             variants = VARIANTS if portable else OWN
@@ -160,7 +166,7 @@ def table(found: Results) -> str:
     head = [
         f"{sums[True]} of {len(programs)} programs have one fingerprint under portable numerics; {sums[False]} have one without.",
         "",
-        "| from | program | portable | PyTorch's own | fingerprint |",
+        f"| from | program | portable | {TITLES[framework]}'s own | fingerprint |",
         "|---|---|---|---|---|",
     ]
     return "\n".join([*head, *rows]) + "\n"
@@ -169,18 +175,19 @@ def table(found: Results) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("action", choices=("train", "table"))
-    parser.add_argument("programs", nargs="*", default=list(GROUPS), help="GROUP or GROUP:NAME")
+    parser.add_argument("programs", nargs="*", default=["pytorch"], help="FRAMEWORK, GROUP or GROUP:NAME")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--numerics", choices=("portable", "own"), action="append")
     parser.add_argument("--results", type=Path, default=ROOT / "workspace/coverage.jsonl")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
     if options.action == "table":
         page = PAGE.read_text(encoding="utf-8")
-        fresh = table(results(options.results))
-        PAGE.write_text(TABLE.sub(lambda match: match[1] + fresh + match[3], page), encoding="utf-8")
+        found = results(options.results)
+        fresh = TABLE.sub(lambda match: match[1] + (table(found, match[2]) or match[3]) + match[4], page)
+        PAGE.write_text(fresh, encoding="utf-8")
         return
-    for each in options.programs:
+    for each in [group for given in options.programs for group in GROUPS.get(given, [given])]:
         group, _, name = each.partition(":")
         names = [name] if name else names_of(options.python, group)
         for portable in [each == "portable" for each in options.numerics or ("portable", "own")]:

@@ -15,8 +15,10 @@ from typing import Any
 from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
-from programs.coverage.training import Training, load
-from programs.coverage.worker import seeded
+from programs.coverage import pytorch_training
+from programs.coverage.pytorch_training import Training
+from programs.coverage.registry import load
+from programs.coverage.worker import seed
 from repro.portable.pytorch import compiler
 
 RATES = ("p", "drop_prob", "drop_rate", "dropout", "attention_dropout")
@@ -45,7 +47,7 @@ def double(batch: Any) -> Any:
 def gradients(training: Training, model: nn.Module, batch: Any) -> tuple[float, list[Tensor]]:
     """The loss, and its gradients, of a copy."""
     model = copy.deepcopy(model)
-    seeded()
+    seed(pytorch_training)
     loss = training.loss(model, batch)
     loss.backward()
     return loss.item(), [p.grad.double() for p in model.parameters() if p.grad is not None]
@@ -68,7 +70,7 @@ def main(group: str, *names: str) -> None:
     compiler.available = False
     programs = load(group)
     for name in names or programs:
-        seeded()
+        seed(pytorch_training)
         training = programs[name]()
         if not isinstance(training, Training):
             continue

@@ -9,8 +9,9 @@ from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
+from programs.coverage.pytorch_training import Training
+from programs.coverage.registry import STEPS, program
 from programs.coverage.sequences import training
-from programs.coverage.training import STEPS, Training, program
 
 
 @program("others", "torch.func")

@@ -10,8 +10,9 @@ from torch.distributions import Categorical, Normal, kl_divergence
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils import clip_grad_value_, parametrizations, spectral_norm, weight_norm
 
+from programs.coverage.pytorch_training import Training
+from programs.coverage.registry import STEPS, program
 from programs.coverage.sequences import training
-from programs.coverage.training import STEPS, Training, program
 
 
 @program("others", "u-net")

@@ -8,7 +8,8 @@ from torch.nn import functional as F  # noqa: N812
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from programs.coverage.training import OPTIMIZERS, Training, classifier, program
+from programs.coverage.pytorch_training import OPTIMIZERS, Training, classifier
+from programs.coverage.registry import program
 
 
 class Transformer(nn.Module):

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from programs.coverage.training import OPTIMIZERS, Training, program
+from programs.coverage.pytorch_training import OPTIMIZERS, Training
+from programs.coverage.registry import program
 
 
 def training(model: nn.Module, loss: Any, optimizer: str = "AdamW", **options: Any) -> Training:

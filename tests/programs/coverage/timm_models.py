@@ -4,7 +4,8 @@ from typing import Any
 
 import timm
 
-from programs.coverage.training import Training, classifier, program
+from programs.coverage.pytorch_training import Training, classifier
+from programs.coverage.registry import program
 
 MODELS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "resnet10t": ("SGD", 64, {"drop_block_rate": 0.1}),

@@ -11,7 +11,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision import models
 from torchvision.models import detection, optical_flow, segmentation, video
 
-from programs.coverage.training import OPTIMIZERS, Training, classifier, program
+from programs.coverage.pytorch_training import OPTIMIZERS, Training, classifier
+from programs.coverage.registry import program
 
 CLASSIFIERS: dict[str, tuple[Callable[..., nn.Module], dict[str, Any], str, dict[str, Any]]] = {
     "resnet18": (models.resnet18, {}, "SGD, fused", {"shape": (4, 3, 32, 32)}),

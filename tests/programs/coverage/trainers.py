@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from programs.coverage.training import program
+from programs.coverage.registry import program
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

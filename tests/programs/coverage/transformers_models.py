@@ -8,7 +8,8 @@ import transformers as hf
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from programs.coverage.training import OPTIMIZERS, STEPS, Training, program
+from programs.coverage.pytorch_training import OPTIMIZERS, Training
+from programs.coverage.registry import STEPS, program
 
 WORDS = 64
 NARROW = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}

@@ -14,33 +14,35 @@ import sys
 import time
 import traceback
 import warnings
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
 
-from programs.coverage.training import Training, fingerprint_of, load
+from programs.coverage.registry import framework_of, load
+from repro.fingerprint import fingerprint
 
 
-def seeded() -> None:
-    """The generators of Python, NumPy and PyTorch, as at the start of each program."""
+def seed(framework: ModuleType) -> None:
+    """The generators of Python, NumPy and a framework, as at the start of each program."""
     random.seed(0)
     np.random.seed(0)
-    torch.manual_seed(0)
+    framework.seed()
 
 
-def trained(function: Any) -> dict[str, Any]:
+def trained(framework: ModuleType, function: Any) -> dict[str, Any]:
     """What came of one program."""
-    seeded()
+    seed(framework)
     start = time.perf_counter()
     made = function()
     losses = []
-    if isinstance(made, Training):
+    if isinstance(made, framework.Training):
         state = made.run()
         losses = made.losses
     else:
         state = made
-    return {"fingerprint": fingerprint_of(state), "losses": losses, "seconds": round(time.perf_counter() - start, 2)}
+    found = fingerprint(framework.arrays(state))
+    return {"fingerprint": found, "losses": losses, "seconds": round(time.perf_counter() - start, 2)}
 
 
 def failure(error: BaseException) -> dict[str, Any]:
@@ -63,22 +65,18 @@ def main() -> None:
     parser.add_argument("--raise", dest="raised", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(options.threads)
-    torch.set_default_device(options.device)
+    framework = framework_of(options.group)
+    framework.prepare(options.threads, options.device)
     programs = load(options.group)
     if options.list:
         print("\n".join(programs))
         return
     if options.portable:
-        import repro.portable.pytorch as portable
-        from repro.portable.pytorch import compiler
-
-        compiler.available = compiler.available and not options.plain
-        portable.enable()
+        framework.enable(kernels=not options.plain)
     for name in options.names or programs:
         start = time.perf_counter()
         try:
-            found = trained(programs[name])
+            found = trained(framework, programs[name])
         except Exception as error:
             if options.raised:
                 raise

@@ -10,6 +10,7 @@ STRUCTURE = """
     inspect_sharding check shape_assertion dim_as_value dimension_size platform_index
     sharding_constraint layout_constraint with_memory_space_constraint reshard pvary vary_unreduced_cast_p
     reduced_vary_cast_p axis_index device_put copy copy_p create_linear pin unpin empty empty2 multiple_of
+    igamma igammac igamma_grad_a regularized_incomplete_beta
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
     threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape shuffle
 """
@@ -27,7 +28,7 @@ CHOICES = """
     reduce_xor reduce_window_max reduce_window_min scatter scatter-max scatter-min scatter-mul pmax pmin
     eq ne lt le gt ge eq_to lt_to le_to is_finite and or xor not
 """
-"""What compares and chooses."""
+"""What compares and chooses; JAX's rules of some call others, as `argmax` calls `reduce`."""
 
 ARITHMETIC = """
     add add_any sub mul div neg abs sign sqrt square integer_pow reciprocal floor ceil round rem nextafter
@@ -42,4 +43,5 @@ def _names(*texts: str) -> frozenset[str]:
 
 CALLS = _names(STRUCTURE)
 MOVING = _names(MOVES)
+CHOOSES = _names(CHOICES)
 EXACT = _names(STRUCTURE, MOVES, CHOICES, ARITHMETIC)

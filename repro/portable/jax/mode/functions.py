@@ -19,6 +19,7 @@ from repro.portable.operations.functions import (
     powers,
     quantiles,
     trigonometric,
+    zeta,
 )
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -48,6 +49,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "erf_inv": quantiles.erfinv,
     "lgamma": gamma.lgamma,
     "digamma": gamma.digamma,
+    "zeta": zeta.zeta,
+    "polygamma": zeta.polygamma,
     "bessel_i0e": bessel.i0e,
     "bessel_i1e": bessel.i1e,
 }

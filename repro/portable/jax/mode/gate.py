@@ -23,7 +23,7 @@ from jax import numpy as jnp
 from jax._src import config, core
 from jax._src.interpreters import mlir
 
-from repro.portable.jax.mode.exact import CALLS, EXACT, MOVING
+from repro.portable.jax.mode.exact import CALLS, CHOOSES, EXACT, MOVING
 from repro.portable.jax.mode.refusal import allowed_name, refuse
 
 Rule = Callable[..., Any]
@@ -143,7 +143,7 @@ class Gate:
         if why:
             raise refuse(name, why, "", avals, eqn)
         if not defined:
-            return own
+            return _as_they_are(own) if name in CHOOSES else own
         counts[name] += 1
         made = partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
         return {}, made, True
@@ -159,14 +159,30 @@ def _unknown(dtypes: set[Any]) -> tuple[str, str]:
     return "numbers of this type have no portable form", "use float32 or bfloat16"
 
 
-def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:
-    """A definition as a lowering rule."""
+def _inner(ctx: Any) -> Any:
+    """The context in which primitives have JAX's own rules."""
     outer = ctx.module_context
     caches = outer.cached_primitive_lowerings.setdefault(__name__, (OwnCache(), {}))
-    inner = outer.replace(lowering_cache=caches[0], cached_primitive_lowerings=caches[1])
+    return ctx.replace(module_context=outer.replace(lowering_cache=caches[0], cached_primitive_lowerings=caches[1]))
+
+
+def _as_they_are(
+    rules: tuple[dict[str, Rule], Rule | None, bool],
+) -> tuple[dict[str, Rule], Rule | None, bool]:
+    """Rules of JAX's, and what they call."""
+
+    def inside(rule: Rule) -> Rule:
+        return lambda ctx, *arguments, **params: rule(_inner(ctx), *arguments, **params)
+
+    platforms, other, inline = rules
+    return {name: inside(rule) for name, rule in platforms.items()}, other and inside(other), inline
+
+
+def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:
+    """A definition as a lowering rule."""
     function = partial(_results, definition, tuple(each.dtype for each in ctx.avals_out))
     with exactly():
-        return mlir.lower_fun(function, multiple_results=True)(ctx.replace(module_context=inner), *arguments, **params)
+        return mlir.lower_fun(function, multiple_results=True)(_inner(ctx), *arguments, **params)
 
 
 def exactly() -> ExitStack:

@@ -120,3 +120,29 @@ def _total(x: Array) -> Array:
         edges = [(0, 0)] * (x.ndim - 2) + [(0, half - lower.shape[-2]), (0, 0)]
         x = upper + jnp.pad(lower, edges)
     return x[..., 0, :]
+
+
+@define("lu")
+def lu(x: Array, **_: Any) -> tuple[Array, Array, Array]:
+    """[..., M, N] -> L and U in one matrix, the rows that were swapped, and the order of rows: with pivots by size."""
+    rows, columns = x.shape[-2:]
+    batch, steps = x.shape[:-2], min(rows, columns)
+    places = jnp.arange(rows)
+
+    def column(step: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        x, pivots, order = state
+        most = jnp.argmax(jnp.where(places >= step, jnp.abs(_at(x, step)), -1.0), -1, keepdims=True)
+        swapped = jnp.where(places == step, most, jnp.where(places == most, step, places))
+        x = jnp.take_along_axis(x, swapped[..., None], -2)
+        row, below = lax.dynamic_index_in_dim(x, step, -2), _at(x, step)
+        pivot = lax.dynamic_slice_in_dim(below, step, 1, -1)
+        factors = jnp.where(places > step, below / jnp.where(pivot == 0.0, 1.0, pivot), 0.0)[..., None]
+        after = jnp.arange(columns) > step
+        here = (jnp.arange(columns) == step) & (places > step)[:, None]
+        x = jnp.where(here, factors, x - factors * jnp.where(after, row, 0.0))
+        pivots = jnp.where(jnp.arange(steps) == step, most.astype(jnp.int32), pivots)
+        return x, pivots, jnp.take_along_axis(order, swapped, -1)
+
+    order = jnp.broadcast_to(places.astype(jnp.int32), (*batch, rows))
+    state = x.astype(jnp.float64), jnp.zeros((*batch, steps), jnp.int32), order
+    return lax.fori_loop(0, steps, column, state) if x.size else state

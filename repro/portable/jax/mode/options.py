@@ -20,8 +20,12 @@ OPTIONS = {
 }
 
 
-PASSES = ("algsimp",)
-"""Passes of XLA that are left out."""
+PASSES = ("algsimp", "reshape-mover")
+"""Passes of XLA that are left out.
+
+The second leaves work to the first: without it, each of its turns adds transpositions, some thousand of them, until the
+compiler's stack overflows.
+"""
 NARROWER = ("SSE4_2", "AVX")
 """Sets of instructions that a user may have chosen."""
 

@@ -1,15 +1,18 @@
-"""Sums and products along axes."""
+"""Sums and products along axes, and reductions by functions of programs."""
 
 import math
 from typing import Any
 
+import jax
 from jax import Array, lax
 from jax import numpy as jnp
+from jax._src import core
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.mode import calls, doubles
-from repro.portable.jax.mode.gate import define
+from repro.portable.jax.mode.exact import EXACT
+from repro.portable.jax.mode.gate import define, guard
 from repro.portable.operations import grids, sums
 from repro.portable.operations.grids import check_length
 
@@ -86,3 +89,34 @@ def cumlogsumexp(x: Array, *, axis: int, reverse: bool) -> Array:
         found = jnp.concatenate([found[..., :step], sums], -1)
         step *= 2
     return jnp.moveaxis(found[..., ::-1] if reverse else found, -1, axis)
+
+
+@guard("reduce")
+def _of_exact_parts(_: Any, *, jaxpr: Any, **__: Any) -> str:
+    names = (eqn.primitive.name for eqn in _equations(jaxpr.jaxpr))
+    other = next((name for name in names if name.replace("-", "_") not in EXACT), None)
+    return f"its function calls {other}" if other else ""
+
+
+def _equations(jaxpr: Any) -> list[Any]:
+    """With those of functions that are called."""
+    inner = [each for called in core.subjaxprs(jaxpr) for each in _equations(called)]
+    return [*jaxpr.eqns, *inner]
+
+
+@define("reduce")
+def reduce(*arrays: Array, jaxpr: Any, dimensions: tuple[int, ...], **_: Any) -> list[Array]:
+    """By a function of the program, of numbers and their neighbors, in rounds, as reduce_prod."""
+    half = len(arrays) // 2
+    rest = [axis for axis in range(arrays[0].ndim) if axis not in dimensions]
+    shape = [arrays[0].shape[axis] for axis in rest]
+    found = [x.transpose(*rest, *dimensions).reshape(*shape, -1) for x in arrays[:half]]
+    function = core.jaxpr_as_fun(jaxpr)
+    for _ in (*shape, 1):
+        function = jax.vmap(function)
+    while (size := found[0].shape[-1]) > 1:
+        even = size & ~1
+        pairs = function(*(x[..., 0:even:2] for x in found), *(x[..., 1:even:2] for x in found))
+        found = [jnp.concatenate([pair, x[..., even:]], -1) for pair, x in zip(pairs, found, strict=True)]
+    first = [jnp.broadcast_to(x, (*shape, 1)) for x in arrays[half:]]
+    return [x[..., 0] for x in (function(*first, *found) if found[0].size else first)]

@@ -1,56 +1,37 @@
-"""Trainings of the table of coverage: a registry.
+"""Trainings of PyTorch's programs."""
 
-A file beside this one registers functions under a group and a name. Such a function is called in a fresh state of the
-generators, under the mode or not, and returns a `Training`, or, where it trains by itself, what it made: named tensors.
-
-    @program("torchvision", "resnet18")
-    def resnet18() -> Training:
-        return classifier(torchvision.models.resnet18(num_classes=10), "SGD")
-"""
-
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from repro.fingerprint import fingerprint
-
-STEPS = 5
-GROUPS = {
-    "plain": "plain_models",
-    "torchvision": "torchvision_models",
-    "timm": "timm_models",
-    "transformers": "transformers_models",
-    "others": "other_models",
-    "trainers": "trainers",
-}
-"""The file of each group: what it imports needs to be there."""
+from programs.coverage.registry import STEPS
 
 State = Mapping[str, Tensor]
 Loss = Callable[[nn.Module, Any], Tensor]
-programs: dict[str, dict[str, Callable[[], Any]]] = {}
 
 
-def program(group: str, name: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    """Registers a function without arguments that returns a Training or named tensors."""
-
-    def register(function: Callable[[], Any]) -> Callable[[], Any]:
-        known = programs.setdefault(group, {})
-        assert name not in known, name
-        known[name] = function
-        return function
-
-    return register
+def prepare(threads: int, device: str | None) -> None:
+    """The number of threads, and where programs make their tensors."""
+    torch.set_num_threads(threads)
+    torch.set_default_device(device)
 
 
-def load(group: str) -> dict[str, Callable[[], Any]]:
-    """The programs of a group, by name."""
-    importlib.import_module(f"programs.coverage.{GROUPS[group]}")
-    return programs[group]
+def enable(kernels: bool) -> None:
+    """Switches portable numerics on."""
+    import repro.portable.pytorch as portable
+    from repro.portable.pytorch import compiler
+
+    compiler.available = compiler.available and kernels
+    portable.enable()
+
+
+def seed() -> None:
+    torch.manual_seed(0)
 
 
 def cross_entropy(model: nn.Module, batch: Any) -> Tensor:
@@ -104,9 +85,9 @@ class Training:
         return state
 
 
-def fingerprint_of(state: State) -> str:
-    """The fingerprint of named tensors of any type."""
-    return fingerprint({name: _array(tensor) for name, tensor in state.items()})
+def arrays(state: State) -> dict[str, np.ndarray]:
+    """Named tensors of any type."""
+    return {name: _array(tensor) for name, tensor in state.items()}
 
 
 def _array(tensor: Tensor) -> Any:
