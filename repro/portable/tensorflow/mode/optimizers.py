@@ -1,0 +1,1 @@
+"""Fused steps of optimizers: of a variable, its slots and a gradient."""
