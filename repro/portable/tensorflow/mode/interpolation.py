@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from repro.portable.operations.resampling import SMOOTH_SHARPNESS, Taps, cubic_weight
+from repro.portable.operations.resampling import SMOOTH_SHARPNESS, Taps, cubic_weight, transposed
 from repro.portable.tensorflow.mode.backend import Array
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
-from repro.portable.tensorflow.mode.resampling import resampled, spread
+from repro.portable.tensorflow.mode.resampling import along, resampled, spread
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 How = tuple[bool, bool]
@@ -58,6 +58,19 @@ def nearest(size: int, outputs: int, how: How) -> Taps:
         place = np.arange(outputs, dtype=np.float32) + np.float32(0.5 if half else 0)
         index = np.floor(place * (np.float32(size) / np.float32(outputs)))
     return Taps(size, np.clip(index.astype(np.int64), 0, size - 1)[:, None])
+
+
+@define("MirrorPadGrad")
+def mirrored(given: Attributes, gradient: Array, edges: Array) -> Array:
+    """What was mirrored at each edge is added to what it was made of, axis by axis."""
+    found, same = single(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
+    for axis, (before, after) in enumerate(edges.tolist()):
+        size = found.shape[axis] - before - after
+        index = np.arange(-before, size + after)
+        index = np.where(index < 0, -index - same, index)
+        index = np.where(index >= size, 2 * size - 2 + same - index, index)
+        found = along(found, axis, transposed(Taps(size, index[:, None])))
+    return narrowed(found, gradient.dtype)
 
 
 def _interpolation(name: str, taps: Callable[[int, int, How], Taps], single_result: bool) -> None:

@@ -8,6 +8,7 @@ from repro.portable.operations import products
 from repro.portable.tensorflow.mode import doubles, precisions
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.sums import total
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 
@@ -45,14 +46,13 @@ def einsum(given: Attributes, *operands: Array) -> Array:
     dtype, arrays = operands[0].dtype, [single(each) for each in operands]
     if "..." in given["equation"]:
         terms, output = _without_ellipsis(terms, output, arrays)
-    terms, arrays = map(list, zip(*map(_diagonal, terms, arrays, strict=True), strict=True))  # type: ignore[assignment]
+    for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
+        terms[place], arrays[place] = _diagonal(term, array)
     # What one operand alone has, and the result has not, is summed over first.
     for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
         others = output + "".join(other for each, other in enumerate(terms) if each != place)
         gone = tuple(axis for axis, name in enumerate(term) if name not in others)
         if gone:
-            from repro.portable.tensorflow.mode.sums import total
-
             arrays[place] = total(array, gone).reshape([n for axis, n in enumerate(array.shape) if axis not in gone])
             terms[place] = "".join(name for name in term if name in others)
     if len(arrays) == 1:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from repro.portable.constants import SUM_BITS
-from repro.portable.operations import grids
+from repro.portable.operations import functions, grids
 from repro.portable.operations import sums as definitions
+from repro.portable.operations.functions import logarithmic
 from repro.portable.tensorflow.mode import doubles
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
@@ -144,5 +145,17 @@ def _cumulative_product(x: Array) -> Array:
     return found
 
 
+def _cumulative_log(x: Array) -> Array:
+    """The logarithm of the sum of exponential functions."""
+    function = logarithmic.logaddexp if x.dtype == np.float64 else functions.rounded(logarithmic.logaddexp)
+    found, step = x, 1
+    while step < found.shape[-1]:
+        pairs = (np.ascontiguousarray(each) for each in (found[..., step:], found[..., :-step]))
+        found = np.concatenate([found[..., :step], function(Backend, *pairs)], -1)
+        step *= 2
+    return found
+
+
+define("CumulativeLogsumexp")(_scan(_cumulative_log, -math.inf))
 define("Cumsum")(_scan(_cumulative_sum, 0.0))
 define("Cumprod")(_scan(_cumulative_product, 1.0))
