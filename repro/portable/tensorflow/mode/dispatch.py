@@ -198,7 +198,7 @@ def created(
     if found is None:
         return _create(graph, op_type, inputs, *rest)
     attrs = attrs or {}
-    given = {key: _value(value) for key, value in attrs.items()}
+    given = {key: _value(value) for key, value in attrs.items() if key[0] != "_"}
     if found.composed:
         return _composed(graph, op_type, found.function, given, inputs, name, attrs)
     # Its shapes and types are those of TensorFlow's own node, which has no use beside and is not computed.
@@ -207,7 +207,7 @@ def created(
     made = _create(graph, NODE, inputs, None, None, name or op_type, node, None, compute_device)
     for tensor, other in zip(made.outputs, like.outputs, strict=True):
         tensor.set_shape(other.shape)
-    return standing_for(made, op_type, attrs)
+    return as_operation(made, Standing, op_type, attrs)
 
 
 def _composed(graph: Any, name: str, function: Function, given: Attributes, inputs: Any, scope: Any, attrs: Any) -> Any:
@@ -218,7 +218,7 @@ def _composed(graph: Any, name: str, function: Function, given: Attributes, inpu
     results = result if isinstance(result, list) else [result]
     node = {"T": _list([each.dtype for each in results])}
     made = _create(graph, "IdentityN", results, None, None, scope or name, node, None, True)
-    return standing_for(made, name, attrs)
+    return as_operation(made, Answering, name, attrs)
 
 
 def calculated(
@@ -295,12 +295,8 @@ def imported(graph: Any, c_op: Any, compute_device: bool = True) -> Any:
 LOADED = "it stands in a graph that was loaded, where it cannot be replaced"
 
 
-class Standing(ops.Operation):
-    """A node that is TensorFlow's operation of another type to all who ask."""
-
-    @property
-    def type(self) -> str:
-        return self._portable_type
+class Answering(ops.Operation):
+    """A node that answers for the attributes of another operation."""
 
     def get_attr(self, name: str) -> Any:
         attribute = self._portable_attributes.get(name)
@@ -317,7 +313,24 @@ class Standing(ops.Operation):
     _get_attr_type = _get_attr_bool = _get_attr_int = get_attr
 
 
-def standing_for(node: Any, name: str, attributes: Any) -> Any:
-    node.__class__ = Standing
+class Standing(Answering):
+    """A node that is TensorFlow's operation of another type to all who ask: for its gradient, or to copy it."""
+
+    @property
+    def type(self) -> str:
+        return self._portable_type
+
+    @property
+    def node_def(self) -> Any:
+        found = super().node_def
+        found.op = self._portable_type
+        found.ClearField("attr")
+        for name, attribute in self._portable_attributes.items():
+            found.attr[name].CopyFrom(attribute)
+        return found
+
+
+def as_operation(node: Any, kind: type, name: str, attributes: Any) -> Any:
+    node.__class__ = kind
     node._portable_type, node._portable_attributes = name, attributes
     return node

@@ -20,6 +20,8 @@ DEFINITIONS = (
     "pooling",
     "interpolation",
     "scatter",
+    "linalg",
+    "images",
     "random",
     "optimizers",
 )
