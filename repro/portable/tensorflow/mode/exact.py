@@ -63,7 +63,8 @@ WORDS = (
 BEGINNINGS = (
     *("Parse", "Decode", "Encode", "Serialize", "Deserialize", "String", "AsString", "Save", "Restore", "ShardedFilename"),
     *("RaggedGather", "RaggedRange", "RaggedTensorFrom", "RaggedTensorTo", "Shutdown", "Read", "Write", "Device"),
-    *("Regex", "Unicode", "Wav"),
+    *("Regex", "Unicode", "Wav", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll", "CollectiveAssign"),
+    *("CollectivePermute", "CollectiveInitialize"),
 )
 """How the names of what reads and writes begin."""
 COMPUTING = {"RaggedTensorToVariantGradient", "DecodeWav", "EncodeWav"}

@@ -23,6 +23,7 @@ DEFINITIONS = (
     "linalg",
     "images",
     "random",
+    "collectives",
     "optimizers",
 )
 """The files of this folder that define operations."""
