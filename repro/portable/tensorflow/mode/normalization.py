@@ -6,6 +6,7 @@ from repro.portable.operations import normalization
 from repro.portable.tensorflow.mode import precisions
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
 from repro.portable.tensorflow.mode.types import narrowed
 
 Six = tuple[Array, ...]
@@ -32,7 +33,7 @@ def batch_norm(given: Attributes, x: Array, scale: Array, offset: Array, mean: A
     factors, eps = (scale.reshape(shape), offset.reshape(shape)), float(np.float32(given["epsilon"]))
     share = np.float32(given.get("exponential_avg_factor", 1.0))
     if given["is_training"]:
-        y, middle, spread, _ = normalization.scaled_forward(Backend, wide, *factors, axes=axes, eps=eps)
+        y, middle, spread, _ = run(axes, normalization.scaled_forward, wide, *factors, axes=axes, eps=eps)
         terms = x.size // max(1, scale.size)
         held = [middle.reshape(-1), spread.reshape(-1)]
         fair = np.float32(terms / max(1, terms - 1))
@@ -42,7 +43,7 @@ def batch_norm(given: Attributes, x: Array, scale: Array, offset: Array, mean: A
             running = [old * (np.float32(1) - share) + new * share for old, new in pairs]
     else:
         given_moments = mean.reshape(shape), variance.reshape(shape)
-        y = normalization.fixed_forward(Backend, wide, *given_moments, *factors, eps=eps)
+        y = run((), normalization.fixed_forward, wide, *given_moments, *factors, eps=eps)
         running = held = [mean, variance]
     return (narrowed(y, x.dtype), *running, *held)
 
@@ -59,12 +60,12 @@ def batch_norm_gradient(
     if given["is_training"]:
         root = Backend.r32(np.sqrt(spread.astype(np.float64) + eps))
         inverse = Backend.r32(1.0 / root.astype(np.float64))
-        found = normalization.scaled_backward(
-            Backend, wide, middle, inverse, factor, factor, g, axes, needs, slices=slices
+        found = run(
+            axes, normalization.scaled_backward, wide, middle, inverse, factor, factor, g, axes, needs, slices=slices
         )
     else:
-        found = normalization.fixed_backward(
-            Backend, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
+        found = run(
+            axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
         )
     none = np.zeros(0, np.float32)
     return narrowed(found[0], x.dtype), found[1].reshape(-1), found[2].reshape(-1), none, none

@@ -6,17 +6,18 @@ from repro.portable.operations import attention, softmax
 from repro.portable.tensorflow.mode import sums
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
 from repro.portable.tensorflow.mode.types import narrowed
 
 
 def shares(x: Array) -> Array:
     """The softmax of the last axis, float32."""
-    return attention.softmax.forward(Backend, x)[0] if x.size else x
+    return run((-1,), attention.softmax.forward, x)[0] if x.size else x
 
 
 def logarithms(x: Array) -> Array:
     """Those of the softmax, float32."""
-    return softmax.log_softmax(Backend, x) if x.size else x
+    return run((-1,), softmax.log_softmax, x) if x.size else x
 
 
 @define("Softmax")

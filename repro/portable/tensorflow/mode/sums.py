@@ -12,6 +12,7 @@ from repro.portable.operations.functions import logarithmic
 from repro.portable.tensorflow.mode import doubles
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
 from repro.portable.tensorflow.mode.types import axes_of, narrowed, single
 
 Axes = tuple[int, ...]
@@ -21,14 +22,14 @@ def exact(x: Array, axes: Axes) -> Array:
     """The sum of float32 or float64 numbers, float64, with axes of size 1."""
     if not x.size:
         return x.sum(axes, keepdims=True, dtype=np.float64)
-    return doubles.total(x, axes) if x.dtype == np.float64 else grids.exact_sum(Backend, x, axes)
+    return doubles.total(x, axes) if x.dtype == np.float64 else run(axes, grids.exact_sum, x, axes)
 
 
 def total(x: Array, axes: Axes) -> Array:
     """The same, rounded to the type of x."""
     if x.dtype == np.float64 or not x.size:
         return exact(x, axes).astype(x.dtype)
-    return definitions.total(Backend, x, axes)
+    return run(axes, definitions.total, x, axes)
 
 
 def mean(x: Array, axes: Axes) -> Array:
@@ -36,14 +37,14 @@ def mean(x: Array, axes: Axes) -> Array:
     if x.dtype == np.float64 or not x.size:
         terms = math.prod(x.shape[axis] for axis in axes)
         return (exact(x, axes) * (1.0 / terms if terms else math.nan)).astype(x.dtype)
-    return definitions.mean(Backend, x, axes)
+    return run(axes, definitions.mean, x, axes)
 
 
 def squares(x: Array, axes: Axes) -> Array:
     """The sum of squares, float64, with axes of size 1."""
     if x.dtype == np.float64 or not x.size:
         return exact(x * x, axes)
-    return definitions.sum_of_squares(Backend, x, axes)
+    return run(axes, definitions.sum_of_squares, x, axes)
 
 
 def norm(x: Array, axes: Axes) -> Array:
