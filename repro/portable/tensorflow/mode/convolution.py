@@ -5,84 +5,22 @@ What meets a kernel is the row of a matrix, for some samples at a time. All sums
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from repro.portable.constants import BITS
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
-from repro.portable.tensorflow.mode import doubles, precisions
+from repro.portable.tensorflow.mode import doubles, integers, planes, precisions
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
+from repro.portable.tensorflow.mode.steps import Steps, back, last, steps
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 BLOCK = 2**21
 """Numbers of a matrix of rows."""
 Multiply = Callable[[Array, Array], Array]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """How a kernel moves over images [B, ..., C]: along each axis."""
-
-    stride: tuple[int, ...]
-    edges: tuple[tuple[int, int], ...]
-    dilation: tuple[int, ...]
-
-    def outputs(self, sizes: Sequence[int], taps: Sequence[int]) -> tuple[int, ...]:
-        """The number of places of a kernel."""
-        each = zip(sizes, taps, self.stride, self.edges, self.dilation, strict=True)
-        return tuple((size + sum(edge) - hole * (tap - 1) - 1) // step + 1 for size, tap, step, edge, hole in each)
-
-    def padded(self, x: Array) -> Array:
-        return np.pad(x, ((0, 0), *self.edges, (0, 0))) if any(map(any, self.edges)) else np.ascontiguousarray(x)
-
-    def windows(self, x: Array, taps: Sequence[int], outputs: Sequence[int]) -> Array:
-        """What meets a kernel, of padded images: [B, outputs ..., taps ..., C], a view."""
-        first, *inner, last = x.strides
-        moves = (*(s * n for s, n in zip(inner, self.stride, strict=True)),)
-        holes = (*(s * n for s, n in zip(inner, self.dilation, strict=True)),)
-        return as_strided(x, (x.shape[0], *outputs, *taps, x.shape[-1]), (first, *moves, *holes, last), writeable=False)
-
-    def met(self, x: Array, tap: Sequence[int], outputs: Sequence[int]) -> Array:
-        """What meets one element of a kernel: [B, outputs ..., C], a view."""
-        each = zip(tap, self.dilation, self.stride, outputs, strict=True)
-        return x[:, *(slice(at * hole, at * hole + step * (n - 1) + 1, step) for at, hole, step, n in each)]
-
-    def inner(self, x: Array) -> Array:
-        """Images without their edges."""
-        sizes = zip(self.edges, x.shape[1:-1], strict=True)
-        return x[:, *(slice(before, size - after) for (before, after), size in sizes)]
-
-
-def steps(given: Attributes, sizes: Sequence[int], taps: Sequence[int]) -> tuple[Steps, str]:
-    """Those of attributes of TensorFlow, for images with these sides, and where the channels lie."""
-    layout = given.get("data_format", "NHWC")
-    first = layout.startswith("NC")
-    inner = slice(2, None) if first else slice(1, -1)
-    stride = tuple(given["strides"][inner])
-    dilation = tuple(given.get("dilations", [1] * len(given["strides"]))[inner])
-    if given["padding"] == "EXPLICIT":
-        pairs = np.reshape(given["explicit_paddings"], (-1, 2))[inner]
-        edges = tuple((int(before), int(after)) for before, after in pairs)
-    elif given["padding"] == "SAME":
-        whole = [
-            max(0, (-(-size // step) - 1) * step + hole * (tap - 1) + 1 - size)
-            for size, tap, step, hole in zip(sizes, taps, stride, dilation, strict=True)
-        ]
-        edges = tuple((each // 2, each - each // 2) for each in whole)
-    else:
-        edges = ((0, 0),) * len(sizes)
-    return Steps(stride, edges, dilation), "first" if first else "last"
-
-
-def last(x: Array, channels: str) -> Array:
-    return np.moveaxis(x, 1, -1) if channels == "first" else x
-
-
-def back(x: Array, channels: str) -> Array:
-    return np.ascontiguousarray(np.moveaxis(x, -1, 1)) if channels == "first" else x
 
 
 # --- exact sums of integers -------------------------------------------------------------------------------------------
@@ -109,6 +47,8 @@ def _by_group(w: Array, groups: int) -> Array:
 
 
 def correlated(q: Array, w: Array, how: Steps) -> Array:
+    if q.dtype == np.int16:
+        return planes.correlated(q, w, how)
     taps, groups = w.shape[:-2], q.shape[-1] // w.shape[-2]
     check_length(math.prod(w.shape[:-1]))
     outputs = how.outputs(q.shape[1:-1], taps)
@@ -133,6 +73,8 @@ def _depthwise(q: Array, w: Array, how: Steps, outputs: Sequence[int]) -> Array:
 
 def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
     """The gradient with respect to images of this shape, that of the result being g."""
+    if g.dtype == np.int16:
+        return planes.gradient_of_images(g, w, shape, how)
     *taps, inputs, outputs = w.shape
     groups = shape[-1] // inputs
     check_length(math.prod(taps) * outputs)
@@ -151,6 +93,8 @@ def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> 
 
 def gradient_of_weight(q: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
     """The gradient with respect to a weight of this shape, that of the result being g."""
+    if q.dtype == np.int16:
+        return planes.gradient_of_weight(q, g, shape, how)
     *taps, inputs, outputs = shape
     groups, places = q.shape[-1] // inputs, g.shape[1:-1]
     check_length(math.prod(g.shape[:-1]))
@@ -168,36 +112,50 @@ def _rest(x: Array, axis: int) -> tuple[int, ...]:
     return tuple(each for each in range(x.ndim) if each != axis % x.ndim)
 
 
-def _multiplied(a: Array, b: Array, groups: tuple[tuple[int, ...], ...], terms: int, multiply: Multiply) -> tuple:
+def _slices(x: Array, axes: tuple[int, ...], paired: bool) -> tuple[list[Array], Array]:
+    """Those of an operand, int16 where kernels multiply pairs."""
+    x = np.ascontiguousarray(x)
+    return integers.quantized(x, axes, precisions.slices) if paired else run(axes, sliced, x, axes, precisions.slices)
+
+
+def _dense(x: Array, w: Array) -> bool:
+    """Whether each output is a sum over all channels."""
+    return x.shape[-1] == w.shape[-2]
+
+
+def _multiplied(a: Array, b: Array, groups: tuple[tuple[int, ...], ...], terms: int, multiply: Multiply, dense: bool) -> tuple:
     """The sums of products of two operands with grids along these axes, in units of the scales that come with it."""
     if a.dtype == np.float64:
         bits = doubles.product_bits(terms)
         (first, p), (second, s) = doubles.operand(a, groups[0], bits), doubles.operand(b, groups[1], bits)
         return doubles.multiplied(first, second, bits, multiply), p, s
-    (first, p), (second, s) = (
-        sliced(Backend, np.ascontiguousarray(x), axes, precisions.slices)
-        for x, axes in zip((a, b), groups, strict=True)
-    )
+    paired = integers.fits(terms) and dense
+    (first, p), (second, s) = (_slices(x, axes, paired) for x, axes in zip((a, b), groups, strict=True))
     return product_of_slices(Backend, multiply, first, second), p, s
 
 
 def _result(dtype: np.dtype, total: Array, *scales: Array) -> Array:
     if dtype == np.float64:
         return math.prod(scales[1:], start=total * scales[0])
-    return Backend.r32(scaled(Backend, total, 2 * BITS, *scales))
+    axes = tuple(range(1, total.ndim - 1)) if scales[0].shape[0] == len(total) > 1 else tuple(range(total.ndim - 1))
+    return run(axes, _rounded, total, *scales)
+
+
+def _rounded(xp: Any, total: Array, *scales: Array) -> Array:
+    return xp.r32(scaled(xp, total, 2 * BITS, *scales))
 
 
 def forward(x: Array, w: Array, how: Steps) -> Array:
     """A grid for each sample, one for the weight."""
     groups = _rest(x, 0), tuple(range(w.ndim))
-    total, p, s = _multiplied(x, w, groups, math.prod(w.shape[:-1]), lambda a, b: correlated(a, b, how))
+    total, p, s = _multiplied(x, w, groups, math.prod(w.shape[:-1]), lambda a, b: correlated(a, b, how), _dense(x, w))
     return _result(x.dtype, total, p, s.reshape((1,) * x.ndim))
 
 
 def images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
     groups = _rest(g, 0), tuple(range(w.ndim))
     terms = math.prod(w.shape) // w.shape[-2]
-    total, r, s = _multiplied(g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how))
+    total, r, s = _multiplied(g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how), shape[-1] == w.shape[-2])
     return _result(g.dtype, total, r, s.reshape((1,) * g.ndim))
 
 
@@ -212,8 +170,9 @@ def weight(x: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
         whole = tuple(range(x.ndim))
         total, p, r = _multiplied(x, g, (whole, _rest(g, -1)), terms, multiply)
         return _result(x.dtype, total, p.reshape((1,) * len(shape)), r.reshape(outputs))
-    q, p = sliced(Backend, np.ascontiguousarray(x), _rest(x, 0), precisions.slices)
-    h, r = sliced(Backend, g * p, _rest(g, -1), precisions.slices)
+    paired = integers.fits(terms) and x.shape[-1] == shape[-2]
+    q, p = _slices(x, _rest(x, 0), paired)
+    h, r = _slices(g * p, _rest(g, -1), paired)
     total = product_of_slices(Backend, multiply, q, h)
     return _result(x.dtype, total, r.reshape(outputs))
 

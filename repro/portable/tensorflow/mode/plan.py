@@ -13,7 +13,7 @@ from repro.portable.tensorflow.mode.tracer import Node, Tracer, UnknownError
 
 if kernels.available:
     from repro.portable.tensorflow.mode.compiler import Kernel, Strides, is_row
-    from repro.portable.tensorflow.mode.threads import Code
+    from repro.portable.tensorflow.mode.threads import Code, compiling
 
 log = logging.getLogger(__name__)
 Axes = tuple[int, ...]
@@ -45,12 +45,17 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
             return plan.execute([each[0] for each in given], whole, axes, sizes)
     elif key in _plans:
         right = function(Backend, *arguments, **options)
-        plan = _plans[key] = Plan()
-        plan.trace(function, arguments, options, arrays, whole, axes, sizes, strides)
-        if plan.sound:
-            plan.sound = _same(right, plan.execute([each[0] for each in given], whole, axes, sizes))
-            if not plan.sound:
-                log.warning("portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__)
+        with compiling:
+            if _plans[key] is None:
+                plan = Plan()
+                plan.trace(function, arguments, options, arrays, whole, axes, sizes, strides)
+                if plan.sound:
+                    plan.sound = _same(right, plan.execute([each[0] for each in given], whole, axes, sizes))
+                    if not plan.sound:
+                        log.warning(
+                            "portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__
+                        )
+                _plans[key] = plan
         return right
     else:
         _plans[key] = None

@@ -7,9 +7,9 @@ import numpy as np
 
 from repro.portable.operations.resampling import Taps, ranges
 from repro.portable.tensorflow.mode.backend import Array
-from repro.portable.tensorflow.mode.convolution import Steps, back, last, steps
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.resampling import Share, resampled, spread
+from repro.portable.tensorflow.mode.steps import Steps, back, last, steps
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 

@@ -1,13 +1,17 @@
 """Products of matrices, and sums of products by Einstein's notation."""
 
 import math
+from typing import Any
 
 import numpy as np
 
+from repro.portable.constants import BITS
 from repro.portable.operations import products
-from repro.portable.tensorflow.mode import doubles, precisions
+from repro.portable.operations.grids import product_of_slices, scaled
+from repro.portable.tensorflow.mode import doubles, integers, precisions
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
 from repro.portable.tensorflow.mode.sums import total
 from repro.portable.tensorflow.mode.types import narrowed, single
 
@@ -19,8 +23,36 @@ def product(a: Array, b: Array) -> Array:
         return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
     if a.dtype == np.float64:
         return doubles.product(a, b)
+    if integers.fits(a.shape[-1]):
+        return _by_kernels(a, b)
     multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched
     return multiply(Backend, a, b, slices=precisions.slices)
+
+
+def _by_kernels(a: Array, b: Array) -> Array:
+    """The same by products of int16; each operand lies by rows, or by columns."""
+    outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows, columns = a.shape[-2], b.shape[-1]
+    if b.ndim == 2 and a.ndim > 2:
+        a = a.reshape(-1, a.shape[-1])
+    whole = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (np.broadcast_to(x, (*whole, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
+    (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
+    total = product_of_slices(Backend, lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
+    return run((-2,), _finished, total, p, s).reshape(*outer, rows, columns)
+
+
+def _operand(x: Array, axis: int) -> tuple[list[Array], Array, bool]:
+    """Slices of matrices on a grid for each row or column, their scales, and whether they lie the other way."""
+    turned = x.strides[-1] > x.strides[-2]
+    if not turned:
+        return *integers.quantized(x, (axis,), precisions.slices), False
+    q, p = integers.quantized(x.swapaxes(-1, -2), (-3 - axis,), precisions.slices)
+    return q, p.swapaxes(-1, -2), True
+
+
+def _finished(xp: Any, total: Any, p: Any, s: Any) -> Any:
+    return xp.r32(scaled(xp, total, 2 * BITS, p, s))
 
 
 def _checked(a: Array, b: Array) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
@@ -12,6 +13,8 @@ import tensorflow as tf
 
 from repro.portable.kernels import machine
 
+compiling = threading.RLock()
+"""Held while code is made: nodes of a graph run on several threads."""
 SHARE = 2**15
 """Elements that are worth a thread."""
 
@@ -19,10 +22,10 @@ SHARE = 2**15
 class Code:
     """A function of the addresses of arrays, and of units to begin and to end with."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, name: str = "call") -> None:
         self.engine = machine.code(str(module), machine.SMALL)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self.function = kind(self.engine.get_function_address("call"))
+        self.function = kind(self.engine.get_function_address(name))
 
     def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
         """Of all units, over this number of elements."""
