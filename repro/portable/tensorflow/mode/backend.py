@@ -10,7 +10,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repro.portable import xp
 from repro.portable.constants import BELOW_TINY, SMALLEST
@@ -19,7 +18,8 @@ from repro.portable.operations.grids import grids
 from repro.portable.xp import method
 from repro.run.ranks import SINGLE_PROCESS
 
-Array = NDArray[Any]
+Array = Any
+"""An array of NumPy."""
 
 
 class Backend:
@@ -45,7 +45,9 @@ class Backend:
         found[np.abs(found) <= np.float32(BELOW_TINY)] = 0.0
         return found
 
-    rint, floor, sqrt = staticmethod(np.rint), staticmethod(np.floor), staticmethod(np.sqrt)
+    rint: Any = staticmethod(np.rint)
+    floor: Any = staticmethod(np.floor)
+    sqrt: Any = staticmethod(np.sqrt)
 
     @staticmethod
     def where(condition: Array, a: Any, b: Any) -> Array:
@@ -137,8 +139,11 @@ class Backend:
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
-    reshape, stack, broadcast_to = staticmethod(np.reshape), staticmethod(np.stack), staticmethod(np.broadcast_to)
-    permute, concatenate = staticmethod(np.transpose), staticmethod(np.concatenate)
+    reshape: Any = staticmethod(np.reshape)
+    stack: Any = staticmethod(np.stack)
+    broadcast_to: Any = staticmethod(np.broadcast_to)
+    permute: Any = staticmethod(np.transpose)
+    concatenate: Any = staticmethod(np.concatenate)
 
     @staticmethod
     def transpose(x: Array) -> Array:

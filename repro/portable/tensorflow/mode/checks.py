@@ -91,7 +91,8 @@ def product() -> Made:
     a, b = tf.reshape(singles(2, 768), [6, 128]), tf.reshape(singles(3, 640), [128, 5])
     x, y = tf.reshape(doubles(2, 768), [6, 128]), tf.reshape(doubles(3, 640), [128, 5])
     made = [x @ y]
-    for precisions.slices in precisions.SLICES.values():
+    for slices in precisions.SLICES.values():
+        precisions.slices = slices
         made += [a @ b, tf.matmul(a, b, transpose_b=False), tf.einsum("ij,jk->ki", a, b)]
     return made
 

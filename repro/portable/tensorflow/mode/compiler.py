@@ -4,7 +4,6 @@ Arrays are [outer, along, inner], of which the middle axis is reduced. For each 
 time, loops along the axis follow one another, each of which reduces what the ones before found.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 

@@ -123,7 +123,9 @@ def _dense(x: Array, w: Array) -> bool:
     return x.shape[-1] == w.shape[-2]
 
 
-def _multiplied(a: Array, b: Array, groups: tuple[tuple[int, ...], ...], terms: int, multiply: Multiply, dense: bool) -> tuple:
+def _multiplied(
+    a: Array, b: Array, groups: tuple[tuple[int, ...], ...], terms: int, multiply: Multiply, dense: bool
+) -> tuple:
     """The sums of products of two operands with grids along these axes, in units of the scales that come with it."""
     if a.dtype == np.float64:
         bits = doubles.product_bits(terms)
@@ -155,7 +157,9 @@ def forward(x: Array, w: Array, how: Steps) -> Array:
 def images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
     groups = _rest(g, 0), tuple(range(w.ndim))
     terms = math.prod(w.shape) // w.shape[-2]
-    total, r, s = _multiplied(g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how), shape[-1] == w.shape[-2])
+    total, r, s = _multiplied(
+        g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how), shape[-1] == w.shape[-2]
+    )
     return _result(g.dtype, total, r, s.reshape((1,) * g.ndim))
 
 
@@ -168,7 +172,7 @@ def weight(x: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
     terms, outputs = math.prod(g.shape[:-1]), (*(1,) * (len(shape) - 1), -1)
     if x.dtype == np.float64:
         whole = tuple(range(x.ndim))
-        total, p, r = _multiplied(x, g, (whole, _rest(g, -1)), terms, multiply)
+        total, p, r = _multiplied(x, g, (whole, _rest(g, -1)), terms, multiply, False)
         return _result(x.dtype, total, p.reshape((1,) * len(shape)), r.reshape(outputs))
     paired = integers.fits(terms) and x.shape[-1] == shape[-2]
     q, p = _slices(x, _rest(x, 0), paired)

@@ -21,7 +21,7 @@ from tensorflow.python.eager import context, core, execute
 from tensorflow.python.framework import constant_op, dtypes, op_def_registry, ops
 from tensorflow.python.ops import script_ops
 
-from repro.portable.tensorflow.mode.exact import is_exact
+from repro.portable.tensorflow.mode.exact import REAL, is_exact
 from repro.portable.tensorflow.mode.refusal import refuse
 
 Function = Callable[..., Any]
@@ -29,6 +29,7 @@ Attributes = dict[str, Any]
 
 FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_BFLOAT16}
 COMPLEX = {types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128}
+COMPLEX_TYPES = {dtypes.complex64, dtypes.complex128}
 QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_Q", "DT_FLOAT8", "DT_FLOAT4"))}
 NODE = "PyFuncStateless"
 """The operation that calls a definition in a graph."""
@@ -100,8 +101,9 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
     """What to compute in the place of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
     if not types & FLOATS:
         if types & (COMPLEX | QUANTIZED) and name not in allowed:
-            kind = "complex" if types & COMPLEX else "quantized"
-            raise refuse(name, f"{kind} numbers have no portable form", values=values)
+            if types & COMPLEX:
+                raise complex_numbers(name, values)
+            raise refuse(name, "quantized numbers have no portable form", values=values)
         return None
     if name in allowed:
         let_through[name] += 1
@@ -110,6 +112,11 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
     if found is None:
         raise refuse(name, values=values)
     return found
+
+
+def complex_numbers(name: str, values: Sequence[Any]) -> Exception:
+    remedy = "compute with the real and imaginary parts"
+    return refuse(name, "complex numbers have no portable form", remedy, values)
 
 
 # --- eager code -------------------------------------------------------------------------------------------------------
@@ -121,7 +128,10 @@ _create, _create_from = ops.Graph._create_op_internal, ops.Graph._create_op_from
 def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
     """TFE_Py_FastPathExecute: what is not exact goes the slow way, to execute()."""
     if is_exact(name) or thread.passing:
-        return _fast(ctx, name, *rest)
+        found = _fast(ctx, name, *rest)
+        if name in REAL and getattr(found, "dtype", None) in COMPLEX_TYPES and name not in allowed:
+            raise complex_numbers(name, [found])
+        return found
     raise core._FallbackException("portable numerics")
 
 
@@ -180,7 +190,7 @@ def created(
     graph: Any,
     op_type: str,
     inputs: Any,
-    dtypes: Any = None,  # noqa: A002
+    dtypes: Any = None,
     input_types: Any = None,
     name: Any = None,
     attrs: Any = None,
@@ -191,7 +201,10 @@ def created(
     rest = dtypes, input_types, name, attrs, op_def, compute_device
     own = _type_attributes(op_type)
     if own is None or _passes(op_type):
-        return _create(graph, op_type, inputs, *rest)
+        made = _create(graph, op_type, inputs, *rest)
+        if op_type in REAL and made.outputs and made.outputs[0].dtype in COMPLEX_TYPES and op_type not in allowed:
+            raise complex_numbers(op_type, made.outputs)
+        return made
     types = {each.dtype.base_dtype.as_datatype_enum for each in inputs}
     types.update(attrs[each].type for each in own if attrs and each in attrs)
     found = definition(op_type, types, inputs)
@@ -222,14 +235,24 @@ def _composed(graph: Any, name: str, function: Function, given: Attributes, inpu
 
 
 def calculated(
-    name: str, function: Function, given: Attributes, tensors: Sequence[Any], types: Sequence[Any], shapes: Sequence[Any]
+    name: str,
+    function: Function,
+    given: Attributes,
+    tensors: Sequence[Any],
+    types: Sequence[Any],
+    shapes: Sequence[Any],
 ) -> list[Any]:
     """The results of a definition that is no operation of TensorFlow, of these types and shapes, without a gradient."""
     if context.executing_eagerly():
         arrays = computed(name, function, given, [np.asarray(each._numpy()) for each in tensors])
-        return [constant_op.convert_to_eager_tensor(each, context.context(), dtype) for each, dtype in zip(arrays, types, strict=True)]
+        return [
+            constant_op.convert_to_eager_tensor(each, context.context(), dtype)
+            for each, dtype in zip(arrays, types, strict=True)
+        ]
     graph = ops.get_default_graph()
-    made = graph._create_op_internal(NODE, list(tensors), name=name, attrs=_calling(name, function, given, tensors, types))
+    made = graph._create_op_internal(
+        NODE, list(tensors), name=name, attrs=_calling(name, function, given, tensors, types)
+    )
     for tensor, shape in zip(made.outputs, shapes, strict=True):
         tensor.set_shape(shape)
     return list(made.outputs)
@@ -306,8 +329,9 @@ class Answering(ops.Operation):
         if kind == "type":
             return dtypes.as_dtype(attribute.type)
         if kind == "list":
-            found = next(((field.name, list(part)) for field, part in attribute.list.ListFields()), ("", []))
-            return [dtypes.as_dtype(each) for each in found[1]] if found[0] == "type" else found[1]
+            for field, part in attribute.list.ListFields():
+                return [dtypes.as_dtype(each) for each in part] if field.name == "type" else list(part)
+            return []
         return getattr(attribute, kind) if kind else []
 
     _get_attr_type = _get_attr_bool = _get_attr_int = get_attr

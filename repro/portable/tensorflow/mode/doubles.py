@@ -71,9 +71,7 @@ def operand(x: Array, axes: tuple[int, ...], bits: int) -> tuple[list[Array], Ar
     return slices(x, axes, bits, number(bits))
 
 
-def multiplied(
-    first: list[Array], second: list[Array], bits: int, multiply: Callable[[Array, Array], Array]
-) -> Array:
+def multiplied(first: list[Array], second: list[Array], bits: int, multiply: Callable[[Array, Array], Array]) -> Array:
     """What a product of two operands, exact for integers, gives for all slices, in units of the first of both."""
     found = np.zeros(())
     for order in reversed(range(len(first))):

@@ -5,21 +5,28 @@ from contextlib import ExitStack
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.python import pywrap_tfe
+from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import jit
-from tensorflow.python.eager import execute
+from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.framework import ops
+from tensorflow.python.saved_model import save
 
 from repro.errors import UsageError
+from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow.mode import dispatch
+from repro.portable.tensorflow.mode.refusal import place
 
 
 def replace(undo: ExitStack, holder: Any, name: str, value: Any) -> None:
     """An attribute with another value, until it is undone."""
     before = vars(holder).get(name)
     setattr(holder, name, value)
-    undo.callback(setattr if before is not None else delattr, *((holder, name, before) if before is not None else (holder, name)))
+    undo.callback(
+        setattr if before is not None else delattr, *((holder, name, before) if before is not None else (holder, name))
+    )
 
 
 def install(undo: ExitStack) -> None:
@@ -32,6 +39,14 @@ def install(undo: ExitStack) -> None:
     replace(undo, execute, "execute", dispatch.executed)
     replace(undo, ops.Graph, "_create_op_internal", dispatch.created)
     replace(undo, ops.Graph, "_create_op_from_tf_operation", dispatch.imported)
+    replace(undo, save, "save_and_return_nodes", _not_saved)
+
+
+def _not_saved(*_: Any, **__: Any) -> Any:
+    raise RefusedError(
+        f"portable numerics: a SavedModel at {place() or 'an unknown line'}: graphs of portable numerics run in this "
+        "process alone; save weights or a .keras file, and export the model without portable numerics"
+    )
 
 
 def without_rewrites(undo: ExitStack) -> None:
@@ -39,6 +54,30 @@ def without_rewrites(undo: ExitStack) -> None:
     before = tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer", False)
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     undo.callback(tf.config.optimizer.set_experimental_options, {"disable_meta_optimizer": before})
+
+    own = context.Context.set_optimizer_experimental_options
+    replace(undo, context.Context, "set_optimizer_experimental_options", _with(own))
+    start = session.BaseSession.__init__
+    replace(undo, session.BaseSession, "__init__", _plain_session(start))
+
+
+def _with(own: Any) -> Any:
+    """What a program asks for, but for rewrites."""
+    return lambda self, options: own(self, {**options, "disable_meta_optimizer": True})
+
+
+def _plain_session(start: Any) -> Any:
+    """Sessions of TensorFlow 1 have options of their own."""
+
+    def started(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        plain = config_pb2.ConfigProto()
+        if config is not None:
+            plain.CopyFrom(config)
+        plain.graph_options.rewrite_options.disable_meta_optimizer = True
+        plain.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
+        start(self, target, graph, plain)
+
+    return started
 
 
 def without_xla(undo: ExitStack) -> None:
@@ -48,6 +87,7 @@ def without_xla(undo: ExitStack) -> None:
     undo.callback(tf.config.optimizer.set_jit, before or False)
     replace(undo, polymorphic_function.Function, "_jit_compile", NotCompiled())
     replace(undo, jit, "experimental_jit_scope", _scope)
+    replace(undo, context.Context, "optimizer_jit", property(lambda self: False, lambda self, enabled: None))
 
 
 class NotCompiled:

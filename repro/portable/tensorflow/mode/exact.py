@@ -54,6 +54,8 @@ CONTROL = """
 """
 """What calls functions and decides which; their own operations are looked at when they are made."""
 
+REAL = frozenset(SINGLE.split())
+"""Of complex numbers these are several operations, which are refused."""
 EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
 WORDS = (
     *("Dataset", "Iterator", "Optional", "TensorList", "TensorArray", "TensorMap", "Queue", "Stack", "LookupTable"),
@@ -61,7 +63,18 @@ WORDS = (
 )
 """Parts of the names of what holds tensors, or hands them on."""
 BEGINNINGS = (
-    *("Parse", "Decode", "Encode", "Serialize", "Deserialize", "String", "AsString", "Save", "Restore", "ShardedFilename"),
+    *(
+        "Parse",
+        "Decode",
+        "Encode",
+        "Serialize",
+        "Deserialize",
+        "String",
+        "AsString",
+        "Save",
+        "Restore",
+        "ShardedFilename",
+    ),
     *("RaggedGather", "RaggedRange", "RaggedTensorFrom", "RaggedTensorTo", "Shutdown", "Read", "Write", "Device"),
     *("Regex", "Unicode", "Wav", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll", "CollectiveAssign"),
     *("CollectivePermute", "CollectiveInitialize"),

@@ -137,14 +137,15 @@ def _size(xp: Any, x: Array) -> Array:
     return xp.where(x < 0.0, -x, x)
 
 
-for _names, _function in {
+OTHERS: dict[tuple[str, ...], Callable[..., Any]] = {
     ("SqrtGrad",): _root_gradient,
     ("RsqrtGrad",): _inverse_root_gradient,
     ("Inv", "Reciprocal"): _inverse,
     ("InvGrad", "ReciprocalGrad"): _inverse_gradient,
     ("Softsign",): _softsign,
     ("SoftsignGrad",): _softsign_gradient,
-}.items():
+}
+for _names, _function in OTHERS.items():
     define(*_names)(_of_elements(_function))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from repro.portable.tensorflow.mode.backend import Array
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.sums import mean
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 
@@ -53,8 +54,6 @@ def _read(x: Array, rows: Array, columns: Array, value: float) -> Array:
 @define("AdjustContrastv2")
 def contrast(given: Attributes, images: Array, factor: Array) -> Array:
     """(x - mean) factor + mean, for each channel of an image."""
-    from repro.portable.tensorflow.mode.sums import mean
-
     x = np.ascontiguousarray(single(images))
     middle = mean(x, (x.ndim - 3, x.ndim - 2)).astype(np.float64)
     return narrowed((x.astype(np.float64) - middle) * float(factor) + middle, images.dtype)

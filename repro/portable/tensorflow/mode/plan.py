@@ -37,8 +37,20 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
     sizes = _sizes(whole, axes)
     given = [_laid_out(each, whole, sizes) for each in arrays]
     strides = tuple(each[1] for each in given)
-    rows = tuple(all(len(whole) - each.ndim > axis or each.shape[axis - len(whole)] == 1 for axis in axes) for each in arrays)
-    key = function, axes, len(whole), skeleton, tuple(each.dtype for each in arrays), strides, rows, sizes[1:], tuple(options.items())
+    rows = tuple(
+        all(len(whole) - each.ndim > axis or each.shape[axis - len(whole)] == 1 for axis in axes) for each in arrays
+    )
+    key = (
+        function,
+        axes,
+        len(whole),
+        skeleton,
+        tuple(each.dtype for each in arrays),
+        strides,
+        rows,
+        sizes[1:],
+        tuple(options.items()),
+    )
     plan = _plans.get(key)
     if plan is not None:
         if plan.sound:
@@ -48,12 +60,13 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
         with compiling:
             if _plans[key] is None:
                 plan = Plan()
-                plan.trace(function, arguments, options, arrays, whole, axes, sizes, strides)
+                plan.trace(function, arguments, options, whole, axes, sizes, strides)
                 if plan.sound:
                     plan.sound = _same(right, plan.execute([each[0] for each in given], whole, axes, sizes))
                     if not plan.sound:
                         log.warning(
-                            "portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__
+                            "portable: %s has other bits in kernels compiled here; it runs without",
+                            function.__qualname__,
                         )
                 _plans[key] = plan
         return right
@@ -78,6 +91,14 @@ def _mapped(given: Any, change: Callable[[Any], Any], kind: type) -> Any:
     if isinstance(given, tuple | list):
         return tuple([_mapped(each, change, kind) for each in given])
     return given
+
+
+def _numbered(given: Any, results: list[Node]) -> Any:
+    """What a definition gives, with the number of each result."""
+    if isinstance(given, Node):
+        results.append(given)
+        return len(results) - 1
+    return tuple(_numbered(each, results) for each in given) if isinstance(given, tuple | list) else given
 
 
 def _sizes(whole: tuple[int, ...], axes: Axes) -> tuple[int, int, int]:
@@ -106,7 +127,7 @@ class Plan:
     """Whether there is one, and it gave the same bits as its definition."""
 
     def trace(
-        self, function: Any, arguments: Any, options: Any, arrays: Any, whole: Any, axes: Any, sizes: Any, strides: Any
+        self, function: Any, arguments: Any, options: Any, whole: Any, axes: Any, sizes: Any, strides: Any
     ) -> None:
         leaves: list[Node] = []
 
@@ -118,14 +139,14 @@ class Plan:
         try:
             found = function(Tracer(axes), *_mapped(arguments, leaf, np.ndarray), **options)
             results: list[Node] = []
-            self.shape = _mapped(found, lambda node: results.append(node) or len(results) - 1, Node)
+            self.shape = _numbered(found, results)
             if any(result.operation == "input" for result in results):
                 raise UnknownError("a result that is given")
             self.rows = [is_row(result, axes) and bool(axes) for result in results]
             self.types = [result.dtype for result in results]
             _, along, inner = sizes
             flat = [(inner if inner > 1 else 1, 0, 1) if row else (along * inner, inner, 1) for row in self.rows]
-            flat = [_sized(each, sizes, row) for each, row in zip(flat, self.rows, strict=True)]
+            flat = [_sized(each, sizes) for each in flat]
             kernel = Kernel(leaves, results, [*strides, *flat], axes, along, inner)
             self.tables = [node.array for node in kernel.tables]
             self.blocks, self.work = kernel.blocks, along * inner * max(1, len(kernel.order) // 8)
@@ -136,14 +157,12 @@ class Plan:
 
     def execute(self, arrays: list[Array], whole: tuple[int, ...], axes: Axes, sizes: tuple[int, int, int]) -> Any:
         reduced = tuple(1 if axis in axes else size for axis, size in enumerate(whole))
-        results = [
-            np.empty(reduced if row else whole, dtype) for row, dtype in zip(self.rows, self.types, strict=True)
-        ]
+        results = [np.empty(reduced if row else whole, dtype) for row, dtype in zip(self.rows, self.types, strict=True)]
         self.code([*arrays, *self.tables, *results], sizes[0] * self.blocks, sizes[0] * self.work)
         return _mapped_places(self.shape, results)
 
 
-def _sized(strides: "Strides", sizes: tuple[int, int, int], row: bool) -> "Strides":
+def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
     """Without a stride along an axis of size 1."""
     outer, along, inner = strides
     return outer, along if sizes[1] > 1 else 0, inner if sizes[2] > 1 else 0

@@ -51,7 +51,7 @@ def correlated(q: Array, w: Array, how: Steps) -> Array:
 
 def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
     """As the convolution, with the kernel turned around, of the gradient between zeros."""
-    *taps, inputs, outputs = w.shape
+    *taps, _, outputs = w.shape
     check_length(math.prod(taps) * outputs)
     sizes, spread, edges = shape[1:-1], [], []
     for size, step, (before, _), hole, tap, places in zip(

@@ -17,7 +17,7 @@ def _windows(given: Attributes, sizes: Sequence[int]) -> tuple[tuple[int, ...], 
     """The sides of a window, how it moves, and where the channels lie."""
     first = given.get("data_format", "NHWC").startswith("NC")
     ksize = list(given["ksize"])
-    if first and (ksize[:2] != [1, 1]) or not first and (ksize[0], ksize[-1]) != (1, 1):
+    if [ksize[0], ksize[1 if first else -1]] != [1, 1]:
         raise ValueError("windows over samples or channels have no portable form")
     kernel = tuple(ksize[2:] if first else ksize[1:-1])
     how, channels = steps(given, sizes, kernel)
@@ -66,15 +66,12 @@ def _largest(x: Array, kernel: Sequence[int], how: Steps) -> tuple[Array, Array,
     edges = ((0, 0), *how.edges, (0, 0))
     padded = np.pad(x, edges, constant_values=-np.inf)
     outputs = how.outputs(x.shape[1:-1], kernel)
-    best = first = None
+    best = how.met(padded, (0,) * len(kernel), outputs).copy()
+    first = np.zeros(best.shape, np.int16)
     for place, tap in enumerate(np.ndindex(*kernel)):
         part = how.met(padded, tap, outputs)
-        if best is None:
-            best, first = part.copy(), np.zeros(part.shape, np.int16)
-        else:
-            better = (part > best) | (part != part)
-            best, first = np.where(better, part, best), np.where(better, np.int16(place), first)
-    assert best is not None and first is not None
+        better = (part > best) | (part != part)
+        best, first = np.where(better, part, best), np.where(better, np.int16(place), first)
     return best, first, outputs
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tensorflow.python.framework import constant_op, dtypes, tensor_util
 from tensorflow.python.ops import (
     array_ops,
+    gen_array_ops,
     gen_random_ops,
     gen_stateful_random_ops,
     gen_stateless_random_ops,
@@ -130,7 +131,7 @@ def _chosen(given: Attributes, logits: Array, drawn: Array) -> Array:
 
 
 def _classes(given: Attributes, logits: Any, number: Any, make: Any) -> Any:
-    shape = array_ops.stack([array_ops.shape(logits)[0], number])
+    shape = gen_array_ops.pack([array_ops.shape(logits)[0], number])
     dtype = dtypes.as_dtype(given["output_dtype"])
     known = [logits.shape[0], tensor_util.constant_value(number)]
     given = {"output_dtype": dtype.as_datatype_enum}

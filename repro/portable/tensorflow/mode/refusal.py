@@ -34,7 +34,9 @@ REMEDIES = {
 """Portable equivalents, by how the names of operations begin."""
 
 
-def refuse(name: str, why: str = "it has no portable form", remedy: str = "", values: Iterable[Any] = ()) -> RefusedError:
+def refuse(
+    name: str, why: str = "it has no portable form", remedy: str = "", values: Iterable[Any] = ()
+) -> RefusedError:
     """The error that says so, in one line. `values` are tensors."""
     remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
     shown = ", ".join(f"{each.dtype.name} {_shape(each)}" for each in islice(values, 3))

@@ -5,10 +5,11 @@ import importlib
 from functools import cache
 
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
+from tensorflow.core.framework import op_def_pb2
+from tensorflow.python.client import pywrap_tf_session
+from tensorflow.python.framework import c_api_util, op_def_registry
 
 from repro.errors import UsageError
-from repro.portable.tensorflow.mode import dispatch
 
 DEFINITIONS = (
     "products",
@@ -48,10 +49,6 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 
 
 def _operations() -> list:
-    from tensorflow.python.framework import c_api_util  # no other part of TensorFlow lists its operations
-    from tensorflow.python.client import pywrap_tf_session
-    from tensorflow.core.framework import op_def_pb2
-
     with c_api_util.tf_buffer(pywrap_tf_session.TF_GetAllOpList()) as buffer:
         found = op_def_pb2.OpList()
         found.ParseFromString(pywrap_tf_session.TF_GetBuffer(buffer))

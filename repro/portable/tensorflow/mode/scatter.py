@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 import numpy as np
-from tensorflow.python.ops import gen_array_ops, gen_resource_variable_ops
+from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.operations.grids import check_length, quantize
@@ -136,9 +137,6 @@ def scatter_sub(given: Attributes, x: Array, index: Array, updates: Array) -> Ar
 def _variable(name: str, sign: float, nd: bool) -> None:
     @compose(name)
     def changed(given: Attributes, resource: Any, index: Any, updates: Any) -> Any:
-        from tensorflow.python.framework import dtypes
-        from tensorflow.python.ops import array_ops
-
         value = gen_resource_variable_ops.read_variable_op(resource, dtypes.as_dtype(updates.dtype))
         places = index if nd else array_ops.expand_dims(index, -1)
         shape = array_ops.concat([array_ops.shape(index), array_ops.shape(value)[1:]], 0)

@@ -44,7 +44,7 @@ def cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Arra
 def sparse_cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Array, Array]:
     """The negative logarithm of each label, and the softmax without the labels."""
     x = logits.astype(np.float32)
-    if labels.size and not (0 <= labels.min() and labels.max() < x.shape[1]):
+    if labels.size and (labels.min() < 0 or labels.max() >= x.shape[1]):
         wrong = labels[(labels < 0) | (labels >= x.shape[1])][0]
         raise ValueError(f"Received a label value of {wrong} which is outside the valid range of [0, {x.shape[1]})")
     rows = np.arange(len(labels))

@@ -151,8 +151,8 @@ def _cumulative_log(x: Array) -> Array:
     function = logarithmic.logaddexp if x.dtype == np.float64 else functions.rounded(logarithmic.logaddexp)
     found, step = x, 1
     while step < found.shape[-1]:
-        pairs = (np.ascontiguousarray(each) for each in (found[..., step:], found[..., :-step]))
-        found = np.concatenate([found[..., :step], function(Backend, *pairs)], -1)
+        more = function(Backend, *(np.ascontiguousarray(each) for each in (found[..., step:], found[..., :-step])))  # type: ignore[arg-type]
+        found = np.concatenate([found[..., :step], more], -1)
         step *= 2
     return found
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Code:
             self.function(given, 0, units)
             return
         ends = [units * number // shares for number in range(shares + 1)]
-        others = [_pool().submit(self.function, given, *pair) for pair in zip(ends[1:-1], ends[2:], strict=True)]
+        others = [_pool().submit(self.function, given, *pair) for pair in pairwise(ends[1:])]
         self.function(given, 0, ends[1])
         wait(others)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,15 @@ class Node:
         """The numbers of a table."""
 
     ndim = property(lambda self: len(self.shape))
+
+    if TYPE_CHECKING:  # made below
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> "Node": ...
+        def __sub__(self, other: Any) -> "Node": ...
+        def __rsub__(self, other: Any) -> "Node": ...
+        def __mul__(self, other: Any) -> "Node": ...
+        def __gt__(self, other: Any) -> "Node": ...
 
     def __neg__(self) -> "Node":
         return Node("neg", (self,), self.dtype, self.shape)
@@ -74,6 +83,7 @@ class Tracer:
     """Of definitions that reduce these axes, which stay with size 1."""
 
     nan, inf, ranks, engine = Backend.nan, Backend.inf, Backend.ranks, Backend.engine
+
     def __init__(self, axes: tuple[int, ...]) -> None:
         self.axes = axes
         self.known: dict[int, Node] = {}
@@ -109,7 +119,9 @@ class Tracer:
         return self._one("sqrt", x, x.dtype)
 
     def where(self, condition: Node, a: Any, b: Any) -> Node:
-        return Node("where", (condition, a, b), _common(*(x for x in (a, b) if isinstance(x, Node))), _shape(condition, a, b))
+        return Node(
+            "where", (condition, a, b), _common(*(x for x in (a, b) if isinstance(x, Node))), _shape(condition, a, b)
+        )
 
     def clip(self, x: Node, low: float, high: float) -> Node:
         return Node("clip", (x, low, high), x.dtype, x.shape)
