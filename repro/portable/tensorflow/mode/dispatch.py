@@ -62,6 +62,16 @@ class _Thread(threading.local):
 thread = _Thread()
 
 
+class Passing:
+    """A context in which operations are TensorFlow's own."""
+
+    def __enter__(self) -> None:
+        self.before, thread.passing = thread.passing, True
+
+    def __exit__(self, *_: object) -> None:
+        thread.passing = self.before
+
+
 def define(*names: str) -> Callable[[Function], Function]:
     """Registers a function of attributes and arrays."""
     return _registration(names, composed=False)

@@ -54,7 +54,6 @@ def without_rewrites(undo: ExitStack) -> None:
     before = tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer", False)
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     undo.callback(tf.config.optimizer.set_experimental_options, {"disable_meta_optimizer": before})
-
     own = context.Context.set_optimizer_experimental_options
     replace(undo, context.Context, "set_optimizer_experimental_options", _with(own))
     start = session.BaseSession.__init__

@@ -7,7 +7,7 @@ from functools import cache
 import tensorflow as tf
 from tensorflow.core.framework import op_def_pb2
 from tensorflow.python.client import pywrap_tf_session
-from tensorflow.python.framework import c_api_util, op_def_registry
+from tensorflow.python.framework import op_def_registry
 
 from repro.errors import UsageError
 
@@ -49,7 +49,6 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 
 
 def _operations() -> list:
-    with c_api_util.tf_buffer(pywrap_tf_session.TF_GetAllOpList()) as buffer:
-        found = op_def_pb2.OpList()
-        found.ParseFromString(pywrap_tf_session.TF_GetBuffer(buffer))
+    found = op_def_pb2.OpList()
+    found.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     return list(found.op)
