@@ -11,9 +11,9 @@ import sys
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from repro.portable.tensorflow import mode as portable
+from repro.portable.tensorflow.mode import threads
 
 EAGER = "--eager" in sys.argv
 layers = keras.layers
@@ -65,5 +65,4 @@ if __name__ == "__main__":
         "images": trained(images(), pixels, classes, keras.optimizers.SGD(0.1, momentum=0.9)),
         "words": trained(words(), text[:, :-1], text[:, 1:], keras.optimizers.AdamW(1e-2)),
     }
-    threads = tf.config.threading.get_intra_op_parallelism_threads()
-    print(json.dumps({"hashes": hashes, "operations": portable.counted()["operations"], "threads": threads}))
+    print(json.dumps({"hashes": hashes, "operations": portable.counted()["operations"], "threads": threads.count()}))

@@ -44,7 +44,8 @@ class Code:
 @cache
 def count() -> int:
     """The threads of TensorFlow's own operations."""
-    return tf.config.threading.get_intra_op_parallelism_threads() or len(os.sched_getaffinity(0))
+    asked = tf.config.threading.get_intra_op_parallelism_threads() or os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    return int(asked) if str(asked).isdecimal() and int(asked) else len(os.sched_getaffinity(0))
 
 
 @cache
