@@ -30,7 +30,7 @@ class Mode:
             dispatch.allowed.update(self.allow)
             self.undo.callback(dispatch.allowed.clear)
             environment.install(self.undo)
-            checks.check()
+            environment.when_initialized(self.undo, checks.check)
             self.undo = self.undo.pop_all()
 
     def close(self) -> None:
@@ -57,10 +57,13 @@ def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
     `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
-    below the largest number of their row, with "high" 13. A processor that fails the self-check is an error.
+    below the largest number of their row, with "high" 13.
+
+    The self-check is made when TensorFlow has its devices: now, or by the program's first operation. Where it fails, each
+    operation is an error.
 
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are let through or another precision, of an unknown one, and of the self-check.
+    other operations that are let through or another precision, and of an unknown one.
     """
     global _mode
     with _switch:

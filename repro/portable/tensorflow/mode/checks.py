@@ -6,7 +6,7 @@ same time. tests/portable/test_tensorflow_mode.py compares that file with exact 
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,20 +147,31 @@ def golden() -> dict[str, str]:
     return dict(reversed(line.split(maxsplit=1)) for line in GOLDEN.read_text().splitlines())  # type: ignore[misc]
 
 
+def _check_device(device: str, names: Collection[str]) -> None:
+    with tf.device(device):
+        for name in names:
+            if fingerprint(name) != golden()[name]:
+                raise UsageError(
+                    f"portable numerics: TensorFlow {tf.__version__} does not compute {CASES[name][0]} by the rules on "
+                    f"{device.rpartition('device:')[2]}; use another version of TensorFlow or of NumPy, or another device"
+                )
+
+
+CHECKED: dict[str, Collection[str]] = {"CPU": CASES, "GPU": ("rounding", "rewriting")}
+"""The cases of each kind of device: definitions are computed on CPUs alone."""
+
+
 def check() -> None:
-    """UsageError if a case has other bits on this processor; the mode must be on. It counts no operation."""
+    """UsageError if a case has other bits on a device; the mode must be on. It counts no operation."""
     counted, passed, precision = dispatch.counts.copy(), dispatch.let_through.copy(), precisions.slices
     before = set(dispatch.allowed)
     dispatch.allowed.clear()
     precisions.slices = 1
     try:
-        with tf.init_scope(), tf.device("CPU:0"):
-            for name, (title, _) in CASES.items():
-                if fingerprint(name) != golden()[name]:
-                    raise UsageError(
-                        f"portable numerics: TensorFlow {tf.__version__} does not compute {title} by the rules on this "
-                        "processor, so they stay off; use another version of TensorFlow or of NumPy"
-                    )
+        with tf.init_scope():
+            for device in tf.config.list_logical_devices():
+                if device.device_type in CHECKED:
+                    _check_device(device.name, CHECKED[device.device_type])
     finally:
         precisions.slices = precision
         dispatch.allowed.update(before)

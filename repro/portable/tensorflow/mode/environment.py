@@ -1,6 +1,7 @@
 """What else of TensorFlow would change numbers: graph rewrites, XLA, operations that it loads."""
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -40,6 +41,35 @@ def install(undo: ExitStack) -> None:
     replace(undo, ops.Graph, "_create_op_internal", dispatch.created)
     replace(undo, ops.Graph, "_create_op_from_tf_operation", dispatch.imported)
     replace(undo, save, "save_and_return_nodes", _not_saved)
+
+
+def when_initialized(undo: ExitStack, check: Callable[[], None]) -> None:
+    """Calls a check once TensorFlow has its devices, which a program may choose until then. Where it fails, all fails."""
+    if context.context()._initialized:
+        check()
+        return
+    own, state = context.Context.ensure_initialized, Checked()
+
+    def ensured(self: Any) -> None:
+        own(self)
+        if state.error is not None:
+            raise state.error
+        if not state.begun:
+            state.begun = True
+            try:
+                check()
+            except UsageError as error:
+                state.error = error
+                raise
+
+    replace(undo, context.Context, "ensure_initialized", ensured)
+
+
+class Checked:
+    """What came of a check."""
+
+    begun = False
+    error: UsageError | None = None
 
 
 def _not_saved(*_: Any, **__: Any) -> Any:
