@@ -1,0 +1,93 @@
+"""Operations that TensorFlow computes exactly, by name.
+
+Copies, comparisons, choices, integers and what is one IEEE 754 operation for each element: these have one result on
+every processor, and TensorFlow's own kernels run.
+"""
+
+from functools import cache
+
+MEMORY = """
+    Assign AssignVariableOp BatchToSpace BatchToSpaceND Bitcast BroadcastTo Concat ConcatV2 Const Copy CopyHost DeepCopy
+    DepthToSpace DestroyTemporaryVariable Diag DiagPart DynamicPartition DynamicStitch Empty EnsureShape ExpandDims
+    ExtractImagePatches ExtractVolumePatches FakeParam Fill Gather GatherNd GatherV2 GuaranteeConst HostConst Identity
+    IdentityN ImmutableConst InplaceUpdate InvertPermutation MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2
+    MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 MirrorPad OneHot OnesLike
+    Pack Pad PadV2 ParallelConcat Placeholder PlaceholderV2 PlaceholderWithDefault PreventGradient ReadVariableOp Reshape
+    ResourceGather ResourceGatherNd ResourceScatterUpdate ResourceScatterNdUpdate ResourceStridedSliceAssign Reverse
+    ReverseSequence ReverseV2 Roll ScatterUpdate ScatterNdUpdate Shape ShapeN Size Rank Slice Snapshot SpaceToBatch
+    SpaceToBatchND SpaceToDepth Split SplitV Squeeze StopGradient StridedSlice StridedSliceAssign StridedSliceGrad
+    TemporaryVariable TensorScatterUpdate TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
+    VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
+    DestroyResourceOp VariableShape ScatterNdNonAliasingUpdate
+"""
+"""What moves numbers, or makes room for them."""
+
+CHOICES = """
+    ApproximateEqual ArgMax ArgMin Bucketize ClipByValue Equal Greater GreaterEqual InTopK InTopKV2 IsFinite IsInf IsNan
+    Less LessEqual ListDiff LowerBound Max Maximum Min Minimum NotEqual NthElement ResourceScatterMax ResourceScatterMin
+    ResourceScatterNdMax ResourceScatterNdMin ScatterMax ScatterMin ScatterNdMax ScatterNdMin SegmentMax SegmentMin Select
+    SelectV2 SparseFillEmptyRows TensorScatterMax TensorScatterMin TopK TopKV2 Unique UniqueV2 UniqueWithCounts
+    UniqueWithCountsV2 UnsortedSegmentMax UnsortedSegmentMin UpperBound Where
+"""
+"""Comparisons, and the numbers that they choose; the first of equals."""
+
+SINGLE = """
+    Abs Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd BiasAddV1 Cast Ceil CheckNumerics
+    CheckNumericsV2 Div DivNoNan Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RealDiv Relu
+    Relu6 Relu6Grad ReluGrad Rint Round Sign Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
+"""
+"""One IEEE 754 operation for each element, or several of which no two can be contracted."""
+
+DRAWS = """
+    RandomUniform RandomUniformInt RandomShuffle StatefulUniform StatefulUniformFullInt StatefulUniformInt
+    StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2
+    StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessShuffle StatelessRandomGetKeyCounter
+    StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg RngSkip RngReadAndSkip
+"""
+"""Random numbers that are bits of Philox or ThreeFry."""
+
+CONTROL = """
+    Case Enter Exit For If LoopCond MapDefun Merge NextIteration NoOp PartitionedCall PyFunc PyFuncStateless EagerPyFunc
+    RefEnter RefExit RefIdentity RefMerge RefNextIteration RefSelect RefSwitch StatefulPartitionedCall StatelessCase
+    StatelessIf StatelessWhile Switch While Assert Print PrintV2 Timestamp ToBool Send Recv DebugIdentityV2
+    GetSessionHandleV2 GetSessionTensor RemoteCall
+"""
+"""What calls functions and decides which; their own operations are looked at when they are made."""
+
+REAL = frozenset(SINGLE.split())
+"""Of complex numbers these are several operations, which are refused."""
+EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
+WORDS = (
+    *("Dataset", "Iterator", "Optional", "TensorList", "TensorArray", "TensorMap", "Queue", "Stack", "LookupTable"),
+    *("Summary", "Stage", "Barrier", "MutableDenseHashTable", "CompositeTensorVariant", "InitializeTable"),
+)
+"""Parts of the names of what holds tensors, or hands them on."""
+BEGINNINGS = (
+    *(
+        "Parse",
+        "Decode",
+        "Encode",
+        "Serialize",
+        "Deserialize",
+        "String",
+        "AsString",
+        "Save",
+        "Restore",
+        "ShardedFilename",
+    ),
+    *("RaggedGather", "RaggedRange", "RaggedTensorFrom", "RaggedTensorTo", "Shutdown", "Read", "Write", "Device"),
+    *("Regex", "Unicode", "Wav", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll", "CollectiveAssign"),
+    *("CollectivePermute", "CollectiveInitialize"),
+)
+"""How the names of what reads and writes begin."""
+COMPUTING = {"RaggedTensorToVariantGradient", "DecodeWav", "EncodeWav"}
+
+
+@cache
+def is_exact(name: str) -> bool:
+    """Whether TensorFlow computes an operation exactly."""
+    if name in EXACT:
+        return True
+    if name in COMPUTING:
+        return False
+    return name.startswith(BEGINNINGS) or any(word in name for word in WORDS)

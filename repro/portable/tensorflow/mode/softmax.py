@@ -1,0 +1,53 @@
+"""Softmax, its logarithm, and cross-entropy."""
+
+import numpy as np
+
+from repro.portable.operations import attention, softmax
+from repro.portable.tensorflow.mode import sums
+from repro.portable.tensorflow.mode.backend import Array, Backend
+from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
+from repro.portable.tensorflow.mode.types import narrowed
+
+
+def shares(x: Array) -> Array:
+    """The softmax of the last axis, float32."""
+    return run((-1,), attention.softmax.forward, x)[0] if x.size else x
+
+
+def logarithms(x: Array) -> Array:
+    """Those of the softmax, float32."""
+    return run((-1,), softmax.log_softmax, x) if x.size else x
+
+
+@define("Softmax")
+def softmax_of(given: Attributes, x: Array) -> Array:
+    return narrowed(shares(x.astype(np.float32)), x.dtype)
+
+
+@define("LogSoftmax")
+def log_softmax_of(given: Attributes, x: Array) -> Array:
+    return narrowed(logarithms(x.astype(np.float32)), x.dtype)
+
+
+@define("SoftmaxCrossEntropyWithLogits")
+def cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Array, Array]:
+    """The sum of labels times the negative logarithm, and the softmax without the labels."""
+    dtype = logits.dtype
+    x, target = np.broadcast_arrays(logits.astype(np.float32), labels.astype(np.float32))
+    each = Backend.r32(-target.astype(np.float64) * logarithms(x).astype(np.float64))
+    loss = sums.total(np.where(target == 0, np.float32(0), each), (1,))[:, 0]
+    return narrowed(loss, dtype), narrowed(shares(x) - target, dtype)
+
+
+@define("SparseSoftmaxCrossEntropyWithLogits")
+def sparse_cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Array, Array]:
+    """The negative logarithm of each label, and the softmax without the labels."""
+    x = logits.astype(np.float32)
+    if labels.size and (labels.min() < 0 or labels.max() >= x.shape[1]):
+        wrong = labels[(labels < 0) | (labels >= x.shape[1])][0]
+        raise ValueError(f"Received a label value of {wrong} which is outside the valid range of [0, {x.shape[1]})")
+    rows = np.arange(len(labels))
+    loss, gradient = -logarithms(x)[rows, labels], shares(x)
+    gradient[rows, labels] -= np.float32(1)
+    return narrowed(loss, logits.dtype), narrowed(gradient, logits.dtype)

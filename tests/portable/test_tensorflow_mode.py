@@ -1,0 +1,113 @@
+"""The mode for any TensorFlow program."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from support.programs import program
+
+OTHER_CPU = {
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "ONEDNN_MAX_CPU_ISA": "SSE41",
+    "OPENBLAS_CORETYPE": "Nehalem",
+}
+NAMED = {
+    "MatMul": "a product of matrices",
+    "Conv2D": "a convolution",
+    "Sum": "a sum of numbers",
+    "Exp": "an elementary function",
+    "random_normal": "a random number",
+}
+REFUSED = {
+    "fft": "RFFT of float32 [8]",
+    "svd": "Svd of float32 [3, 3]",
+    "branch": "MatrixInverse of float32 [3, 3]",
+    "layer": "Cholesky of float32 [1, 3, 3]",
+    "complex": "Mul of complex128 []",
+    "gamma": "RandomGamma of",
+    "xla": "XlaClusterOutput of float32 [3]",
+    "saved": "a SavedModel",
+    "loaded": "Exp of float32 [2]",
+}
+
+
+@cache
+def found() -> dict[str, Any]:
+    return json.loads(program("tensorflow", "tensorflow_mode.py"))
+
+
+@cache
+def fitted(*arguments: str, **variables: str) -> dict[str, Any]:
+    return json.loads(program("tensorflow", "tensorflow_fit.py", *arguments, **variables))
+
+
+def test_each_operation_rounds_by_itself_in_eager_code_graphs_sessions_datasets_and_where_xla_was_asked_for() -> None:
+    assert set(found()["hazards"].values()) == {True}
+    assert len(found()["hazards"]) == 12
+    assert found()["without"]
+
+
+def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> None:
+    assert set(found()["gradients"].values()) == {True}
+
+
+def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
+    said, lines = found()["refusals"], found()["lines"]
+    assert said.keys() == REFUSED.keys()
+    for case, text in said.items():
+        what, _, rest = text.removeprefix("portable numerics: ").partition(" at ")
+        assert what.startswith(REFUSED[case]), text
+        file, number, _ = rest.split(":", 2)
+        assert file.endswith("tensorflow_mode.py"), text
+        assert 0 <= int(number) - lines[case] <= 3, text
+        assert "\n" not in text
+        assert "--allow" in text or case == "saved"
+
+
+def test_the_self_check_names_each_planted_fault() -> None:
+    said = found()["faults"]
+    assert said.pop("none") == ""
+    begin = "portable numerics: TensorFlow "
+    assert all(text.startswith(begin) for text in said.values())
+    parts = {
+        fault: text.partition(" does not compute ")[2].partition(" by the rules")[0] for fault, text in said.items()
+    }
+    assert parts == NAMED
+
+
+def test_switches_say_what_is_wrong_with_them_and_what_was_let_through() -> None:
+    said = found()["switches"]
+    assert "call disable() first" in said["again"]
+    assert said["off"]
+    assert "--allow Svdd" in said["name"] and "did you mean Svd?" in said["name"]
+    assert "no precision 'low'" in said["precision"]
+    assert said["allowed"] == {"Svd": 1}
+    assert said["summary"].endswith("let through: Svd")
+    assert {"MatMul", "Softmax", "TanhGrad", "Log"} <= found()["counted"]["operations"].keys()
+
+
+def test_fit_computes_its_layers_portably() -> None:
+    assert {"Conv2D", "DepthwiseConv2dNative", "Einsum", "Qr", "MaxPoolGrad"} <= fitted()["operations"].keys()
+
+
+def test_fit_has_one_result_with_any_threads_and_instructions() -> None:
+    other = fitted(**OTHER_CPU)
+    assert other["threads"] == 1
+    assert other["hashes"] == fitted()["hashes"]
+
+
+@pytest.mark.slow
+def test_fit_has_one_result_eagerly() -> None:
+    assert fitted("--eager")["hashes"] == fitted()["hashes"]
+
+
+def test_operations_have_the_bits_of_pytorchs_mode() -> None:
+    ours = json.loads(program("tensorflow", "mode_operations.py", "tensorflow"))
+    theirs = json.loads(program("pytorch", "mode_operations.py", "pytorch"))
+    assert len(ours) == 47
+    assert ours == theirs

@@ -1,0 +1,193 @@
+"""Operations of the mode in one framework, on drawn numbers.
+
+    python mode_operations.py pytorch|tensorflow
+
+Prints JSON: by operation the SHA-256 of its results for 25 arrays of each of its arguments. Images are [B, H, W, C].
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+DRAWS = 25
+
+
+def arrays(name: str, *shapes: tuple[int, ...]) -> list[list[np.ndarray]]:
+    """float32 numbers of several magnitudes, the same in every framework."""
+    random = np.random.Generator(np.random.Philox(key=[7, int.from_bytes(name.encode()[:7])]))
+    drawn = []
+    for _ in range(DRAWS):
+        scale = np.float32(2.0) ** random.integers(-6, 6)
+        drawn.append([(random.standard_normal(shape, np.float32) * scale).astype(np.float32) for shape in shapes])
+    return drawn
+
+
+FUNCTIONS = (
+    *("exp", "expm1", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "erfc", "sinh", "cosh", "asinh", "atan", "lgamma"),
+    *("log", "log1p", "rsqrt", "sqrt", "digamma"),
+)
+POSITIVE = {"log", "log1p", "rsqrt", "sqrt", "lgamma", "digamma"}
+VECTOR, MATRIX, IMAGES = (300,), (6, 50), (3, 8, 7, 4)
+INDEX = np.arange(50) * 7 % 11
+SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "matmul": ((9, 40), (40, 7)),
+    "batched matmul": ((3, 9, 40), (3, 40, 7)),
+    "matmul of float64": ((9, 40), (40, 7)),
+    "sum": (MATRIX,),
+    "sum of all": (MATRIX,),
+    "sum of float64": (MATRIX,),
+    "mean": (MATRIX,),
+    "cumsum": (MATRIX,),
+    "prod": (MATRIX,),
+    "softmax": (MATRIX,),
+    "log_softmax": (MATRIX,),
+    "power": (VECTOR,),
+    "square": (VECTOR,),
+    "atan2": (VECTOR, VECTOR),
+    "elu": (VECTOR,),
+    "selu": (VECTOR,),
+    "sum by index": ((50, 3),),
+    "convolution": (IMAGES, (3, 3, 4, 6)),
+    "convolution in steps": (IMAGES, (3, 3, 4, 6)),
+    "grouped convolution": (IMAGES, (3, 3, 2, 6)),
+    "depthwise convolution": (IMAGES, (3, 3, 4, 1)),
+    "gradient of images": (IMAGES, (3, 3, 4, 6)),
+    "gradient of weight": (IMAGES, (3, 3, 4, 6)),
+    "average pooling": (IMAGES,),
+    "max pooling": (IMAGES,),
+    "batch norm": (IMAGES, (4,), (4,)),
+    "bilinear": (IMAGES,),
+    "qr": ((6, 4),),
+} | dict.fromkeys(FUNCTIONS, (VECTOR,))
+
+
+def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
+    import torch
+    from torch.nn import functional as f
+
+    import repro.portable.pytorch as portable
+
+    portable.enable()
+
+    def planes(x: Any) -> Any:
+        return x.permute(0, 3, 1, 2)
+
+    def rows(x: Any) -> Any:
+        return x.permute(0, 2, 3, 1)
+
+    def convolved(x: Any, w: Any, stride: int = 1, groups: int = 1) -> Any:
+        return rows(f.conv2d(planes(x), w.permute(3, 2, 0, 1), stride=stride, groups=groups))
+
+    def gradient(place: int) -> Callable[..., Any]:
+        def of(*given: Any) -> Any:
+            leaves = [each.clone().requires_grad_() for each in given]
+            convolved(*leaves).square().mul(0.5).sum().backward()
+            return leaves[place].grad
+
+        return of
+
+    def normalized(x: Any, scale: Any, shift: Any) -> Any:
+        return rows(f.batch_norm(planes(x), None, None, scale, shift, training=True, eps=2.0**-10))
+
+    def added(x: Any) -> Any:
+        return torch.zeros(11, 3).index_add(0, torch.from_numpy(INDEX), x)
+
+    found = {name: getattr(torch, name) for name in FUNCTIONS} | {
+        "matmul": torch.matmul,
+        "batched matmul": torch.bmm,
+        "matmul of float64": lambda a, b: a.double() @ b.double(),
+        "sum": lambda x: x.sum(1),
+        "sum of all": torch.sum,
+        "sum of float64": lambda x: x.double().sum(1),
+        "mean": lambda x: x.mean(0),
+        "cumsum": lambda x: x.cumsum(1),
+        "prod": lambda x: x.prod(1),
+        "softmax": lambda x: f.softmax(x, -1),
+        "log_softmax": lambda x: f.log_softmax(x, -1),
+        "power": lambda x: x.abs() ** 1.7,
+        "square": lambda x: x**2,
+        "atan2": torch.atan2,
+        "elu": f.elu,
+        "selu": f.selu,
+        "sum by index": added,
+        "convolution": convolved,
+        "convolution in steps": lambda x, w: convolved(x, w, 2),
+        "grouped convolution": lambda x, w: convolved(x, w, 1, 2),
+        "depthwise convolution": lambda x, w: convolved(x, w.transpose(2, 3), 1, 4),
+        "gradient of images": gradient(0),
+        "gradient of weight": gradient(1),
+        "average pooling": lambda x: rows(f.avg_pool2d(planes(x), 3, 2)),
+        "max pooling": lambda x: rows(f.max_pool2d(planes(x), 3, 2)),
+        "batch norm": normalized,
+        "bilinear": lambda x: rows(f.interpolate(planes(x), size=(5, 9), mode="bilinear")),
+        "qr": lambda x: torch.linalg.qr(x)[0],
+    }
+    return found, torch.from_numpy, lambda x: x.detach().contiguous().numpy()
+
+
+def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
+    import tensorflow as tf
+
+    from repro.portable.tensorflow import mode as portable
+
+    portable.enable()
+
+    def gradient(place: int) -> Callable[..., Any]:
+        def of(*given: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                y = tf.reduce_sum(tf.square(tf.nn.conv2d(*given, 1, "VALID")) * 0.5)
+            return tape.gradient(y, given[place])
+
+        return of
+
+    def normalized(x: Any, scale: Any, shift: Any) -> Any:
+        return tf.compat.v1.nn.fused_batch_norm(x, scale, shift, epsilon=2.0**-10)[0]
+
+    found = {name: getattr(tf.math, name) for name in FUNCTIONS} | {
+        "matmul": tf.matmul,
+        "batched matmul": tf.matmul,
+        "matmul of float64": lambda a, b: tf.cast(a, tf.float64) @ tf.cast(b, tf.float64),
+        "sum": lambda x: tf.reduce_sum(x, 1),
+        "sum of all": tf.reduce_sum,
+        "sum of float64": lambda x: tf.reduce_sum(tf.cast(x, tf.float64), 1),
+        "mean": lambda x: tf.reduce_mean(x, 0),
+        "cumsum": lambda x: tf.cumsum(x, 1),
+        "prod": lambda x: tf.reduce_prod(x, 1),
+        "softmax": tf.nn.softmax,
+        "log_softmax": tf.nn.log_softmax,
+        "power": lambda x: tf.abs(x) ** 1.7,
+        "square": lambda x: x**2,
+        "atan2": tf.atan2,
+        "elu": tf.nn.elu,
+        "selu": tf.nn.selu,
+        "sum by index": lambda x: tf.math.unsorted_segment_sum(x, INDEX, 11),
+        "convolution": lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"),
+        "convolution in steps": lambda x, w: tf.nn.conv2d(x, w, 2, "VALID"),
+        "grouped convolution": lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"),
+        "depthwise convolution": lambda x, w: tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID"),
+        "gradient of images": gradient(0),
+        "gradient of weight": gradient(1),
+        "average pooling": lambda x: tf.nn.avg_pool2d(x, 3, 2, "VALID"),
+        "max pooling": lambda x: tf.nn.max_pool2d(x, 3, 2, "VALID"),
+        "batch norm": normalized,
+        "bilinear": lambda x: tf.image.resize(x, (5, 9)),
+        "qr": lambda x: tf.linalg.qr(x)[0],
+    }
+    return found, tf.constant, lambda x: x.numpy()
+
+
+if __name__ == "__main__":
+    operations, given, result = {"pytorch": pytorch, "tensorflow": tensorflow}[sys.argv[1]]()
+    hashes = {}
+    for name, shapes in SHAPES.items():
+        digest = hashlib.sha256()
+        for drawn in arrays(name, *shapes):
+            values = [np.abs(each) if name in POSITIVE else each for each in drawn]
+            digest.update(np.ascontiguousarray(result(operations[name](*map(given, values)))).tobytes())
+        hashes[name] = digest.hexdigest()
+    print(json.dumps(hashes))

@@ -1,0 +1,241 @@
+"""The mode for any TensorFlow program: what changes numbers elsewhere, gradients, refusals, switches.
+
+    python tensorflow_mode.py
+
+Prints JSON.
+"""
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from repro.portable.refusal import RefusedError
+from repro.portable.tensorflow import mode as portable
+from repro.portable.tensorflow.mode import checks, dispatch
+
+portable.enable()
+OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether nested arrays have the same bits."""
+    pairs = zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True)
+    return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in pairs)
+
+
+# --- one operation after the other ------------------------------------------------------------------------------------
+
+
+def by_numpy(a: np.ndarray) -> list[np.ndarray]:
+    """What checks.planted computes, each operation rounded by itself."""
+    number, size, table = a.dtype.type, np.abs(a), a.reshape(16, 16)
+    return [
+        *(a * a[::-1] + a, a / number(3), table / table[:1], number(1) / np.sqrt(size), a / np.sqrt(size)),
+        *((a + number(1e8)) - number(1e8), (a * number(0.3)) * number(0.7), (a + number(0.3)) + number(0.7)),
+    ]
+
+
+def session(a: Any, b: Any) -> Any:
+    level = tf.compat.v1.OptimizerOptions(global_jit_level=1)
+    config = tf.compat.v1.ConfigProto(graph_options=tf.compat.v1.GraphOptions(optimizer_options=level))
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=config) as opened:
+        places = [tf.compat.v1.placeholder(x.dtype, x.shape) for x in (a, b)]
+        return opened.run(checks.planted(*places), dict(zip(places, (a.numpy(), b.numpy()), strict=True)))
+
+
+def ways() -> dict[str, Callable[..., Any]]:
+    return {
+        "eager": checks.planted,
+        "graph": tf.function(checks.planted),
+        "compiled": tf.function(checks.planted, jit_compile=True),
+        "session": session,
+        "data": lambda a, b: next(iter(tf.data.Dataset.from_tensors((a, b)).map(checks.planted))),
+    }
+
+
+def hazards() -> dict[str, bool]:
+    found = {}
+    for made in (checks.singles, checks.doubles):
+        a = made(0, 256, 4)
+        expected, given = by_numpy(a.numpy()), (a, a[::-1])
+        for name, way in ways().items():
+            found[f"{name}, {a.dtype.name}"] = same(way(*given), expected)
+        tf.config.optimizer.set_jit(True)
+        tf.config.optimizer.set_experimental_options(OPTIONS)
+        found[f"options, {a.dtype.name}"] = same(tf.function(checks.planted)(*given), expected)
+    return found
+
+
+def without() -> bool:
+    """Whether XLA gives other numbers where the mode is off."""
+    a = checks.singles(0, 256, 4)
+    return not same(tf.function(checks.planted, jit_compile=True)(a, a[::-1]), by_numpy(a.numpy()))
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+X, W = checks.singles(20, 48, 2)[:, None] * 0.1, checks.singles(21, 9, 2)
+X, W = tf.reshape(X, [2, 4, 6]), tf.reshape(W, [3, 3]) * 0.1
+
+
+def loss(x: Any, w: Any) -> Any:
+    y = tf.nn.softmax(tf.tanh(tf.reshape(x, [-1, 3]) @ w))
+    return tf.reduce_sum(tf.exp(y) * tf.math.log(y + 1.0))
+
+
+def derivatives(x: Any, w: Any) -> Any:
+    """The first, and that of its squares."""
+    with tf.GradientTape() as outer:
+        outer.watch(w)
+        with tf.GradientTape() as inner:
+            inner.watch((x, w))
+            y = loss(x, w)
+        first = inner.gradient(y, [x, w])
+        squares = tf.reduce_sum(first[1] ** 2)
+    return y, first, outer.gradient(squares, w)
+
+
+def loop(w: Any, turns: Any) -> Any:
+    """The gradient through a loop that a graph runs."""
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        y = w
+        for _ in tf.range(turns):
+            y = tf.tanh(y @ w)
+        total = tf.reduce_sum(y)
+    return tape.gradient(total, w)
+
+
+def gradients() -> dict[str, bool]:
+    graph = tf.function(derivatives, input_signature=[tf.TensorSpec([None, None, None]), tf.TensorSpec([3, 3])])
+    step = 2.0**-10
+    near = (loss(X, W + step) - loss(X, W - step)) / (2.0 * step)
+    return {
+        "eager and graph": same(derivatives(X, W), graph(X, W)),
+        # A graph adds what turns give one after the other, eager code all at once.
+        "loop": float(tf.reduce_max(tf.abs(loop(W, 3) - tf.function(loop)(W, tf.constant(3))))) < 2.0**-20,
+        "value": abs(float(near) - float(tf.reduce_sum(derivatives(X, W)[1][1]))) < 1e-2,
+    }
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+class Factor(keras.layers.Layer):
+    def call(self, x: Any) -> Any:
+        return tf.linalg.cholesky(x)
+
+    def compute_output_spec(self, x: Any) -> Any:
+        return keras.KerasTensor(x.shape, x.dtype)
+
+
+@tf.function
+def chosen(x: Any) -> Any:
+    if tf.reduce_sum(x) > 0:  # AutoGraph makes a branch of it
+        x = tf.linalg.inv(x)
+    return x
+
+
+@tf.function
+def compiled_by_xla(x: Any) -> Any:
+    return tf.xla.experimental.compile(lambda y: [y * 2.0 + 1.0], [x])
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "fft": lambda: tf.signal.rfft(tf.ones(8)),
+    "svd": lambda: tf.linalg.svd(tf.ones((3, 3))),
+    "branch": lambda: chosen(tf.eye(3)),
+    "layer": lambda: keras.Sequential([Factor()])(tf.eye(3)[None]),
+    "complex": lambda: tf.constant(1j) * tf.constant(2j),
+    "gamma": lambda: tf.random.gamma((3,), 1.0),
+    "xla": lambda: compiled_by_xla(tf.ones(3)),
+    "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
+    "loaded": lambda: tf.graph_util.import_graph_def(GRAPH, name=""),
+}
+with dispatch.Passing(), tf.Graph().as_default() as _graph:
+    tf.exp(tf.ones(2))
+    GRAPH = _graph.as_graph_def()
+
+
+def refusals() -> dict[str, str]:
+    found = {}
+    for name, case in CASES.items():
+        try:
+            with tf.Graph().as_default() if name == "loaded" else tf.init_scope():
+                case()
+            found[name] = "passed"
+        except RefusedError as error:
+            found[name] = str(error)
+    return found
+
+
+def lines() -> dict[str, int]:
+    """Where each refusal is to be found in this file."""
+    first = {name: inspect.getsourcelines(case)[1] for name, case in CASES.items()}
+    inner = {"branch": chosen.python_function, "layer": Factor.call, "xla": compiled_by_xla.python_function}
+    return first | {name: inspect.getsourcelines(function)[1] for name, function in inner.items()}
+
+
+# --- the check and the switches ---------------------------------------------------------------------------------------
+
+
+def faults() -> dict[str, str]:
+    """What the self-check says of operations that are computed otherwise."""
+
+    def computed(name: str, function: Any, given: Any, arrays: Any) -> Any:
+        found = own(name, function, given, arrays)
+        return (
+            [np.nextafter(x, np.float32(9)) if x.dtype == np.float32 else x for x in found] if name == wrong else found
+        )
+
+    own, found = dispatch.computed, {}
+    for wrong in ("MatMul", "Conv2D", "Sum", "Exp", "random_normal", "none"):
+        dispatch.computed = computed
+        try:
+            checks.check()
+            found[wrong] = ""
+        except Exception as error:
+            found[wrong] = str(error)
+        finally:
+            dispatch.computed = own
+    return found
+
+
+def switches() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with portable.enable():
+        try:
+            portable.enable(allow=["Svd"])
+        except Exception as error:
+            found["again"] = str(error)
+    portable.disable()
+    found["off"] = tf.linalg.svd(tf.ones((3, 3)))[0].shape == [3]
+    for name, options in {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}.items():
+        try:
+            portable.enable(**options)
+        except Exception as error:
+            found[name] = str(error)
+    portable.enable(allow=["Svd"])
+    tf.linalg.svd(tf.ones((3, 3)))
+    found["allowed"] = portable.counted()["allowed"]
+    found["summary"] = portable.summary()
+    return found
+
+
+if __name__ == "__main__":
+    results = {
+        "hazards": hazards(),
+        "gradients": gradients(),
+        "refusals": refusals(),
+        "lines": lines(),
+        "faults": faults(),
+        "counted": portable.counted(),
+        "switches": switches(),
+    }
+    portable.disable()
+    print(json.dumps(results | {"without": without()}))
