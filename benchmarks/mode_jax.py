@@ -173,7 +173,9 @@ def main() -> None:
     if options.only:
         print(json.dumps(seconds(options.network[0], options.only)))
         return
-    print("| network | JAX's own, s | under the mode, times | first step, s | under the mode, s |\n|---|---|---|---|---|")
+    print(
+        "| network | JAX's own, s | under the mode, times | first step, s | under the mode, s |\n|---|---|---|---|---|"
+    )
     for name in options.network:
         found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
         for _ in range(options.rounds):

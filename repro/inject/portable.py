@@ -16,9 +16,8 @@ from typing import NoReturn, Optional
 from . import imports, package
 
 OLDEST = (3, 11)
-MODULES = {"torch": "pytorch", "jax": "jax"}
+MODULES = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
 """The folder of repro/portable for each framework's module."""
-OTHERS = ("tensorflow",)  # frameworks whose numerics stay as they are
 
 LOADED = "loaded"  # an empty file in the folder, which says that a Python process got here
 SLOW = "llvmlite is not installed in this environment, so portable numerics are slow; remedy: pip install llvmlite"
@@ -128,10 +127,6 @@ class Switch:
             return False
         return True
 
-    def mark_other(self, framework: ModuleType) -> None:
-        """Notes that another framework was imported."""
-        self.mark(framework.__name__)
-
 
 def _allowed(names: Sequence[str], framework: str) -> list[str]:
     """Those of a framework: `jax:svd` is for JAX alone, `svd` for all."""
@@ -145,8 +140,6 @@ def start() -> None:
     switch.mark(LOADED)
     for name in MODULES:
         imports.finder.when_imported(name, switch.on)
-    for name in OTHERS:
-        imports.finder.when_imported(name, switch.mark_other)
     imports.start()
 
 

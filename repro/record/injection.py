@@ -32,7 +32,7 @@ class Portable:
     """Options of portable numerics."""
 
     allow: tuple[str, ...] = ()
-    """Operations that are let through as PyTorch has them."""
+    """Operations that are let through as the framework has them."""
     precision: str = PRECISIONS[0]
 
     @property

@@ -20,7 +20,6 @@ from repro.structs import Flaw, Integer, Struct, converted
 from repro.text import counted
 
 LOADED, FAILED = "loaded", "failed"
-OTHERS = {"tensorflow": "TensorFlow"}
 IGNORED = "python -I, -E and -S ignore it, and a program may start others without PYTHONPATH"
 
 
@@ -59,13 +58,7 @@ class Computed:
             return "they could not be switched on; the process that imported the framework said why, and ended"
         if LOADED not in self.marks:
             return f"no Python process of the command loaded them ({IGNORED})"
-        others = f", and of {self.others} the numerics stay as they are" if self.others else ""
-        return f"no process imported PyTorch or JAX{others}"
-
-    @property
-    def others(self) -> str:
-        """Other frameworks that were imported."""
-        return " and ".join(name for module, name in OTHERS.items() if module in self.marks)
+        return "no process imported PyTorch, TensorFlow or JAX"
 
     def __str__(self) -> str:
         """All of it in one line."""
@@ -78,7 +71,6 @@ class Computed:
         parts += [f"let through: {', '.join(sorted(allowed))}"] if allowed else []
         killed = len({report.process for report in self.reports if not report.ended})
         parts += [f"not counted: those of {_killed(killed)}"] if killed else []
-        parts += [f"NOT PORTABLE: {self.others}, whose numerics stay as they are"] if self.others else []
         return "; ".join(parts)
 
     def _of_framework(self, name: str) -> str:

@@ -41,10 +41,10 @@ def add_outputs(parser: Parser) -> None:
 
 def add_portable(parser: Parser, switch: bool = True) -> None:
     """Options of portable numerics; `--portable` itself where they are not the command."""
-    group = parser.add_argument_group("portable numerics (PyTorch)") if switch else parser
+    group = parser.add_argument_group("portable numerics") if switch else parser
     if switch:
         group.add_argument("--portable", action="store_true", help="run it with portable numerics")
-    allow = "let an operation through as PyTorch has it (again for each)"
+    allow = "let an operation through as the framework has it (again for each)"
     group.add_argument("--allow", action="append", default=[], metavar="OPERATION", help=allow)
     precision = "high: operands of 13 bits; highest: of two slices (default: high)"
     group.add_argument("--precision", choices=PRECISIONS, help=precision)

@@ -6,7 +6,7 @@ from repro.errors import UsageError
 from repro.tasks import own_command
 from repro.tasks.parser import Parser
 
-SUMMARY = "run a command with portable numerics: the same bits on any machine (PyTorch)"
+SUMMARY = "run a command with portable numerics: the same bits on any machine"
 EPILOG = "Its exit code is the command's own."
 
 

@@ -1,8 +1,8 @@
 """Operations of the mode in one framework, on drawn numbers.
 
-    python mode_operations.py pytorch|tensorflow
+    python mode_operations.py pytorch|tensorflow|jax
 
-Prints JSON: by operation the SHA-256 of its results for 25 arrays of each of its arguments. Images are [B, H, W, C].
+JAX has fewer: its softmax, means, normalizations and activations are made of others. Prints JSON: by operation the SHA-256 of its results for 25 arrays of each of its arguments. Images are [B, H, W, C].
 """
 
 import hashlib
@@ -24,6 +24,11 @@ def arrays(name: str, *shapes: tuple[int, ...]) -> list[list[np.ndarray]]:
         scale = np.float32(2.0) ** random.integers(-6, 6)
         drawn.append([(random.standard_normal(shape, np.float32) * scale).astype(np.float32) for shape in shapes])
     return drawn
+
+
+def normal(x: np.ndarray) -> np.ndarray:
+    """Numbers, with 0 in the place of those that XLA takes for 0."""
+    return np.where(np.abs(x) < np.finfo(x.dtype).tiny, 0, x)
 
 
 FUNCTIONS = (
@@ -181,13 +186,65 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
     return found, tf.constant, lambda x: x.numpy()
 
 
+def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    import repro.portable.jax as portable
+
+    portable.enable()
+
+    def convolved(x: Any, w: Any, stride: int = 1, groups: int = 1) -> Any:
+        names = ("NHWC", "HWIO", "NHWC")
+        steps = (stride, stride)
+        return lax.conv_general_dilated(x, w, steps, "VALID", dimension_numbers=names, feature_group_count=groups)
+
+    def pooled(x: Any, first: float, choose: Any) -> Any:
+        return lax.reduce_window(x, first, choose, (1, 3, 3, 1), (1, 2, 2, 1), "VALID")
+
+    def double(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of(*given: Any) -> Any:
+            with jax.enable_x64(True):
+                return function(*(np.asarray(each, np.float64) for each in given))
+
+        return of
+
+    named = {"sigmoid": lax.logistic, "erf": lax.erf, "erfc": lax.erfc, "rsqrt": lax.rsqrt}
+    named |= {"digamma": lax.digamma, "lgamma": lax.lgamma}
+    found = {name: named.get(name) or getattr(jnp, name) for name in FUNCTIONS} | {
+        "matmul": jnp.matmul,
+        "batched matmul": jnp.matmul,
+        "matmul of float64": double(jnp.matmul),
+        "sum": lambda x: jnp.sum(x, 1),
+        "sum of all": jnp.sum,
+        "sum of float64": double(lambda x: jnp.sum(x, 1)),
+        "cumsum": lambda x: jnp.cumsum(x, 1),
+        "prod": lambda x: jnp.prod(x, 1),
+        "power": lambda x: jnp.abs(x) ** 1.7,
+        "square": lambda x: x**2,
+        "atan2": jnp.arctan2,
+        "sum by index": lambda x: jnp.zeros((11, 3), x.dtype).at[INDEX].add(x),
+        "convolution": convolved,
+        "convolution in steps": lambda x, w: convolved(x, w, 2),
+        "grouped convolution": lambda x, w: convolved(x, w, 1, 2),
+        "depthwise convolution": lambda x, w: convolved(x, w.reshape(3, 3, 1, 4), 1, 4),
+        "gradient of images": jax.grad(lambda x, w: (convolved(x, w) ** 2 * 0.5).sum()),
+        "max pooling": lambda x: pooled(x, -jnp.inf, lax.max),
+        "qr": lambda x: jnp.linalg.qr(x)[0],
+    }
+    return found, np.asarray, np.asarray
+
+
 if __name__ == "__main__":
-    operations, given, result = {"pytorch": pytorch, "tensorflow": tensorflow}[sys.argv[1]]()
+    operations, given, result = {"pytorch": pytorch, "tensorflow": tensorflow, "jax": jax}[sys.argv[1]]()
     hashes = {}
     for name, shapes in SHAPES.items():
+        if name not in operations:
+            continue
         digest = hashlib.sha256()
         for drawn in arrays(name, *shapes):
             values = [np.abs(each) if name in POSITIVE else each for each in drawn]
-            digest.update(np.ascontiguousarray(result(operations[name](*map(given, values)))).tobytes())
+            digest.update(normal(np.asarray(result(operations[name](*map(given, values))))).tobytes())
         hashes[name] = digest.hexdigest()
     print(json.dumps(hashes))

@@ -146,6 +146,13 @@ def compiled_by_xla(x: Any) -> Any:
     return tf.xla.experimental.compile(lambda y: [y * 2.0 + 1.0], [x])
 
 
+def graph() -> Any:
+    """A graph that another program has made."""
+    with dispatch.Passing(), tf.Graph().as_default() as made:
+        tf.exp(tf.ones(2))
+        return made.as_graph_def()
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "fft": lambda: tf.signal.rfft(tf.ones(8)),
     "svd": lambda: tf.linalg.svd(tf.ones((3, 3))),
@@ -155,11 +162,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "gamma": lambda: tf.random.gamma((3,), 1.0),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
-    "loaded": lambda: tf.graph_util.import_graph_def(GRAPH, name=""),
+    "loaded": lambda: tf.graph_util.import_graph_def(graph(), name=""),
 }
-with dispatch.Passing(), tf.Graph().as_default() as _graph:
-    tf.exp(tf.ones(2))
-    GRAPH = _graph.as_graph_def()
 
 
 def refusals() -> dict[str, str]:
@@ -215,7 +219,8 @@ def switches() -> dict[str, Any]:
             found["again"] = str(error)
     portable.disable()
     found["off"] = tf.linalg.svd(tf.ones((3, 3)))[0].shape == [3]
-    for name, options in {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}.items():
+    wrong: dict[str, Any] = {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}
+    for name, options in wrong.items():
         try:
             portable.enable(**options)
         except Exception as error:

@@ -20,7 +20,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder, with a space in its name, of the package with the stand-in."""
     folder = tmp_path_factory.mktemp("a tree")
     shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
-    for framework in ("pytorch", "jax"):
+    for framework in ("pytorch", "tensorflow", "jax"):
         library = folder / "repro" / "portable" / framework
         shutil.rmtree(library / "mode")
         shutil.copy(STUB / "library.py", library / "mode.py")

@@ -91,13 +91,10 @@ def test_a_python_that_ignores_it_is_reported(option: str, portable: Portable) -
     assert "NOTHING WAS PORTABLE: no Python process of the command loaded them (python -I, -E and -S" in done.stderr
 
 
-def test_a_program_without_a_framework(portable: Portable, tmp_path: Path) -> None:
-    (tmp_path / "tensorflow.py").touch()
-    assert portable("").stderr == "repro portable: NOTHING WAS PORTABLE: no process imported PyTorch or JAX\n"
-    done = portable("import tensorflow", path=str(tmp_path))
-    assert "no process imported PyTorch or JAX, and of TensorFlow the numerics stay as they are" in done.stderr
-    done = portable("import tensorflow, torch; torch.computed('mm')", path=str(tmp_path))
-    assert done.stderr.endswith("1 kind (PyTorch 2.15.0); NOT PORTABLE: TensorFlow, whose numerics stay as they are\n")
+def test_a_program_without_a_framework(portable: Portable) -> None:
+    assert (
+        portable("").stderr == "repro portable: NOTHING WAS PORTABLE: no process imported PyTorch, TensorFlow or JAX\n"
+    )
 
 
 def test_a_program_with_two_frameworks(portable: Portable) -> None:

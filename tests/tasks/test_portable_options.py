@@ -45,7 +45,9 @@ def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
 
 def test_a_record_without_pytorch_is_not_of_portable_numerics(tree: Path, tmp_path: Path) -> None:
     done = repro(tree, tmp_path, "record", "--to=a", "--portable", "--", sys.executable, "-c", "")
-    assert done.stderr.startswith("repro portable: NOTHING WAS PORTABLE: no process imported PyTorch or JAX\nrepro: ")
+    assert done.stderr.startswith(
+        "repro portable: NOTHING WAS PORTABLE: no process imported PyTorch, TensorFlow or JAX\nrepro: "
+    )
     assert json.loads((tmp_path / "a" / "record.json").read_text())["facts"]["portable_numerics"] is None
 
 

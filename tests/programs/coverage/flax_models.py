@@ -399,7 +399,17 @@ class Activations(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
-        functions = (nn.celu, nn.elu, nn.gelu, nn.hard_tanh, nn.selu, nn.swish, nn.relu6, nn.log_sigmoid, nn.soft_sign)
+        functions: Any = (
+            nn.celu,
+            nn.elu,
+            nn.gelu,
+            nn.hard_tanh,
+            nn.selu,
+            nn.swish,
+            nn.relu6,
+            nn.log_sigmoid,
+            nn.soft_sign,
+        )
         functions = (*functions, nn.tanh, nn.glu, jax.nn.mish, jax.nn.squareplus, nn.standardize, nn.PReLU())
         made = nn.initializers
         kinds = made.orthogonal(), made.truncated_normal(), made.he_uniform()

@@ -136,19 +136,19 @@ def transformations() -> dict[str, bool]:
 def arithmetic() -> dict[str, bool]:
     """By case, whether what XLA compiles together is what NumPy gives, one operation at a time."""
     found = {}
-    for dtype in (np.float32, np.float64):
-        a, b, c = (drawn(50, 33, octaves=3).astype(dtype) for _ in range(3))
-        row = np.abs(b[:1]) + dtype(0.1)
+    for dtype in ("float32", "float64"):
+        a, b, c = (np.array(drawn(50, 33, octaves=3), dtype) for _ in range(3))
+        row = np.abs(b[:1]) + np.array(0.1, dtype)
         with jax.enable_x64(True):
             compiled = jax.jit(
                 lambda a, b, c, row: (a * b + c, a / 3.0, a / row, a / jnp.sqrt(row), (a + 1e3) - 1e3, (a * 0.3) * 0.7)
             )(a, b, c, row)
-        third, thousand, three, seven = (dtype(x) for x in (3, 1e3, 0.3, 0.7))
-        right = (a * b + c, a / third, a / row, a / np.sqrt(row), (a + thousand) - thousand, (a * three) * seven)
+        third, thousand, three, seven = (np.array(x, dtype) for x in (3, 1e3, 0.3, 0.7))
+        right: Any = (a * b + c, a / third, a / row, a / np.sqrt(row), (a + thousand) - thousand, (a * three) * seven)
         for name, one, other in zip(
             ("sum", "third", "row", "root", "constant", "factors"), compiled, right, strict=True
         ):
-            found[f"{name} {np.dtype(dtype)}"] = same(one, other)
+            found[f"{name} {dtype}"] = same(one, other)
     return found
 
 
@@ -201,7 +201,8 @@ def refusals() -> dict[str, str]:
 def errors() -> dict[str, str]:
     """What is said of options, and of a mode that comes too late."""
     found = {}
-    for name, options in {"name": {"allow": ["svdd"]}, "precision": {"precision": "low"}}.items():
+    wrong: dict[str, Any] = {"name": {"allow": ["svdd"]}, "precision": {"precision": "low"}}
+    for name, options in wrong.items():
         portable.disable()
         try:
             portable.enable(**options)
@@ -213,7 +214,7 @@ def errors() -> dict[str, str]:
     except Exception as error:
         found["twice"] = str(error)
     portable.disable()
-    x = np.float32([[1.5, 2.5]])
+    x = np.array([[1.5, 2.5]], np.float32)
     found["own again"] = str(gate.counts.total() == (jnp.dot(x, x.T).item() and gate.counts.total()))
     flags = os.environ.pop("XLA_FLAGS")
     try:

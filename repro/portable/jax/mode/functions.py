@@ -7,7 +7,7 @@ from jax import Array
 
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.mode.gate import define
-from repro.portable.operations import functions
+from repro.portable.operations import functions, pointwise
 from repro.portable.operations.functions import (
     bessel,
     errors,
@@ -26,8 +26,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
-    "logistic": exponential.sigmoid,
-    "tanh": exponential.tanh,
     "log": logarithmic.log,
     "log1p": logarithmic.log1p,
     "rsqrt": powers.rsqrt,
@@ -72,6 +70,21 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
 
 for _name, _function in FUNCTIONS.items():
     define(_name)(_of_elements(_function))
+
+
+def _by_table(name: str, function: Callable[..., Any]) -> Callable[..., Array]:
+    """The library's activation for float32; `function` for float64."""
+
+    def computed(x: Array, **_: Any) -> Array:
+        if x.dtype == "float64":
+            return function(Backend, x)
+        return pointwise.activation.forward(Backend, Backend.f32(x), name=name)[0]
+
+    return computed
+
+
+define("tanh")(_by_table("tanh", exponential.tanh))
+define("logistic")(_by_table("sigmoid", exponential.sigmoid))
 
 
 @define("pow")

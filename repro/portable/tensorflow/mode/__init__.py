@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from repro.errors import UsageError
+from repro.portable import precisions
 from repro.portable.refusal import RefusedError as RefusedError
-from repro.portable.tensorflow.mode import checks, dispatch, environment, precisions, registry
+from repro.portable.tensorflow.mode import checks, dispatch, environment, registry
 
 
 class Mode:

@@ -15,7 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from repro.errors import UsageError
-from repro.portable.tensorflow.mode import dispatch, precisions
+from repro.portable import precisions
+from repro.portable.tensorflow.mode import dispatch
 
 GOLDEN = Path(__file__).with_name("checks.txt")
 Made = list[Any]

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from repro.portable import precisions
 from repro.portable.constants import BITS
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
-from repro.portable.tensorflow.mode import doubles, integers, planes, precisions
+from repro.portable.tensorflow.mode import doubles, integers, planes
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run

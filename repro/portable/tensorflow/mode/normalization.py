@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from repro.portable import precisions
 from repro.portable.operations import normalization
-from repro.portable.tensorflow.mode import precisions
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from repro.portable import precisions
 from repro.portable.constants import BITS
 from repro.portable.operations import products
 from repro.portable.operations.grids import product_of_slices, scaled
-from repro.portable.tensorflow.mode import doubles, integers, precisions
+from repro.portable.tensorflow.mode import doubles, integers
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run
