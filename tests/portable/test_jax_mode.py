@@ -24,7 +24,7 @@ def found() -> dict[str, Any]:
     return json.loads(program("jax", f"{FOLDER}/cases.py"))
 
 
-@pytest.mark.parametrize("case", ["kernels", "transformations", "arithmetic"])
+@pytest.mark.parametrize("case", ["kernels", "transformations", "arithmetic", "reductions", "layers"])
 def test_bits(case: str, found: dict[str, Any]) -> None:
     assert found[case] and [name for name, right in found[case].items() if right is not True] == []
 
@@ -34,18 +34,26 @@ def test_a_program_may_ask_for_more_bits(found: dict[str, Any]) -> None:
     assert errors["float64"] < 1e-10 < errors["highest"] < 1e-2 < 1 < errors["default"]
 
 
+def test_factors_of_matrices_and_special_functions(found: dict[str, Any]) -> None:
+    assert max(found["factors"].values()) < 1e-6
+
+
 def test_refusals(found: dict[str, Any]) -> None:
     said = found["refusals"]
     once = "it has no portable form; compute it once, outside of the training, and load its result"
-    eager = f"portable numerics: svd of float32 [3, 3], float32 [3], float32 [3, 3] at {line('EAGER')}: {once}"
-    allow = 'or let it through with --allow svd, in a script with enable(allow=["svd"])'
+    eager = f"portable numerics: schur of float32 [3, 3], float32 [3, 3], float32 [3, 3] at {line('EAGER')}: {once}"
+    allow = 'or let it through with --allow schur, in a script with enable(allow=["schur"])'
     assert said["eager"] == f"{eager}, {allow}"
-    assert said["jit"].startswith("portable numerics: eigh of float32 [3, 3]") and f" at {line('JIT')}: " in said["jit"]
+    assert (
+        said["jit"].startswith("portable numerics: hessenberg of float32 [3, 3]")
+        and f" at {line('JIT')}: " in said["jit"]
+    )
     assert "fft of complex64 [3, 3]" in said["fft"] and "multiply by matrices of cosines and sines" in said["fft"]
     assert "pure_callback of float32 [3, 3]" in said["callback"] and "compute it with jax.numpy" in said["callback"]
     assert "mul of complex64" in said["complex"] and "complex numbers have no portable form" in said["complex"]
+    assert "reduce of float32 [3, 3]" in said["reduction"] and "its function calls exp" in said["reduction"]
     assert "products at repeated indices have no order" in said["products"]
-    assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "let through: svd")
+    assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "let through: schur")
 
 
 def test_options_that_cannot_be(found: dict[str, Any]) -> None:

@@ -375,10 +375,15 @@ def indexing() -> Training:
         order = jnp.argsort(rows[:, 0])
         found = jnp.sort(rows, 0) * rows[order] + jnp.cumprod(1.0 + 0.1 * rows, 0) + lax.cumlogsumexp(rows, 0)
         best, _ = lax.top_k(found.T, 3)
-        parts = jax.ops.segment_sum(found, index % 4, 4) + jax.ops.segment_prod(lax.stop_gradient(found), index % 4, 4)
+        parts = jax.ops.segment_sum(found, index % 4, 4)
         return best.sum() + (parts**2).mean() + jnp.median(found) + jnp.var(found) + jnp.linalg.norm(found)
 
     return descent(loss, jnp.asarray(normal(7, 6, key=4)), [integers(7, 12, key=key) for key in range(2)])
+
+
+@program("jax", "products over segments")
+def segment_products() -> Any:
+    return jax.jit(lambda x, i: jax.ops.segment_prod(x, i, 4))(normal(12, 6), integers(4, 12))
 
 
 @program("jax", "linear algebra")

@@ -167,6 +167,79 @@ def precision() -> dict[str, float]:
     return found
 
 
+# --- reductions, factors of matrices ----------------------------------------------------------------------------------
+
+
+def reductions() -> dict[str, bool]:
+    """Choices, and functions of the program."""
+    x = drawn(5, 7, 9, octaves=1)
+    x[2, 3], x[1, 1, 1] = x[2, 5], np.nan
+    places, low = np.arange(x.size, dtype=np.int32).reshape(x.shape), (np.float32(np.inf), np.int32(0))
+
+    def least(a: Any, b: Any) -> Any:
+        return jnp.minimum(a[0], b[0]), jnp.where(a[0] <= b[0], a[1], b[1])
+
+    @jax.jit
+    def computed(x: Array) -> Any:
+        both = lax.reduce((x[2:], places[2:]), low, least, (0, 2))
+        total = lax.reduce(x[0], np.float32(1), lambda a, b: a + b, (0,))
+        return (
+            jnp.argmax(x, 1),
+            jnp.argmin(x),
+            both,
+            total,
+            lax.reduce(x[:0], np.float32(7), lambda a, b: a * b, (0, 1)),
+        )
+
+    most, place, (values, at), total, none = computed(x)
+    pairs = list(x[0])
+    while len(pairs) > 1:
+        even = len(pairs) & ~1
+        pairs = [*(a + b for a, b in zip(pairs[0:even:2], pairs[1:even:2], strict=True)), *pairs[even:]]
+    return {
+        "argmax": np.array_equal(most, x.argmax(1)),
+        "argmin": bool(place == x.argmin()),
+        "with its place": same(values, x[2:].min((0, 2))) and same(x.reshape(-1)[at], values),
+        "in rounds": same(total, np.float32(1) + pairs[0]),
+        "of none": none.tolist() == [7.0] * 9,
+    }
+
+
+def layers() -> dict[str, bool]:
+    """Whether XLA compiles layers of several networks at once, and adds no transpositions without end."""
+    x, first, shift, last = drawn(16, 8), drawn(3, 8, 16), drawn(3, 16), drawn(3, 16, 4)
+    function = jax.jit(jax.vmap(lambda first, shift, last: jnp.tanh(x @ first + shift) @ last))
+    text = function.lower(first, shift, last).compile().as_text()
+    return {"few transpositions": text.count(" transpose(") < 100}
+
+
+def factors() -> dict[str, float]:
+    """Errors, relative to the largest number."""
+    x, tall = drawn(5, 5, octaves=1), drawn(2, 7, 4, octaves=1)
+    tall[0, :, 2], tall[1, :, 3] = tall[0, :, 1], 0
+
+    @jax.jit
+    def computed(x: Array, tall: Array) -> Any:
+        values, vectors = jnp.linalg.eigh(x + x.T)
+        return lax.linalg.lu(x), values, vectors, jnp.linalg.svd(tall), jnp.linalg.svd(tall, compute_uv=False)
+
+    (lu, _, order), values, vectors, (left, sizes, right), alone = jax.tree.map(np.float64, computed(x, tall))
+    symmetric = np.float64(x + x.T)
+    lower, upper = np.tril(lu, -1) + np.eye(5), np.triu(lu)
+    found = {
+        "lu": (lower @ upper, x[order.astype(int)]),
+        "eigenvalues": (values, np.linalg.eigvalsh(symmetric)),
+        "eigenvectors": (vectors * values @ vectors.T, symmetric),
+        "singular values": (alone, np.linalg.svd(np.float64(tall), compute_uv=False)),
+        "singular vectors": (left[..., :4] * sizes[..., None, :] @ right, tall),
+        "orthogonal": (np.swapaxes(left, -1, -2) @ left, np.broadcast_to(np.eye(7), (2, 7, 7))),
+        "zeta": (float(jax.scipy.special.zeta(np.float32(1.5), 1.0)), 2.612375348685488),
+        "trigamma": (float(jax.scipy.special.polygamma(1, np.float32(0.5))), 4.934802200544679),
+        "incomplete gamma": (float(jax.scipy.special.gammainc(np.float32(2.0), 1.0)), 0.26424111765711533),
+    }
+    return {name: float(np.abs(one - other).max() / np.abs(other).max()) for name, (one, other) in found.items()}
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -183,17 +256,18 @@ def refusals() -> dict[str, str]:
     x = np.eye(3, dtype=np.float32)
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
     found = {
-        "eager": refused(lambda: lax.linalg.svd(x)),  # EAGER
-        "jit": refused(lambda: jax.jit(lambda x: jnp.linalg.eigh(x)[0])(x)),  # JIT
+        "eager": refused(lambda: lax.linalg.schur(x)),  # EAGER
+        "jit": refused(lambda: jax.jit(lambda x: lax.linalg.hessenberg(x)[0])(x)),  # JIT
         "fft": refused(lambda: jnp.fft.fft(x)),
         "callback": refused(lambda: jax.pure_callback(np.sin, shape, x)),
         "complex": refused(lambda: lax.complex(x, x) * lax.complex(x, x)),
+        "reduction": refused(lambda: lax.reduce(x, np.float32(0), lambda a, b: jnp.exp(a) + b, (0,))),
         "products": refused(lambda: jnp.ones(3).at[jnp.array([0, 0])].multiply(x[0, :2])),
         "integers": refused(lambda: lax.linalg.lu_pivots_to_permutation(jnp.array([1, 2, 2]), 3)),
     }
     portable.disable()
-    portable.enable(allow=["svd"])
-    found["allowed"] = refused(lambda: jnp.linalg.svd(x))
+    portable.enable(allow=["schur"])
+    found["allowed"] = refused(lambda: lax.linalg.schur(x))
     found["summary"] = portable.summary().partition("; ")[2]
     return found
 
@@ -227,7 +301,7 @@ def errors() -> dict[str, str]:
 
 def main() -> None:
     portable.enable()
-    cases = (kernels, transformations, arithmetic, precision, refusals, errors)
+    cases = (kernels, transformations, arithmetic, precision, reductions, layers, factors, refusals, errors)
     print(json.dumps({case.__name__: case() for case in cases}))
 
 

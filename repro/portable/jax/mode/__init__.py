@@ -27,7 +27,17 @@ from repro.portable.refusal import unknown_operation
 if kernels.available:
     from repro.portable.jax import ffi
 
-DEFINITIONS = ("functions", "products", "convolution", "sums", "windows", "scatter", "linalg", "collectives")
+DEFINITIONS = (
+    "functions",
+    "products",
+    "convolution",
+    "sums",
+    "windows",
+    "scatter",
+    "linalg",
+    "spectral",
+    "collectives",
+)
 """The files of this folder that define primitives."""
 
 

@@ -98,21 +98,21 @@ def _reflection(x: Array, places: Array, step: Array) -> tuple[Array, Array]:
     x = jnp.where(places >= step, x, 0.0)
     scale = jnp.abs(x).max(-1, keepdims=True)
     x = x / jnp.where(scale == 0.0, 1.0, scale)
-    norm = jnp.sqrt(_total((x * x)[..., None]))
+    norm = jnp.sqrt(total((x * x)[..., None]))
     first = lax.dynamic_slice_in_dim(x, step, 1, -1)
     away = first + jnp.where(first < 0.0, -norm, norm)
     below = jnp.where(places > step, x, 0.0)
     v = jnp.where(places == step, 1.0, below / jnp.where(away == 0.0, 1.0, away))
     alone = jnp.abs(below).max(-1, keepdims=True) == 0.0
-    return v, jnp.where(alone, 0.0, 2.0 / _total((v * v)[..., None]))
+    return v, jnp.where(alone, 0.0, 2.0 / total((v * v)[..., None]))
 
 
 def _reflected(x: Array, v: Array, factor: Array) -> Array:
     """[..., K, N]"""
-    return x - v[..., None] * (factor * _total(v[..., None] * x))[..., None, :]
+    return x - v[..., None] * (factor * total(v[..., None] * x))[..., None, :]
 
 
-def _total(x: Array) -> Array:
+def total(x: Array) -> Array:
     """The sum over the last axis but one, by halves: float64 sums of one order everywhere."""
     while x.shape[-2] > 1:
         half = (x.shape[-2] + 1) // 2

@@ -20,7 +20,7 @@ REMEDIES = {
     "reduce_window": "use reduce_window with lax.add, max or min",
     "ragged_dot": "use jnp.matmul with a mask",
     "scaled_": "multiply in bfloat16",
-    **dict.fromkeys(("cholesky_update", "eig", "svd", "schur", "hessenberg", "householder", "tridiagonal"), ONCE),
+    **dict.fromkeys(("cholesky_update", "eig", "schur", "hessenberg", "householder", "tridiagonal"), ONCE),
 }
 """Portable equivalents, by how the names of primitives begin."""
 
