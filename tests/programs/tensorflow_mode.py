@@ -134,6 +134,13 @@ class Factor(keras.layers.Layer):
         return keras.KerasTensor(x.shape, x.dtype)
 
 
+def foreign() -> Any:
+    """A graph of TensorFlow's own operations."""
+    with dispatch.Passing(), tf.Graph().as_default() as graph:
+        tf.exp(tf.ones(2))
+        return graph.as_graph_def()
+
+
 @tf.function
 def chosen(x: Any) -> Any:
     if tf.reduce_sum(x) > 0:  # AutoGraph makes a branch of it
@@ -155,11 +162,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "gamma": lambda: tf.random.gamma((3,), 1.0),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
-    "loaded": lambda: tf.graph_util.import_graph_def(GRAPH, name=""),
+    "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
 }
-with dispatch.Passing(), tf.Graph().as_default() as _graph:
-    tf.exp(tf.ones(2))
-    GRAPH = _graph.as_graph_def()
 
 
 def refusals() -> dict[str, str]:
@@ -215,7 +219,8 @@ def switches() -> dict[str, Any]:
             found["again"] = str(error)
     portable.disable()
     found["off"] = tf.linalg.svd(tf.ones((3, 3)))[0].shape == [3]
-    for name, options in {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}.items():
+    wrong: dict[str, Any] = {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}
+    for name, options in wrong.items():
         try:
             portable.enable(**options)
         except Exception as error:

@@ -37,8 +37,8 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
     exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype) for x in arrays]), options_key
     known = _known.get(exactly)
     if known is not None:
-        plan, shapes, outer = known
-        return plan.execute(arrays, shapes, outer)
+        sound, shapes, outer = known
+        return sound.execute(arrays, shapes, outer)
     whole = np.broadcast_shapes(*(each.shape for each in arrays))
     axes = tuple(sorted(axis % len(whole) for axis in over)) if whole else ()
     if not math.prod(whole) or (axes and axes != tuple(range(axes[0], axes[-1] + 1))):

@@ -97,6 +97,32 @@ _sparse_gradient("SparseSegmentMeanGrad", lambda counts: 1.0 / counts)
 _sparse_gradient("SparseSegmentSqrtNGrad", lambda counts: 1.0 / np.sqrt(counts))
 
 
+@define("Bincount", "DenseBincount")
+def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Array:
+    """The sums of the weights of each number, along the last axis; numbers from `size` on count for nothing."""
+    if given.get("binary_output") or not weights.size:
+        raise ValueError("numbers without weights are counted by integers: cast the result")
+    rows, number = (len(index) if index.ndim == 2 else 1), int(size)
+    flat = index.reshape(rows, -1).astype(np.int64)
+    there = (flat < number).reshape(-1)
+    places = (flat + np.arange(rows)[:, None] * number).reshape(-1)[there]
+    found = added(places, single(weights).reshape(-1, 1)[there], rows * number)
+    return narrowed(found.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
+
+
+@define("SparseTensorDenseMatMul")
+def sparse_product(given: Attributes, index: Array, values: Array, shape: Array, b: Array) -> Array:
+    """A sparse matrix times a dense one: products, each rounded, are added up by row."""
+    rows, columns = index[:, 0], index[:, 1]
+    height, width = (int(size) for size in shape)
+    if given["adjoint_a"]:
+        rows, columns, height, width = columns, rows, width, height
+    right = single(b).T if given["adjoint_b"] else single(b)
+    if len(right) != width:
+        raise ValueError(f"a matrix [{height}, {width}] and one {list(right.shape)} have no product")
+    return narrowed(added(rows, single(values)[:, None] * right[columns], height), b.dtype)
+
+
 # --- scatter ----------------------------------------------------------------------------------------------------------
 
 
