@@ -160,15 +160,25 @@ def scatter_sub(given: Attributes, x: Array, index: Array, updates: Array) -> Ar
     return scatter_add(given, x, index, -updates)
 
 
-def _variable(name: str, sign: float, nd: bool) -> None:
+@define("TensorScatterUpdate")
+def scatter_update(given: Attributes, x: Array, index: Array, updates: Array) -> Array:
+    """The last of those that are written to one place stays."""
+    place, outer, inner = _flat(index, x.shape)
+    order = np.argsort(place, kind="stable")
+    last = order[np.append(np.diff(place[order]) > 0, True)] if len(place) else order
+    found = x.copy().reshape(math.prod(outer), math.prod(inner))
+    found[place[last]] = updates.reshape(len(place), math.prod(inner))[last]
+    return found.reshape(x.shape)
+
+
+def _variable(name: str, scatter: Any, nd: bool) -> None:
     @compose(name)
     def changed(given: Attributes, resource: Any, index: Any, updates: Any) -> Any:
         value = gen_resource_variable_ops.read_variable_op(resource, dtypes.as_dtype(updates.dtype))
         places = index if nd else array_ops.expand_dims(index, -1)
         shape = array_ops.concat([array_ops.shape(index), array_ops.shape(value)[1:]], 0)
         whole = updates if nd else array_ops.broadcast_to(updates, shape)
-        added_to = gen_array_ops.tensor_scatter_add if sign > 0 else gen_array_ops.tensor_scatter_sub
-        return _assigned(resource, added_to(value, places, whole))
+        return _assigned(resource, scatter(value, places, whole))
 
 
 def _assigned(resource: Any, value: Any) -> Any:
@@ -176,6 +186,10 @@ def _assigned(resource: Any, value: Any) -> Any:
     return [] if found is None else found
 
 
-for _name, _sign in (("Add", 1.0), ("Sub", -1.0)):
-    _variable(f"ResourceScatter{_name}", _sign, False)
-    _variable(f"ResourceScatterNd{_name}", _sign, True)
+for _name, _scatter in {
+    "Add": gen_array_ops.tensor_scatter_add,
+    "Sub": gen_array_ops.tensor_scatter_sub,
+    "Update": gen_array_ops.tensor_scatter_update,
+}.items():
+    _variable(f"ResourceScatter{_name}", _scatter, False)
+    _variable(f"ResourceScatterNd{_name}", _scatter, True)
