@@ -134,6 +134,13 @@ class Factor(keras.layers.Layer):
         return keras.KerasTensor(x.shape, x.dtype)
 
 
+def foreign() -> Any:
+    """A graph of TensorFlow's own operations."""
+    with dispatch.Passing(), tf.Graph().as_default() as graph:
+        tf.exp(tf.ones(2))
+        return graph.as_graph_def()
+
+
 @tf.function
 def chosen(x: Any) -> Any:
     if tf.reduce_sum(x) > 0:  # AutoGraph makes a branch of it
@@ -146,13 +153,6 @@ def compiled_by_xla(x: Any) -> Any:
     return tf.xla.experimental.compile(lambda y: [y * 2.0 + 1.0], [x])
 
 
-def graph() -> Any:
-    """A graph that another program has made."""
-    with dispatch.Passing(), tf.Graph().as_default() as made:
-        tf.exp(tf.ones(2))
-        return made.as_graph_def()
-
-
 CASES: dict[str, Callable[[], Any]] = {
     "fft": lambda: tf.signal.rfft(tf.ones(8)),
     "svd": lambda: tf.linalg.svd(tf.ones((3, 3))),
@@ -162,7 +162,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "gamma": lambda: tf.random.gamma((3,), 1.0),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
-    "loaded": lambda: tf.graph_util.import_graph_def(graph(), name=""),
+    "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
 }
 
 

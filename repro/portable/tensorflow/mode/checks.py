@@ -2,7 +2,7 @@
 
 A case is what the definitions rely on of TensorFlow, of NumPy and of the processor, or a definition itself. What it
 should be stands in checks.txt, as SHA-256 of all bits: the rounding mode of a process would spoil results of NumPy at the
-same time. tests/portable/test_tensorflow_mode.py compares that file with exact arithmetic and with the reference.
+same time. tests/portable/test_tensorflow_mode.py compares what the mode computes with NumPy, and with PyTorch's mode.
 """
 
 import hashlib

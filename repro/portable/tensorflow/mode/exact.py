@@ -13,12 +13,12 @@ MEMORY = """
     IdentityN ImmutableConst InplaceUpdate InvertPermutation MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2
     MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 MirrorPad OneHot OnesLike
     Pack Pad PadV2 ParallelConcat Placeholder PlaceholderV2 PlaceholderWithDefault PreventGradient ReadVariableOp Reshape
-    ResourceGather ResourceGatherNd ResourceScatterUpdate ResourceScatterNdUpdate ResourceStridedSliceAssign Reverse
-    ReverseSequence ReverseV2 Roll ScatterUpdate ScatterNdUpdate Shape ShapeN Size Rank Slice Snapshot SpaceToBatch
+    ResourceGather ResourceGatherNd ResourceStridedSliceAssign Reverse
+    ReverseSequence ReverseV2 Roll Shape ShapeN Size Rank Slice Snapshot SpaceToBatch
     SpaceToBatchND SpaceToDepth Split SplitV Squeeze StopGradient StridedSlice StridedSliceAssign StridedSliceGrad
-    TemporaryVariable TensorScatterUpdate TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
+    TemporaryVariable TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
     VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
-    DestroyResourceOp VariableShape ScatterNdNonAliasingUpdate
+    DestroyResourceOp VariableShape
 """
 """What moves numbers, or makes room for them."""
 

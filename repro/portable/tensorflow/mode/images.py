@@ -59,9 +59,27 @@ def contrast(given: Attributes, images: Array, factor: Array) -> Array:
     return narrowed((x.astype(np.float64) - middle) * float(factor) + middle, images.dtype)
 
 
+@define("AdjustSaturation")
+def saturated(given: Attributes, images: Array, factor: Array) -> Array:
+    x = _hue_of_color(single(images).astype(np.float64))
+    x[..., 1] = np.clip(x[..., 1] * float(factor), 0.0, 1.0)
+    return narrowed(_color_of_hue(x), images.dtype)
+
+
+@define("AdjustHue")
+def turned(given: Attributes, images: Array, turns: Array) -> Array:
+    x = _hue_of_color(single(images).astype(np.float64))
+    hue = x[..., 0] + float(turns)
+    x[..., 0] = hue - np.floor(hue)
+    return narrowed(_color_of_hue(x), images.dtype)
+
+
 @define("RGBToHSV")
 def hue_of_color(given: Attributes, images: Array) -> Array:
-    x = single(images).astype(np.float64)
+    return narrowed(_hue_of_color(single(images).astype(np.float64)), images.dtype)
+
+
+def _hue_of_color(x: Array) -> Array:
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     value = x.max(-1)
     span = value - x.min(-1)
@@ -73,13 +91,16 @@ def hue_of_color(given: Attributes, images: Array) -> Array:
         np.where(green == value, (blue - red) * share + 2.0 / 6.0, (red - green) * share + 4.0 / 6.0),
     )
     hue = np.where(span > 0, np.where(hue < 0, hue + 1.0, hue), 0.0)
-    return narrowed(np.stack([hue, saturation, value], -1), images.dtype)
+    return np.stack([hue, saturation, value], -1)
 
 
 @define("HSVToRGB")
 def color_of_hue(given: Attributes, images: Array) -> Array:
-    x = single(images).astype(np.float64)
+    return narrowed(_color_of_hue(single(images).astype(np.float64)), images.dtype)
+
+
+def _color_of_hue(x: Array) -> Array:
     hue, saturation, value = x[..., 0] * 6.0, x[..., 1], x[..., 2]
     parts = np.abs(hue - 3.0) - 1.0, 2.0 - np.abs(hue - 2.0), 2.0 - np.abs(hue - 4.0)
     shades = [((np.clip(part, 0.0, 1.0) - 1.0) * saturation + 1.0) * value for part in parts]
-    return narrowed(np.stack(shades, -1), images.dtype)
+    return np.stack(shades, -1)

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 Axes = tuple[int, ...]
 
 _plans: dict[Hashable, "Plan | None"] = {}
+"""By strides; None after the first call."""
+_known: dict[Hashable, tuple["Plan", list[tuple[int, ...]], int]] = {}
+"""Sound plans by the exact layout of arrays that they take as they are, the shapes of results, and the outer size."""
 
 
 def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
@@ -30,49 +33,47 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
         return function(Backend, *arguments, **options)
     arrays: list[Array] = []
     skeleton = _flat(arguments, arrays)
+    options_key = tuple(options.items())
+    exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype) for x in arrays]), options_key
+    known = _known.get(exactly)
+    if known is not None:
+        sound, shapes, outer = known
+        return sound.execute(arrays, shapes, outer)
     whole = np.broadcast_shapes(*(each.shape for each in arrays))
     axes = tuple(sorted(axis % len(whole) for axis in over)) if whole else ()
     if not math.prod(whole) or (axes and axes != tuple(range(axes[0], axes[-1] + 1))):
         return function(Backend, *arguments, **options)
     sizes = _sizes(whole, axes)
     given = [_laid_out(each, whole, sizes) for each in arrays]
-    strides = tuple(each[1] for each in given)
-    rows = tuple(
-        all(len(whole) - each.ndim > axis or each.shape[axis - len(whole)] == 1 for axis in axes) for each in arrays
-    )
-    key = (
-        function,
-        axes,
-        len(whole),
-        skeleton,
-        tuple(each.dtype for each in arrays),
-        strides,
-        rows,
-        sizes[1:],
-        tuple(options.items()),
-    )
-    plan = _plans.get(key)
-    if plan is not None:
-        if plan.sound:
-            return plan.execute([each[0] for each in given], whole, axes, sizes)
-    elif key in _plans:
+    strides, laid_out = tuple([each[1] for each in given]), [each[0] for each in given]
+    rows = tuple([_is_one_along(each, axes, len(whole)) for each in arrays])
+    key = function, axes, len(whole), skeleton, tuple([x.dtype for x in arrays]), strides, rows, sizes[1:], options_key
+    if key not in _plans:
+        _plans[key] = None
+        return function(Backend, *arguments, **options)
+    plan, right = _plans[key], None
+    if plan is None:
         right = function(Backend, *arguments, **options)
         with compiling:
-            if _plans[key] is None:
-                plan = Plan()
-                plan.trace(function, arguments, options, whole, axes, sizes, strides)
-                if plan.sound:
-                    plan.sound = _same(right, plan.execute([each[0] for each in given], whole, axes, sizes))
-                    if not plan.sound:
-                        log.warning(
-                            "portable: %s has other bits in kernels compiled here; it runs without",
-                            function.__qualname__,
-                        )
-                _plans[key] = plan
-        return right
-    else:
-        _plans[key] = None
-    return function(Backend, *arguments, **options)
+            plan = _plans[key]
+            if plan is None:
+                plan = _plans[key] = Plan(function, arguments, options, whole, axes, sizes, strides)
+                plan.check(right, laid_out, whole, sizes[0])
+    if not plan.sound:
+        return function(Backend, *arguments, **options) if right is None else right
+    shapes = plan.shapes(whole)
+    if all(_address(x) == _address(y) for x, y in zip(arrays, laid_out, strict=True)):
+        _known[exactly] = plan, shapes, sizes[0]
+    return plan.execute(laid_out, shapes, sizes[0])
+
+
+def _address(x: Array) -> int:
+    return x.__array_interface__["data"][0]
+
+
+def _is_one_along(x: Array, axes: Axes, rank: int) -> bool:
+    """Whether an array has one number for all along the axes of a shape of this rank."""
+    return all(rank - x.ndim > axis or x.shape[axis - rank] == 1 for axis in axes)
 
 
 def _flat(given: Any, arrays: list[Array]) -> Hashable:
@@ -126,9 +127,10 @@ class Plan:
     sound = False
     """Whether there is one, and it gave the same bits as its definition."""
 
-    def trace(
-        self, function: Any, arguments: Any, options: Any, whole: Any, axes: Any, sizes: Any, strides: Any
+    def __init__(
+        self, function: Any, arguments: Any, options: Any, whole: Any, axes: Axes, sizes: Any, strides: Any
     ) -> None:
+        self.name, self.axes = getattr(function, "__qualname__", function), axes
         leaves: list[Node] = []
 
         def leaf(x: Array) -> Node:
@@ -139,27 +141,37 @@ class Plan:
         try:
             found = function(Tracer(axes), *_mapped(arguments, leaf, np.ndarray), **options)
             results: list[Node] = []
-            self.shape = _numbered(found, results)
+            self.result = _numbered(found, results)
             if any(result.operation == "input" for result in results):
                 raise UnknownError("a result that is given")
             self.rows = [is_row(result, axes) and bool(axes) for result in results]
             self.types = [result.dtype for result in results]
             _, along, inner = sizes
-            flat = [(inner if inner > 1 else 1, 0, 1) if row else (along * inner, inner, 1) for row in self.rows]
-            flat = [_sized(each, sizes) for each in flat]
+            flat = [_sized((inner, 0, 1) if row else (along * inner, inner, 1), sizes) for row in self.rows]
             kernel = Kernel(leaves, results, [*strides, *flat], axes, along, inner)
             self.tables = [node.array for node in kernel.tables]
             self.blocks, self.work = kernel.blocks, along * inner * max(1, len(kernel.order) // 8)
             self.code = Code(kernel.module)
             self.sound = True
         except (UnknownError, TypeError, ValueError, AttributeError) as error:
-            log.debug("portable: %s is not compiled: %s", getattr(function, "__qualname__", function), error)
+            log.debug("portable: %s is not compiled: %s", self.name, error)
 
-    def execute(self, arrays: list[Array], whole: tuple[int, ...], axes: Axes, sizes: tuple[int, int, int]) -> Any:
-        reduced = tuple(1 if axis in axes else size for axis, size in enumerate(whole))
-        results = [np.empty(reduced if row else whole, dtype) for row, dtype in zip(self.rows, self.types, strict=True)]
-        self.code([*arrays, *self.tables, *results], sizes[0] * self.blocks, sizes[0] * self.work)
-        return _mapped_places(self.shape, results)
+    def check(self, right: Any, arrays: list[Array], whole: tuple[int, ...], outer: int) -> None:
+        """Compares its results with those of the definition."""
+        if self.sound:
+            self.sound = _same(right, self.execute(arrays, self.shapes(whole), outer))
+            if not self.sound:
+                log.warning("portable: %s has other bits in kernels compiled here; it runs without", self.name)
+
+    def shapes(self, whole: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Those of the results, for arrays that together have this one."""
+        reduced = tuple(1 if axis in self.axes else size for axis, size in enumerate(whole))
+        return [reduced if row else whole for row in self.rows]
+
+    def execute(self, arrays: list[Array], shapes: list[tuple[int, ...]], outer: int) -> Any:
+        results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, self.types, strict=True)]
+        self.code([*arrays, *self.tables, *results], outer * self.blocks, outer * self.work)
+        return _placed(self.result, results)
 
 
 def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
@@ -168,12 +180,10 @@ def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
     return outer, along if sizes[1] > 1 else 0, inner if sizes[2] > 1 else 0
 
 
-def _mapped_places(shape: Any, results: list[Array]) -> Any:
-    if isinstance(shape, int):
-        return results[shape]
-    if isinstance(shape, tuple):
-        return tuple(_mapped_places(each, results) for each in shape)
-    return shape
+def _placed(given: Any, results: list[Array]) -> Any:
+    if isinstance(given, int):
+        return results[given]
+    return tuple([_placed(each, results) for each in given]) if isinstance(given, tuple) else given
 
 
 def _same(a: Any, b: Any) -> bool:

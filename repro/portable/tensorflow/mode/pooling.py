@@ -94,6 +94,17 @@ def _maximum(name: str) -> None:
             met += np.where(first == place, g, 0.0)
         return narrowed(back(how.inner(found), channels), x.dtype)
 
+    @define(f"{name}GradGrad")
+    def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
+        """What was at the place of each maximum."""
+        kernel, how, channels = _windows(given, _sides(given, x.shape))
+        _, first, outputs = _largest(last(single(x), channels), kernel, how)
+        padded = how.padded(last(gradient, channels))
+        found = np.zeros(first.shape, gradient.dtype)
+        for place, tap in enumerate(np.ndindex(*kernel)):
+            found = np.where(first == place, how.met(padded, tap, outputs), found)
+        return back(found, channels)
+
 
 for _dimensions in ("", "3D"):
     _average(f"AvgPool{_dimensions}")

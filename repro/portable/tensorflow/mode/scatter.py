@@ -97,6 +97,32 @@ _sparse_gradient("SparseSegmentMeanGrad", lambda counts: 1.0 / counts)
 _sparse_gradient("SparseSegmentSqrtNGrad", lambda counts: 1.0 / np.sqrt(counts))
 
 
+@define("Bincount", "DenseBincount")
+def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Array:
+    """The sums of the weights of each number, along the last axis; numbers from `size` on count for nothing."""
+    if given.get("binary_output") or not weights.size:
+        raise ValueError("numbers without weights are counted by integers: cast the result")
+    rows, number = (len(index) if index.ndim == 2 else 1), int(size)
+    flat = index.reshape(rows, -1).astype(np.int64)
+    there = (flat < number).reshape(-1)
+    places = (flat + np.arange(rows)[:, None] * number).reshape(-1)[there]
+    found = added(places, single(weights).reshape(-1, 1)[there], rows * number)
+    return narrowed(found.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
+
+
+@define("SparseTensorDenseMatMul")
+def sparse_product(given: Attributes, index: Array, values: Array, shape: Array, b: Array) -> Array:
+    """A sparse matrix times a dense one: products, each rounded, are added up by row."""
+    rows, columns = index[:, 0], index[:, 1]
+    height, width = (int(size) for size in shape)
+    if given["adjoint_a"]:
+        rows, columns, height, width = columns, rows, width, height
+    right = single(b).T if given["adjoint_b"] else single(b)
+    if len(right) != width:
+        raise ValueError(f"a matrix [{height}, {width}] and one {list(right.shape)} have no product")
+    return narrowed(added(rows, single(values)[:, None] * right[columns], height), b.dtype)
+
+
 # --- scatter ----------------------------------------------------------------------------------------------------------
 
 
@@ -134,15 +160,25 @@ def scatter_sub(given: Attributes, x: Array, index: Array, updates: Array) -> Ar
     return scatter_add(given, x, index, -updates)
 
 
-def _variable(name: str, sign: float, nd: bool) -> None:
+@define("TensorScatterUpdate")
+def scatter_update(given: Attributes, x: Array, index: Array, updates: Array) -> Array:
+    """The last of those that are written to one place stays."""
+    place, outer, inner = _flat(index, x.shape)
+    order = np.argsort(place, kind="stable")
+    last = order[np.append(np.diff(place[order]) > 0, True)] if len(place) else order
+    found = x.copy().reshape(math.prod(outer), math.prod(inner))
+    found[place[last]] = updates.reshape(len(place), math.prod(inner))[last]
+    return found.reshape(x.shape)
+
+
+def _variable(name: str, scatter: Any, nd: bool) -> None:
     @compose(name)
     def changed(given: Attributes, resource: Any, index: Any, updates: Any) -> Any:
         value = gen_resource_variable_ops.read_variable_op(resource, dtypes.as_dtype(updates.dtype))
         places = index if nd else array_ops.expand_dims(index, -1)
         shape = array_ops.concat([array_ops.shape(index), array_ops.shape(value)[1:]], 0)
         whole = updates if nd else array_ops.broadcast_to(updates, shape)
-        added_to = gen_array_ops.tensor_scatter_add if sign > 0 else gen_array_ops.tensor_scatter_sub
-        return _assigned(resource, added_to(value, places, whole))
+        return _assigned(resource, scatter(value, places, whole))
 
 
 def _assigned(resource: Any, value: Any) -> Any:
@@ -150,6 +186,10 @@ def _assigned(resource: Any, value: Any) -> Any:
     return [] if found is None else found
 
 
-for _name, _sign in (("Add", 1.0), ("Sub", -1.0)):
-    _variable(f"ResourceScatter{_name}", _sign, False)
-    _variable(f"ResourceScatterNd{_name}", _sign, True)
+for _name, _scatter in {
+    "Add": gen_array_ops.tensor_scatter_add,
+    "Sub": gen_array_ops.tensor_scatter_sub,
+    "Update": gen_array_ops.tensor_scatter_update,
+}.items():
+    _variable(f"ResourceScatter{_name}", _scatter, False)
+    _variable(f"ResourceScatterNd{_name}", _scatter, True)

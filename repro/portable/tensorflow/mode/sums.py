@@ -52,7 +52,12 @@ def norm(x: Array, axes: Axes) -> Array:
 
 
 def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep: bool) -> Array:
-    """A function of numbers and axes, which stay with size 1 only if they are to be kept; rounded to the type of x."""
+    """A function of numbers and axes, which stay with size 1 only if they are to be kept; rounded to the type of x.
+
+    Without axes the numbers themselves: TensorFlow's gradients ask for that where a shape is not known.
+    """
+    if not given and function in (total, mean, product):
+        return x.copy()
     wide = np.ascontiguousarray(single(x))
     axes = given or (x.ndim,)
     found = function(wide if given else wide[..., None], axes)

@@ -30,7 +30,7 @@ class Code:
 
     def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
         """Of all units, over this number of elements."""
-        given = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        given = (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])
         shares = max(1, min(count(), units, work // SHARE))
         if shares == 1:
             self.function(given, 0, units)
