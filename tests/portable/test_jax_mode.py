@@ -52,6 +52,10 @@ def test_refusals(found: dict[str, Any]) -> None:
     assert "pure_callback of float32 [3, 3]" in said["callback"] and "compute it with jax.numpy" in said["callback"]
     assert "mul of complex64" in said["complex"] and "complex numbers have no portable form" in said["complex"]
     assert "reduce of float32 [3, 3]" in said["reduction"] and "its function calls exp" in said["reduction"]
+    assert (
+        "call_exported of float32 [3, 3]" in said["exported"]
+        and "call the function that was exported" in said["exported"]
+    )
     assert "products at repeated indices have no order" in said["products"]
     assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "let through: schur")
 

@@ -8,6 +8,7 @@ from typing import Any
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 
 import jax
+import jax.export
 import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
@@ -262,6 +263,7 @@ def refusals() -> dict[str, str]:
         "callback": refused(lambda: jax.pure_callback(np.sin, shape, x)),
         "complex": refused(lambda: lax.complex(x, x) * lax.complex(x, x)),
         "reduction": refused(lambda: lax.reduce(x, np.float32(0), lambda a, b: jnp.exp(a) + b, (0,))),
+        "exported": refused(lambda: jax.export.export(jax.jit(jnp.tanh))(shape).call(x)),
         "products": refused(lambda: jnp.ones(3).at[jnp.array([0, 0])].multiply(x[0, :2])),
         "integers": refused(lambda: lax.linalg.lu_pivots_to_permutation(jnp.array([1, 2, 2]), 3)),
     }

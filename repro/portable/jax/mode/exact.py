@@ -5,7 +5,7 @@ XLA's options see to it that each operation rounds for itself: see options.py.
 
 STRUCTURE = """
     jit closed_call call core_map remat2 remat_opt checkpoint custom_jvp_call custom_vjp_call custom_vmap_call custom_lin
-    custom_linear_solve linear_call composite scan while cond run_state shard_map mpmd_map stage call_exported
+    custom_linear_solve linear_call composite scan while cond run_state shard_map mpmd_map stage
     name tie stop_gradient optimization_barrier dce_sink create_token after_all debug_callback debug_print
     inspect_sharding check shape_assertion dim_as_value dimension_size platform_index
     sharding_constraint layout_constraint with_memory_space_constraint reshard pvary vary_unreduced_cast_p

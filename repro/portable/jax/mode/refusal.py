@@ -15,6 +15,7 @@ REMEDIES = {
     "pure_callback": "compute it with jax.numpy",
     "io_callback": "load the data before the step, and pass them to it",
     "pallas_call": "use the same function of jax.numpy or jax.nn",
+    "call_exported": "call the function that was exported",
     "ffi_call": "use the same function of jax.numpy or jax.nn",
     "reduce": "use jnp.sum, max, min or prod",
     "reduce_window": "use reduce_window with lax.add, max or min",
