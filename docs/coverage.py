@@ -51,7 +51,7 @@ class Variant:
         return os.environ | {name: str(self.threads) for name in THREADS} | dict(self.switches) | PATHS
 
 
-PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_WAIT_POLICY": "passive"}
+PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_WAIT_POLICY": "passive", "PYTHONHASHSEED": "0"}
 VARIANTS = (
     Variant("1 thread", 1),
     Variant("2 threads, AVX2", 2, AVX2, kernels=False),

@@ -1,6 +1,7 @@
 """Refusal of primitives without a portable form."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -35,11 +36,28 @@ def refuse(name: str, why: str, remedy: str, avals: Sequence[Any], eqn: Any = No
 
 
 def _line(eqn: Any) -> str:
-    """Where the program traced an equation; or the nearest library, or "" where nothing is known."""
-    traceback = eqn.source_info.traceback if eqn is not None else None
-    frames = list(source_info_util.user_frames(traceback)) if traceback is not None else []
-    own = [frame for frame in frames if not is_library(frame.file_name)] or frames
-    return f"{own[0].file_name}:{own[0].start_line}" if own else ""
+    """Where the program traced an equation, or called JAX's function that holds it; "" where nothing is known."""
+    nearest = ""
+    for each in _around(eqn):
+        traceback = each.source_info.traceback
+        frames = list(source_info_util.user_frames(traceback)) if traceback is not None else []
+        own = next((frame for frame in frames if not is_library(frame.file_name)), None)
+        if own is not None:
+            return f"{own.file_name}:{own.start_line}"
+        if frames and not nearest:
+            nearest = f"{frames[0].file_name}:{frames[0].start_line}"
+    return nearest
+
+
+def _around(eqn: Any) -> Iterator[Any]:
+    """An equation, and those within which JAX lowers it: the callers' local variables hold them."""
+    if eqn is not None:
+        yield eqn
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == mlir.__name__ and frame.f_locals.get("eqn") not in (None, eqn):
+            yield frame.f_locals["eqn"]
+        frame = frame.f_back
 
 
 def allowed_name(name: str) -> str:
