@@ -8,7 +8,8 @@ from tensorflow.python.framework import tensor_util
 from tensorflow.python.ops import array_ops, gen_collective_ops
 
 from repro.portable.tensorflow.mode.backend import Array
-from repro.portable.tensorflow.mode.dispatch import Attributes, calculated, compose
+from repro.portable.tensorflow.mode.dispatch import Attributes, compose
+from repro.portable.tensorflow.mode.graphs import calculated
 from repro.portable.tensorflow.mode.types import narrowed, single
 
 MERGED: dict[str, Callable[[Array, Array], Array]] = {

@@ -1,9 +1,7 @@
-"""Operations of TensorFlow, where its Python makes them.
+"""Operations of TensorFlow, where its Python executes them.
 
-All Python code, generated or not, executes an operation by one of two functions, and makes a node of a graph by one
-method. These are replaced. In eager code the numbers of a definition are computed at once. In a graph its node calls the
-same function when the graph runs; in Python it stands for TensorFlow's own operation, with its type and attributes. So
-TensorFlow's own gradients are taken, whose operations come by here again.
+All Python code, generated or not, executes an operation by one of two functions, which are replaced: the numbers of a
+definition are computed at once. TensorFlow records the gradient as for its own operation. Graphs are in graphs.py.
 """
 
 import ctypes
@@ -15,11 +13,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from tensorflow.core.framework import attr_value_pb2, types_pb2
+from tensorflow.core.framework import types_pb2
 from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import context, core, execute
-from tensorflow.python.framework import constant_op, dtypes, op_def_registry, ops
-from tensorflow.python.ops import script_ops
+from tensorflow.python.eager import core, execute
+from tensorflow.python.framework import constant_op, dtypes, op_def_registry
 
 from repro.portable.tensorflow.mode.exact import REAL, is_exact
 from repro.portable.tensorflow.mode.refusal import refuse
@@ -31,8 +28,6 @@ FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.
 COMPLEX = {types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128}
 COMPLEX_TYPES = {dtypes.complex64, dtypes.complex128}
 QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_Q", "DT_FLOAT8", "DT_FLOAT4"))}
-NODE = "PyFuncStateless"
-"""The operation that calls a definition in a graph."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +91,13 @@ def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function]
 
 
 @cache
-def _type_attributes(name: str) -> tuple[str, ...] | None:
+def type_attributes(name: str) -> tuple[str, ...] | None:
     """The attributes of an operation that are types; None where there is no such operation, as of functions."""
     known = op_def_registry.get(name)
     return None if known is None else tuple(each.name for each in known.attr if each.type == "type")
 
 
-def _passes(name: str) -> bool:
+def passes(name: str) -> bool:
     """Whether nothing of an operation needs a look."""
     return thread.passing or is_exact(name)
 
@@ -132,7 +127,6 @@ def complex_numbers(name: str, values: Sequence[Any]) -> Exception:
 # --- eager code -------------------------------------------------------------------------------------------------------
 
 _fast, _execute = pywrap_tfe.TFE_Py_FastPathExecute, execute.execute
-_create, _create_from = ops.Graph._create_op_internal, ops.Graph._create_op_from_tf_operation
 
 
 def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
@@ -148,8 +142,8 @@ def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
 def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, name: Any = None) -> Any:
     """execute.execute: the results of an operation, or of a function."""
     operation = op_name if isinstance(op_name, str) else op_name.decode()
-    own = _type_attributes(operation)
-    if own is None or _passes(operation):
+    own = type_attributes(operation)
+    if own is None or passes(operation):
         return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     given = dict(zip(attrs[::2], attrs[1::2], strict=True)) if attrs else {}
     types = {each.dtype.as_datatype_enum for each in inputs}
@@ -191,180 +185,3 @@ libm = ctypes.CDLL("libm.so.6")
 _Environment = ctypes.c_char * 64
 DEFAULT = ctypes.c_void_p(-1)
 """FE_DFL_ENV."""
-
-
-# --- graphs -----------------------------------------------------------------------------------------------------------
-
-
-def created(
-    graph: Any,
-    op_type: str,
-    inputs: Any,
-    dtypes: Any = None,
-    input_types: Any = None,
-    name: Any = None,
-    attrs: Any = None,
-    op_def: Any = None,
-    compute_device: bool = True,
-) -> Any:
-    """Graph._create_op_internal: a node."""
-    rest = dtypes, input_types, name, attrs, op_def, compute_device
-    own = _type_attributes(op_type)
-    if own is None or _passes(op_type):
-        made = _create(graph, op_type, inputs, *rest)
-        if op_type in REAL and made.outputs and made.outputs[0].dtype in COMPLEX_TYPES and op_type not in allowed:
-            raise complex_numbers(op_type, made.outputs)
-        return made
-    types = {each.dtype.base_dtype.as_datatype_enum for each in inputs}
-    types.update(attrs[each].type for each in own if attrs and each in attrs)
-    found = definition(op_type, types, inputs)
-    if found is None:
-        return _create(graph, op_type, inputs, *rest)
-    attrs = attrs or {}
-    given = {key: _value(value) for key, value in attrs.items() if key[0] != "_"}
-    if found.composed:
-        return _composed(graph, op_type, found.function, given, inputs, name, attrs)
-    # Its shapes and types are those of TensorFlow's own node, which has no use beside and is not computed.
-    like = _create(graph, op_type, inputs, dtypes, input_types, None, attrs, op_def, compute_device)
-    node = _calling(op_type, found.function, given, inputs, [each.dtype for each in like.outputs])
-    made = _create(graph, NODE, inputs, None, None, name or op_type, node, None, compute_device)
-    for tensor, other in zip(made.outputs, like.outputs, strict=True):
-        tensor.set_shape(other.shape)
-    return as_operation(made, Standing, op_type, attrs)
-
-
-def _composed(graph: Any, name: str, function: Function, given: Attributes, inputs: Any, scope: Any, attrs: Any) -> Any:
-    counts[name] += 1
-    result = function(given, *inputs)
-    if isinstance(result, ops.Operation):
-        return result
-    results = result if isinstance(result, list) else [result]
-    node = {"T": _list([each.dtype for each in results])}
-    made = _create(graph, "IdentityN", results, None, None, scope or name, node, None, True)
-    return as_operation(made, Answering, name, attrs)
-
-
-def calculated(
-    name: str,
-    function: Function,
-    given: Attributes,
-    tensors: Sequence[Any],
-    types: Sequence[Any],
-    shapes: Sequence[Any],
-) -> list[Any]:
-    """The results of a definition that is no operation of TensorFlow, of these types and shapes, without a gradient."""
-    if context.executing_eagerly():
-        arrays = computed(name, function, given, [np.asarray(each._numpy()) for each in tensors])
-        return [
-            constant_op.convert_to_eager_tensor(each, context.context(), dtype)
-            for each, dtype in zip(arrays, types, strict=True)
-        ]
-    graph = ops.get_default_graph()
-    made = graph._create_op_internal(
-        NODE, list(tensors), name=name, attrs=_calling(name, function, given, tensors, types)
-    )
-    for tensor, shape in zip(made.outputs, shapes, strict=True):
-        tensor.set_shape(shape)
-    return list(made.outputs)
-
-
-def _calling(name: str, function: Function, given: Attributes, inputs: Sequence[Any], types: Sequence[Any]) -> Any:
-    """The attributes of a node that calls a definition."""
-    return {
-        "token": Attribute(s=_token(name, function, given)),
-        "Tin": _list([each.dtype.base_dtype for each in inputs]),
-        "Tout": _list(types),
-    }
-
-
-Attribute = attr_value_pb2.AttrValue
-
-
-def _list(types: Sequence[Any]) -> Any:
-    return Attribute(list=Attribute.ListValue(type=[each.as_datatype_enum for each in types]))
-
-
-def _value(attribute: Any) -> Any:
-    """An attribute as Python has it."""
-    kind = attribute.WhichOneof("value")
-    if kind is None:
-        return []
-    value = getattr(attribute, kind)
-    if kind == "list":
-        return next((list(part) for _, part in value.ListFields()), [])
-    return value.decode("utf-8", "replace") if kind == "s" else value
-
-
-_callbacks: dict[Any, tuple[str, Function]] = {}
-
-
-def _token(name: str, function: Function, given: Attributes) -> bytes:
-    """The name by which a node calls a definition with these attributes."""
-    key = name, function, repr(sorted(given.items()))
-    if key not in _callbacks:
-
-        def called(*arrays: np.ndarray) -> list[np.ndarray]:
-            return computed(name, function, given, [np.asarray(each) for each in arrays])
-
-        _callbacks[key] = script_ops._py_funcs.insert(called), called
-    return _callbacks[key][0].encode()
-
-
-def imported(graph: Any, c_op: Any, compute_device: bool = True) -> Any:
-    """Graph._create_op_from_tf_operation: a node of a graph that was loaded, or that C++ made."""
-    made = _create_from(graph, c_op, compute_device)
-    own = _type_attributes(made.type)
-    if own is None or _passes(made.type):
-        return made
-    types = {each.dtype.base_dtype.as_datatype_enum for each in (*made.inputs, *made.outputs)}
-    if not types & (FLOATS | COMPLEX | QUANTIZED):
-        return made
-    if made.type in allowed:
-        let_through[made.type] += 1
-        return made
-    raise refuse(made.type, LOADED, "build the model in Python, and load its weights", values=made.outputs)
-
-
-LOADED = "it stands in a graph that was loaded, where it cannot be replaced"
-
-
-class Answering(ops.Operation):
-    """A node that answers for the attributes of another operation."""
-
-    def get_attr(self, name: str) -> Any:
-        attribute = self._portable_attributes.get(name)
-        if attribute is None:
-            return super().get_attr(name)
-        kind = attribute.WhichOneof("value")
-        if kind == "type":
-            return dtypes.as_dtype(attribute.type)
-        if kind == "list":
-            for field, part in attribute.list.ListFields():
-                return [dtypes.as_dtype(each) for each in part] if field.name == "type" else list(part)
-            return []
-        return getattr(attribute, kind) if kind else []
-
-    _get_attr_type = _get_attr_bool = _get_attr_int = get_attr
-
-
-class Standing(Answering):
-    """A node that is TensorFlow's operation of another type to all who ask: for its gradient, or to copy it."""
-
-    @property
-    def type(self) -> str:
-        return self._portable_type
-
-    @property
-    def node_def(self) -> Any:
-        found = super().node_def
-        found.op = self._portable_type
-        found.ClearField("attr")
-        for name, attribute in self._portable_attributes.items():
-            found.attr[name].CopyFrom(attribute)
-        return found
-
-
-def as_operation(node: Any, kind: type, name: str, attributes: Any) -> Any:
-    node.__class__ = kind
-    node._portable_type, node._portable_attributes = name, attributes
-    return node

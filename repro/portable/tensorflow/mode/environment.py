@@ -17,7 +17,7 @@ from tensorflow.python.saved_model import save
 
 from repro.errors import UsageError
 from repro.portable.refusal import RefusedError
-from repro.portable.tensorflow.mode import dispatch
+from repro.portable.tensorflow.mode import dispatch, graphs
 from repro.portable.tensorflow.mode.refusal import place
 
 
@@ -38,8 +38,8 @@ def install(undo: ExitStack) -> None:
     without_xla(undo)
     replace(undo, pywrap_tfe, "TFE_Py_FastPathExecute", dispatch.fast_path)
     replace(undo, execute, "execute", dispatch.executed)
-    replace(undo, ops.Graph, "_create_op_internal", dispatch.created)
-    replace(undo, ops.Graph, "_create_op_from_tf_operation", dispatch.imported)
+    replace(undo, ops.Graph, "_create_op_internal", graphs.created)
+    replace(undo, ops.Graph, "_create_op_from_tf_operation", graphs.imported)
     replace(undo, save, "save_and_return_nodes", _not_saved)
 
 

@@ -26,7 +26,8 @@ from repro.portable.operations.functions.quantiles import ndtri
 from repro.portable.operations.functions.trigonometric import cos, sin
 from repro.portable.tensorflow.mode import elements
 from repro.portable.tensorflow.mode.backend import Array, Backend
-from repro.portable.tensorflow.mode.dispatch import Attributes, calculated, compose
+from repro.portable.tensorflow.mode.dispatch import Attributes, compose
+from repro.portable.tensorflow.mode.graphs import calculated
 from repro.portable.tensorflow.mode.types import narrowed
 
 WORD = 2**32
