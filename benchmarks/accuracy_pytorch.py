@@ -3,23 +3,17 @@
     .venv/pytorch/bin/python -m benchmarks.accuracy_pytorch /usr/share/datasets/fashion-mnist [NETWORK ...]
 
 prints a row for each network: what it reaches on data that it was not trained on, mean and standard deviation over the
-seeds. Both start from the same weights and see the same batches. The images are those of Fashion-MNIST, in its four
-files; the text is that of Python's own documentation, as `help("topics")` shows it.
+seeds. Both start from the same weights and see the same batches.
 """
 
 import argparse
-import gzip
 import math
-import statistics
-import struct
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from pydoc_data.topics import topics
 
 import numpy as np
 import torch
@@ -27,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import repro.portable.pytorch as portable
-
-SEEDS, STEPS, BATCH, CONTEXT, TESTED = 5, 150, 32, 64, 1000
+from benchmarks import accuracy
+from benchmarks.accuracy import BATCH, CONTEXT, SEEDS, STEPS
 
 
 class Residual(nn.Module):
@@ -118,40 +112,19 @@ TASKS = {
 }
 
 
-@cache
-def images(folder: Path, part: str) -> tuple[Tensor, Tensor]:
-    """[N, 1, 28, 28] and their classes."""
-
-    def read(name: str) -> np.ndarray:
-        content = gzip.decompress((folder / f"{part}-{name}-ubyte.gz").read_bytes())
-        shape = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])
-        return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(shape)
-
-    pixels = torch.from_numpy(read("images-idx3").astype(np.float32) / 255 - 0.5)
-    return pixels[:, None] * 2, torch.from_numpy(read("labels-idx1").astype(np.int64))
-
-
-@cache
-def text(part: str) -> Tensor:
-    """ASCII characters; the last tenth is for tests."""
-    characters = torch.frombuffer(bytearray("\n".join(topics.values()).encode("ascii", "ignore")), dtype=torch.uint8)
-    cut = len(characters) * 9 // 10
-    return (characters[:cut] if part == "train" else characters[cut:]).long()
+def tensors(data: str, batch: accuracy.Batch) -> tuple[Tensor, Tensor]:
+    """Images as [N, 1, 28, 28]."""
+    x, y = map(torch.from_numpy, batch)
+    return x[:, None] if data == "images" else x, y.flatten()
 
 
 def batches(task: Task, folder: Path, seed: int) -> list[tuple[Tensor, Tensor]]:
     generator = torch.Generator().manual_seed(1000 + seed)
-    if task.data == "images":
-        x, y = images(folder, "train")
-        return [(x[index], y[index]) for index in torch.randint(len(x), (STEPS, BATCH), generator=generator)]
-    starts = torch.randint(len(text("train")) - CONTEXT - 1, (STEPS, BATCH), generator=generator)
-    return [windows(text("train"), start) for start in starts]
 
+    def draw(high: int) -> np.ndarray:
+        return torch.randint(high, (STEPS, BATCH), generator=generator).numpy()
 
-def windows(characters: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    """Characters, and the next ones."""
-    found = torch.stack([characters[start : start + CONTEXT + 1] for start in starts.tolist()])
-    return found[:, :-1], found[:, 1:].flatten()
+    return [tensors(task.data, each) for each in accuracy.batches(task.data, folder, draw)]
 
 
 def trained(task: Task, network: nn.Module, given: list[tuple[Tensor, Tensor]]) -> nn.Module:
@@ -168,11 +141,9 @@ def trained(task: Task, network: nn.Module, given: list[tuple[Tensor, Tensor]]) 
 @torch.no_grad()
 def reached(task: Task, network: nn.Module, folder: Path) -> float:
     """Percent of right classes, or bits for each character."""
+    x, y = tensors(task.data, accuracy.test_data(task.data, folder))
     if task.data == "images":
-        x, y = images(folder, "t10k")
-        return 100 * (network(x[:TESTED]).argmax(1) == y[:TESTED]).float().mean().item()
-    starts = torch.arange(0, 64 * 500, 500)
-    x, y = windows(text("test"), starts)
+        return 100 * (network(x).argmax(1) == y).float().mean().item()
     return functional.cross_entropy(network(x), y).item() / math.log(2)
 
 
@@ -182,7 +153,7 @@ def main() -> None:
     parser.add_argument("network", nargs="*", default=list(TASKS))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print("| network | reached | PyTorch, float32 | portable | difference of the means |\n|---|---|---|---|---|")
+    print(accuracy.header("PyTorch"), flush=True)
     for name in options.network:
         task = TASKS[name]
         found: dict[str, list[float]] = {"float32": [], "portable": []}
@@ -197,10 +168,7 @@ def main() -> None:
                 with mode():
                     found[kind].append(reached(task, trained(task, deepcopy(network).train(), given), options.folder))
             print(f"{name}, seed {seed}: {found['float32'][-1]:.3f} {found['portable'][-1]:.3f}", file=sys.stderr)
-        own, portably = (f"{statistics.mean(each):.2f} ± {statistics.stdev(each):.2f}" for each in found.values())
-        away = statistics.mean(found["portable"]) - statistics.mean(found["float32"])
-        unit = "% right" if task.data == "images" else "bits for each character"
-        print(f"| {name} | {unit} | {own} | {portably} | {away:+.2f} |", flush=True)
+        print(accuracy.row(name, task.data, *found.values()), flush=True)
 
 
 if __name__ == "__main__":

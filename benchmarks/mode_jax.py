@@ -30,6 +30,11 @@ FIRST, STEPS = 2, 10
 """Steps before those that are timed; and those, of which the median counts."""
 
 
+def training(network: nn.Module) -> bool:
+    """Whether averages over batches are to be updated."""
+    return network.is_mutable_collection("batch_stats")
+
+
 class Block(nn.Module):
     """Of a ResNet: two convolutions, and a third beside them where the images change."""
 
@@ -39,7 +44,7 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         conv = partial(nn.Conv, use_bias=False)
-        norm = partial(nn.BatchNorm, use_running_average=False)
+        norm = partial(nn.BatchNorm, not training(self), momentum=0.9)
         y = nn.relu(norm()(conv(self.channels, (3, 3), strides=self.stride)(x)))
         y = norm()(conv(self.channels, (3, 3))(y))
         if x.shape != y.shape:
@@ -50,12 +55,16 @@ class Block(nn.Module):
 class ResNet18(nn.Module):
     """K. He et al., Deep residual learning for image recognition, 2016; the first layers are for small images."""
 
+    width: int = 64
+    stride: int = 1
+
     @nn.compact
     def __call__(self, x: Array) -> Array:
-        x = nn.relu(nn.BatchNorm(use_running_average=False)(nn.Conv(64, (3, 3), use_bias=False)(x)))
-        for stage, channels in enumerate((64, 128, 256, 512)):
+        x = nn.Conv(self.width, (3, 3), strides=self.stride, use_bias=False)(x)
+        x = nn.relu(nn.BatchNorm(not training(self), momentum=0.9)(x))
+        for stage in range(4):
             for number in range(2):
-                x = Block(channels, 2 if stage and not number else 1)(x)
+                x = Block(self.width * 2**stage, 2 if stage and not number else 1)(x)
         return nn.Dense(10)(x.mean((1, 2)))
 
 
