@@ -1,4 +1,9 @@
-"""The self-check of JAX's mode without the options of XLA: prints the cases that differ, and what is said."""
+"""The self-check of JAX's mode: prints the cases that differ, and what is said.
+
+    python checks.py [liberties|MACHINE]
+
+`liberties` is without the options of XLA, and MACHINE has those of another machine.
+"""
 
 import json
 import sys
@@ -10,7 +15,9 @@ import repro.portable.jax as portable
 from repro.portable.jax.mode import checks, options
 
 if "liberties" in sys.argv:
-    vars(options).update(OPTIONS={}, PASSES=())
+    vars(options).update(OPTIONS={}, LEFT_OUT=())
+elif len(sys.argv) > 1:
+    options.OPTIONS, options.LEFT_OUT = options.of(sys.argv[1])
 portable.enable()
 try:
     print(np.asarray(jax.numpy.ones(3) + 1).sum(), file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.errors import UsageError
@@ -82,6 +82,11 @@ def inputs() -> tuple[np.ndarray, ...]:
 @register("a product and a sum, each rounded")
 def contraction(a: Array, b: Array, c: Array) -> Array:
     return jnp.stack([a * b + c, c - a * b, a * b - c * a, ((a * 0.3 + 0.7) * a + 0.11) * a])
+
+
+@register("a product and a sum in a short loop")
+def loop(a: Array, b: Array, c: Array) -> Array:
+    return lax.map(lambda each: each[0] * each[1] + each[2], (a[0], b[0], c[0]))
 
 
 @register("a quotient as a division")

@@ -1,11 +1,12 @@
 """XLA's options under which each operation rounds for itself.
 
 XLA fuses operations into loops. It then contracts products and sums, takes a division for a product with a reciprocal,
-joins constants, and drops conversions. Three of its options leave that out; what this costs is small, as most of the
+joins constants, and drops conversions. Some of its options leave that out; what this costs is small, as most of the
 time is spent in kernels of this library. XLA reads them when the first array is made.
 """
 
 import os
+import platform
 from contextlib import ExitStack
 from typing import Any
 
@@ -14,18 +15,25 @@ from jax._src import xla_bridge
 from repro.errors import UsageError
 
 VARIABLE = "XLA_FLAGS"
-OPTIONS = {
-    "xla_cpu_max_isa": "AVX",  # the first set of instructions after it has fused products and sums
-    "xla_allow_excess_precision": "false",
-}
-
-
 PASSES = ("algsimp", "reshape-mover")
 """Passes of XLA that are left out.
 
 The second leaves work to the first: without it, each of its turns adds transpositions, some thousand of them, until the
 compiler's stack overflows.
 """
+JOINING = ("fusion", "small-while-loop-hoisting")
+"""Passes that put several operations into one function, where LLVM contracts them if the CPU can."""
+
+
+def of(machine: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Options and passes left out. Instructions that contract can be left out on x86-64 alone."""
+    rounding = {"xla_allow_excess_precision": "false"}
+    if machine in ("x86_64", "AMD64"):
+        return {"xla_cpu_max_isa": "AVX"} | rounding, PASSES  # the next set of instructions has fused products and sums
+    return rounding, PASSES + JOINING
+
+
+OPTIONS, LEFT_OUT = of(platform.machine())
 NARROWER = ("SSE4_2", "AVX")
 """Sets of instructions that a user may have chosen."""
 
@@ -35,8 +43,8 @@ def choose() -> None:
     given = dict(map(_parts, os.environ.get(VARIABLE, "").split()))
     wanted = given | OPTIONS
     passes = given.get("xla_disable_hlo_passes", "").split(",")
-    if PASSES:
-        wanted["xla_disable_hlo_passes"] = ",".join(dict.fromkeys([*filter(None, passes), *PASSES]))
+    if LEFT_OUT:
+        wanted["xla_disable_hlo_passes"] = ",".join(dict.fromkeys([*filter(None, passes), *LEFT_OUT]))
     if given.get("xla_cpu_max_isa") in NARROWER:
         wanted["xla_cpu_max_isa"] = given["xla_cpu_max_isa"]
     if wanted == given:
