@@ -152,7 +152,7 @@ def table(found: Results, framework: str) -> str:
         for portable in (True, False):
             variants = VARIANTS if portable else OWN
             given = [found[key] for v in variants if (key := (group, name, v.name, portable)) in found]
-            sums[portable] += len(given) == len(variants) and one_fingerprint(given)
+            sums[portable] += len(given) > 1 and one_fingerprint(given)
             cells.append(cell(given, len(variants)))
         shown = next(
             (
