@@ -57,6 +57,8 @@ _switch = threading.RLock()
 def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
+    Call it first: a `tf.function` that was traced before keeps TensorFlow's own operations.
+
     `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
     below the largest number of their row, with "high" 13.
 
