@@ -1,6 +1,6 @@
 """Portable numerics for any program, without an edit.
 
-    import repro.portable.tensorflow.mode as portable
+    import repro.portable.tensorflow as portable
 
     portable.enable()
 
