@@ -146,12 +146,13 @@ def table(found: Results, framework: str) -> str:
     programs = list(dict.fromkeys((group, name) for group, name, *_ in found if group in order))
     if not programs:
         return ""
-    rows, sums = [], {True: 0, False: 0}
+    rows, sums, trained = [], {True: 0, False: 0}, {True: 0, False: 0}
     for group, name in sorted(programs, key=lambda each: order.index(each[0])):
         cells = []
         for portable in (True, False):
             variants = VARIANTS if portable else OWN
             given = [found[key] for v in variants if (key := (group, name, v.name, portable)) in found]
+            trained[portable] += bool(given)
             sums[portable] += len(given) > 1 and one_fingerprint(given)
             cells.append(cell(given, len(variants)))
         shown = next(
@@ -164,7 +165,8 @@ def table(found: Results, framework: str) -> str:
         )
         rows.append(f"| {group} | `{name}` | {cells[0]} | {cells[1]} | `{shown}` |")
     head = [
-        f"{sums[True]} of {len(programs)} programs have one fingerprint under portable numerics; {sums[False]} have one without.",
+        f"{sums[True]} of {trained[True]} programs have one fingerprint under portable numerics; "
+        f"{sums[False]} of {trained[False]} have one without.",
         "",
         f"| from | program | portable | {TITLES[framework]}'s own | fingerprint |",
         "|---|---|---|---|---|",
