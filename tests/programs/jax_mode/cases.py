@@ -82,6 +82,7 @@ def kernels() -> dict[str, bool]:
         "a column": (jnp.matmul, (drawn(4096, 3), drawn(3, 1))),
         "special numbers": (jnp.matmul, (special(), special())),
         "a sum": (lambda x: (x.sum(), x.sum(0), x.sum(1)), (drawn(70, 130),)),
+        "a long sum": (lambda x: jnp.round(x * x[:1]).sum(), (drawn(7000),)),
         "a sum in the middle": (lambda x: x.sum((1, 2)), (drawn(3, 50, 7, 33),)),
         "a sum of special numbers": (lambda x: (x.sum(), x.sum(0), x.sum(1)), (special(),)),
         "a convolution": (convolution(), (images, kernel)),

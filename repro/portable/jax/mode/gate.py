@@ -1,11 +1,11 @@
 """Lowering rules of the mode, in the place of JAX's own.
 
 JAX turns each primitive of a program into XLA's operations by a lowering rule. That is its last step: derivatives,
-vmap, scan and libraries are behind it, and what runs without jit comes by as well. Each rule is asked for in one
-function of JAX, which is replaced here. A primitive is exact, and has JAX's rule; it is defined here; or it is refused.
+vmap, scan and libraries are behind it, and what runs without jit comes by as well. One function of JAX calls all rules; it
+is replaced here. A primitive is exact, and has JAX's rule; it is defined here; or it is refused.
 
-What a definition is made of is exact, and has JAX's own rules: the module's caches of lowered operations are others
-inside it, by which the gate knows.
+What a definition is made of is exact, and has JAX's own rules, as has what the rule of a choice calls: the module's caches
+of lowered operations are others inside, by which the gate knows.
 """
 
 import sys
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import jax
@@ -23,6 +24,7 @@ from jax import numpy as jnp
 from jax._src import config, core
 from jax._src.interpreters import mlir
 
+from repro.errors import UsageError
 from repro.portable.jax.mode.exact import CALLS, CHOOSES, EXACT, MOVING
 from repro.portable.jax.mode.refusal import allowed_name, refuse
 
@@ -104,35 +106,43 @@ class Gate:
         """`start` is called before the first primitive is lowered: then JAX has its devices."""
         self.allowed, self.start = allowed, start
         self.started = False
-        self.rules = mlir._get_lowering_rules
+        self.own = mlir._uncached_lowering
 
     def install(self, undo: ExitStack) -> None:
-        mlir._get_lowering_rules = self.rules_of
-        undo.callback(setattr, mlir, "_get_lowering_rules", self.rules)
+        mlir._uncached_lowering = self.lower
+        undo.callback(setattr, mlir, "_uncached_lowering", self.own)
 
-    def rules_of(self, ctx: Any, primitive: Any, eqn_ctx: Any) -> tuple[dict[str, Rule], Rule | None, bool]:
-        """JAX's `_get_lowering_rules`: rules by platform, the rule of all others, and whether to lower it inline."""
-        own = self.rules(ctx, primitive, eqn_ctx)
-        if isinstance(ctx.lowering_cache, OwnCache) or _thread.bypassed:
-            return own
+    def lower(self, primitive: Any, eqn_ctx: Any, effects: Any, *given: Any, **params: Any) -> Any:
+        """JAX's `_uncached_lowering`: what an equation becomes; up to JAX 0.10.1 also whether it may be inlined.
+
+        Since JAX 0.10.2 its rules are given as well, before the context and the arguments.
+        """
+        place = next(index for index, each in enumerate(given) if isinstance(each, mlir.LoweringRuleContext))
+        before, ctx, arguments = given[:place], given[place], given[place + 1 :]
+        if isinstance(ctx.module_context.lowering_cache, OwnCache) or _thread.bypassed:
+            return self.own(primitive, eqn_ctx, effects, *given, **params)
         name = allowed_name(primitive.name)
-        if name in CALLS:
-            return own
+        made = None if name in CALLS else self._rule(name, _equation())
+        if made is None:
+            ctx = _inner(ctx) if name in CHOOSES else ctx
+            return self.own(primitive, eqn_ctx, effects, *before, ctx, *arguments, **params)
+        found = tuple(made(ctx, *arguments, **params))
+        return found if before else (found, True)
+
+    def _rule(self, name: str, eqn: Any) -> Rule | None:
+        """The rule of a primitive here, None for JAX's own; RefusedError where it has none."""
         if not self.started:
             self.started = True
             self.start()
-        eqn = sys._getframe(1).f_locals.get("eqn")  # JAX asks while it lowers an equation
-        if eqn is None:
-            raise refuse(name, "this version of JAX is not known", "use JAX 0.10", [])
         avals = [each.aval for each in (*eqn.invars, *eqn.outvars)]
         dtypes = {each.dtype for each in avals if isinstance(each, core.ShapedArray)}
         floating = {dtype for dtype in dtypes if jnp.issubdtype(dtype, np.inexact)}
         if name in self.allowed:
             if floating:
                 let_through[name] += 1
-            return own
+            return None
         if not floating:
-            return own
+            return None
         defined = name in definitions or name in rules
         if not defined and name not in EXACT:
             raise refuse(name, "it has no portable form", "", avals, eqn)
@@ -143,10 +153,19 @@ class Gate:
         if why:
             raise refuse(name, why, "", avals, eqn)
         if not defined:
-            return _as_they_are(own) if name in CHOOSES else own
+            return None
         counts[name] += 1
-        made = partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
-        return {}, made, True
+        return partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
+
+
+def _equation() -> Any:
+    """What JAX lowers now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "eqn" in frame.f_locals:
+            return frame.f_locals["eqn"]
+        frame = frame.f_back
+    raise UsageError(f"portable: JAX {jax.__version__} lowers programs in another way; use JAX 0.10")
 
 
 def _is_complex(dtype: Any) -> bool:
@@ -164,18 +183,6 @@ def _inner(ctx: Any) -> Any:
     outer = ctx.module_context
     caches = outer.cached_primitive_lowerings.setdefault(__name__, (OwnCache(), {}))
     return ctx.replace(module_context=outer.replace(lowering_cache=caches[0], cached_primitive_lowerings=caches[1]))
-
-
-def _as_they_are(
-    rules: tuple[dict[str, Rule], Rule | None, bool],
-) -> tuple[dict[str, Rule], Rule | None, bool]:
-    """Rules of JAX's, and what they call."""
-
-    def inside(rule: Rule) -> Rule:
-        return lambda ctx, *arguments, **params: rule(_inner(ctx), *arguments, **params)
-
-    platforms, other, inline = rules
-    return {name: inside(rule) for name, rule in platforms.items()}, other and inside(other), inline
 
 
 def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:

@@ -10,6 +10,7 @@ import platform
 from contextlib import ExitStack
 from typing import Any
 
+import jaxlib.version
 from jax._src import xla_bridge
 
 from repro.errors import UsageError
@@ -21,6 +22,11 @@ PASSES = ("algsimp", "reshape-mover")
 The second leaves work to the first: without it, each of its turns adds transpositions, some thousand of them, until the
 compiler's stack overflows.
 """
+WITH_LIBRARY = (0, 8, 2)
+"""The version of jaxlib from which on XLA may hand parts of a program to a library of its own, YNNPACK.
+
+That drops roundings, and reads memory that is not there where `algsimp` is left out.
+"""
 JOINING = ("fusion", "small-while-loop-hoisting")
 """Passes that put several operations into one function, where LLVM contracts them if the CPU can."""
 
@@ -28,6 +34,8 @@ JOINING = ("fusion", "small-while-loop-hoisting")
 def of(machine: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Options and passes left out. Instructions that contract can be left out on x86-64 alone."""
     rounding = {"xla_allow_excess_precision": "false"}
+    if jaxlib.version.__version_info__ >= WITH_LIBRARY:
+        rounding["xla_cpu_experimental_ynn_fusion_type"] = "invalid"
     if machine in ("x86_64", "AMD64"):
         return {"xla_cpu_max_isa": "AVX"} | rounding, PASSES  # the next set of instructions has fused products and sums
     return rounding, PASSES + JOINING
