@@ -6,12 +6,6 @@ prints a row for each network: seconds of a step and of the first step by JAX's 
 mode. Each is timed in processes of its own, which take turns; the least of the rounds counts.
 """
 
-import argparse
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -24,10 +18,7 @@ from jax import Array
 from jax import numpy as jnp
 
 import repro.portable.jax as portable
-
-KINDS = ("own", "mode")
-FIRST, STEPS = 2, 10
-"""Steps before those that are timed; and those, of which the median counts."""
+from benchmarks import mode
 
 
 def training(network: nn.Module) -> bool:
@@ -140,8 +131,7 @@ def seconds(name: str, kind: str) -> tuple[float, float]:
         network, batch, optimizer = NETWORKS[name]
         x, y = batch()
         variables = jax.jit(network.init)(jax.random.key(0), x)
-        state: Any = variables.pop("params"), optimizer.init, variables
-        state = state[0], optimizer.init(state[0]), variables
+        weights = variables.pop("params")
 
         @partial(jax.jit, donate_argnums=0)
         def step(state: Any, x: Array, y: Array) -> tuple[Any, Array]:
@@ -155,44 +145,14 @@ def seconds(name: str, kind: str) -> tuple[float, float]:
             updates, slots = optimizer.update(gradient, slots, params)
             return (optax.apply_updates(params, updates), slots, others), value
 
-        found = []
-        for _ in range(FIRST + STEPS):
-            begun = time.perf_counter()
-            state, value = step(state, x, y)
+        held = [(weights, optimizer.init(weights), variables)]
+
+        def once() -> None:
+            held[0], value = step(held[0], x, y)
             value.block_until_ready()
-            found.append(time.perf_counter() - begun)
-    return sorted(found[FIRST:])[STEPS // 2], found[0]
 
-
-def timed(name: str, kind: str, threads: int) -> tuple[float, float]:
-    """The same in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.mode_jax", f"--only={kind}", name]
-    environment = os.environ | {"PJRT_NPROC": str(threads)}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return tuple(json.loads(done.stdout.splitlines()[-1]))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("network", nargs="*", default=list(NETWORKS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", choices=KINDS, help="one measurement, in this process")
-    options = parser.parse_args()
-    if options.only:
-        print(json.dumps(seconds(options.network[0], options.only)))
-        return
-    print(
-        "| network | JAX's own, s | under the mode, times | first step, s | under the mode, s |\n|---|---|---|---|---|"
-    )
-    for name in options.network:
-        found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-        for _ in range(options.rounds):
-            for kind in KINDS:
-                found[kind].append(timed(name, kind, options.threads))
-        own, mode = ([min(each) for each in zip(*found[kind], strict=True)] for kind in KINDS)
-        print(f"| {name} | {own[0]:.4f} | {mode[0] / own[0]:.2f} | {own[1]:.1f} | {mode[1]:.1f} |", flush=True)
+        return mode.seconds(once)
 
 
 if __name__ == "__main__":
-    main()
+    mode.main("benchmarks.mode_jax", "JAX", NETWORKS, lambda count: {"PJRT_NPROC": str(count)}, seconds)

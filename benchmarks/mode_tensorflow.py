@@ -1,0 +1,94 @@
+"""Keras networks under the mode and in TensorFlow's own float32: time of a step, and of the first one.
+
+    .venv/tensorflow/bin/python -m benchmarks.mode_tensorflow [--threads=N] [--rounds=N] [NETWORK ...]
+
+prints a row for each network: seconds of a step and of the first step by TensorFlow's own float32, and what they are
+under the mode. Each is timed in processes of its own, which take turns; the least of the rounds counts.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import repro.portable.tensorflow as portable
+from benchmarks import mode
+
+keras = tf.keras
+layers = keras.layers
+RANDOM = np.random.default_rng(0)
+Task = tuple[Any, np.ndarray, np.ndarray, Any]
+"""A network, inputs, labels, and an optimizer."""
+
+
+def transformer(x: Any, depth: int, width: int, heads: int, causal: bool) -> Any:
+    for _ in range(depth):
+        y = layers.LayerNormalization()(x)
+        x = x + layers.MultiHeadAttention(heads, width // heads)(y, y, use_causal_mask=causal)
+        y = layers.Dense(4 * width, activation="gelu")(layers.LayerNormalization()(x))
+        x = x + layers.Dense(width)(y)
+    return layers.LayerNormalization()(x)
+
+
+def gpt() -> Task:
+    """GPT-2 of four layers."""
+    given = keras.Input((128,), dtype="int32")
+    x = layers.Embedding(1024, 256)(given) + layers.Embedding(128, 256)(keras.ops.arange(128))
+    network = keras.Model(given, layers.Dense(1024)(transformer(x, 4, 256, 4, causal=True)))
+    tokens = RANDOM.integers(0, 1024, (8, 128))
+    return network, tokens, tokens, "adamw"
+
+
+def resnet() -> Task:
+    """K. He et al., Deep residual learning for image recognition, 2016."""
+
+    def conv(x: Any, channels: int, size: int, stride: int = 1) -> Any:
+        x = layers.Conv2D(channels, size, stride, padding="same", use_bias=False)(x)
+        return layers.BatchNormalization()(x)
+
+    given = keras.Input((64, 64, 3))
+    x = layers.MaxPooling2D(3, 2, padding="same")(layers.ReLU()(conv(given, 64, 7, 2)))
+    for stage, channels in enumerate((64, 128, 256, 512)):
+        for number in range(2):
+            stride = 2 if stage and not number else 1
+            y = conv(layers.ReLU()(conv(x, channels, 3, stride)), channels, 3)
+            x = layers.ReLU()(y + (x if x.shape == y.shape else conv(x, channels, 1, stride)))
+    network = keras.Model(given, layers.Dense(10)(layers.GlobalAveragePooling2D()(x)))
+    images = RANDOM.standard_normal((32, 64, 64, 3), np.float32)
+    return network, images, RANDOM.integers(0, 10, 32), keras.optimizers.SGD(0.01, momentum=0.9)
+
+
+def vit() -> Task:
+    """ViT-Tiny: 12 layers of 192, for images of 224 x 224."""
+    given = keras.Input((224, 224, 3))
+    x = layers.Reshape((196, 192))(layers.Conv2D(192, 16, 16)(given))
+    x = transformer(x + layers.Embedding(196, 192)(keras.ops.arange(196)), 12, 192, 3, causal=False)
+    network = keras.Model(given, layers.Dense(10)(layers.GlobalAveragePooling1D()(x)))
+    return network, RANDOM.standard_normal((8, 224, 224, 3), np.float32), RANDOM.integers(0, 10, 8), "adamw"
+
+
+def lstm() -> Task:
+    network = keras.Sequential([keras.Input((32, 32)), layers.LSTM(64), layers.Dense(10)])
+    return network, RANDOM.standard_normal((16, 32, 32), np.float32), RANDOM.integers(0, 10, 16), "adam"
+
+
+NETWORKS: dict[str, Callable[[], Task]] = {"ResNet-18": resnet, "GPT-2": gpt, "ViT-Tiny": vit, "LSTM": lstm}
+
+
+def seconds(name: str, kind: str) -> tuple[float, float]:
+    """Of a step and of the first one, in this process."""
+    with portable.enable() if kind == "mode" else nullcontext():
+        keras.utils.set_random_seed(0)
+        network, x, y, optimizer = NETWORKS[name]()
+        network.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        return mode.seconds(lambda: network.train_on_batch(x, y))
+
+
+def threads(count: int) -> dict[str, str]:
+    return {"TF_NUM_INTRAOP_THREADS": str(count), "OMP_NUM_THREADS": str(count), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+if __name__ == "__main__":
+    mode.main("benchmarks.mode_tensorflow", "TensorFlow", NETWORKS, threads, seconds)
