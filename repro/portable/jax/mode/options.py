@@ -35,7 +35,7 @@ def of(machine: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """Options and passes left out. Instructions that contract can be left out on x86-64 alone."""
     rounding = {"xla_allow_excess_precision": "false"}
     if jaxlib.version.__version_info__ >= WITH_LIBRARY:
-        rounding["xla_cpu_experimental_ynn_fusion_type"] = "invalid"
+        rounding["xla_cpu_experimental_ynn_fusion_type"] = "individual_convolution"  # which the mode leaves none of
     if machine in ("x86_64", "AMD64"):
         return {"xla_cpu_max_isa": "AVX"} | rounding, PASSES  # the next set of instructions has fused products and sums
     return rounding, PASSES + JOINING
