@@ -63,7 +63,10 @@ def check_comparable(a: Record, b: Record) -> None:
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
             "no output has the same name; record the command with --output"
         )
-    if bool(a.steps) != bool(b.steps) and not (a.outputs.keys() & b.outputs.keys()):
+    seen = [
+        any(process.steps for process in one.processes) for one in (a, b)
+    ]  # also what was there before the first step
+    if seen[0] != seen[1] and not (a.outputs.keys() & b.outputs.keys()):
         raise UsageError(
             f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"
         )
