@@ -35,9 +35,9 @@ def test_equal_ones(compare) -> None:
 
 def test_a_run_that_was_stopped_before_its_first_step(compare) -> None:
     """As by `record --against`: what was there before it is compared."""
-    begun = {0: straight()[0] | {"generator": {"python": sha("other")}}}
+    begun = {0: straight()[0] | {"initial weights": {"w": sha("other")}}}
     found = compare(straight(), begun)
-    assert found is not None and (found.step, found.channel) == (0, "generator")
+    assert found is not None and (found.step, found.channel) == (0, "initial weights")
 
 
 def test_a_run_that_goes_on_is_laid_beside_the_steps_that_it_repeats(compare) -> None:
