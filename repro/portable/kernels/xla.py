@@ -15,6 +15,9 @@ from llvmlite import ir
 
 from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
 
+SHARE = 2**18
+"""Elements that are worth one of XLA's threads, which other parts of the program use as well."""
+
 VERSION = (0, 2)
 """Of the interface: later ones that begin with the same number take it, too."""
 METADATA = 1
@@ -67,13 +70,14 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
         buffers = _read(build, frame, 72 if index < first else 112)  # of operands, or of results
         buffer = _read(build, buffers, 8 * (index if index < first else index - first))
         build.store(_read(build, buffer, 24), build.gep(addresses, [I64(index)]))
-    if loops.most > 1:
+    most = max(1, min(loops.work // SHARE, loops.turns))
+    if most > 1:
         interface, context = _read(build, frame, 16), _read(build, frame, 24)
         build.store(I64(1), found)
         asked = _arguments(build, context, build.bitcast(found, ADDRESS))
         _call(build, interface, 144, asked)  # XLA_FFI_ThreadPool_NumThreads
         threads = build.load(found)
-        count = build.select(build.icmp_signed("<", threads, I64(loops.most)), threads, I64(loops.most))
+        count = build.select(build.icmp_signed("<", threads, I64(most)), threads, I64(most))
         with build.if_then(build.icmp_signed(">", count, I64(1))):
             job = _job(build, module, addresses, arrays, count)
             task = _task(module, work)
