@@ -41,7 +41,7 @@ def _at(change: Change, number: int, count: int) -> Change:
 
 
 def targets(change: Change, steps: int, borders: Sequence[int] = (), windows: bool = False) -> list[Stop]:
-    """The points at which a command that takes so many steps is stopped.
+    """The points at which a command of a number of steps is stopped.
 
     `borders`: the first steps of epochs, as far as they are seen; `windows`: whether a step has several backward passes.
     """

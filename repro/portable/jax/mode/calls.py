@@ -28,7 +28,7 @@ def multiplies(rows: int, terms: int, columns: int) -> bool:
 
 
 def adds(numbers: int) -> bool:
-    """Whether sums of so many numbers are."""
+    """Whether sums of a number of numbers are."""
     return Backend.calls_kernels() and numbers >= LEAST_WORK
 
 

@@ -32,7 +32,7 @@ def _turns(size: int) -> np.ndarray:
 
 
 def _swept(state: State, turn: Callable[[State, Array, Array], tuple[State, Array]], size: int) -> State:
-    """The state after as many sweeps over all pairs as change it."""
+    """The state after the last sweep over all pairs that changes it."""
     turns = jnp.asarray(_turns(size))
 
     def one(number: Array, found: tuple[State, Array]) -> tuple[State, Array]:

@@ -66,7 +66,7 @@ def when_initialized(undo: ExitStack, check: Callable[[], None]) -> None:
 
 
 class Checked:
-    """What came of a check."""
+    """The result of a check."""
 
     begun = False
     error: UsageError | None = None

@@ -17,7 +17,7 @@ Step = Callable[..., tuple[Any, ...]]
 
 
 def step(name: str, variables: int) -> Callable[[Step], Step]:
-    """Registers a function of attributes, the values of so many variables, and of what follows: their new values."""
+    """Registers a function of attributes, the values of a number of variables, and of what follows: their new values."""
 
     def register(function: Step) -> Step:
         @compose(name)
