@@ -16,7 +16,8 @@ from repro.portable.jax.backend import Backend
 if kernels.available:
     from repro.portable.jax import ffi
     from repro.portable.kernels import grids, products
-    from repro.portable.kernels.grids import Windows as Windows
+    from repro.portable.kernels import patches as of_images
+    from repro.portable.kernels.patches import Windows as Windows
 
 LEAST_WORK = 2**12
 """Multiplications, or numbers: of fewer, a call of a kernel takes longer than it saves."""
@@ -69,8 +70,8 @@ def panels_of_one_grid(x: Array) -> tuple[Array, Array]:
 
 
 def patches(q: Array, windows: "Windows", width: int) -> Array:
-    """int16 [B, ..., C] -> rows [B out, width]: see repro.portable.kernels.grids."""
-    made = grids.patches(q.shape[0], q.shape[-1], windows, width)
+    """int16 [B, ..., C] -> rows [B out, width]: see repro.portable.kernels.patches."""
+    made = of_images.patches(q.shape[0], q.shape[-1], windows, width)
     return ffi.call(made, "int16", (q.shape[0] * math.prod(windows.out), width), q)
 
 
