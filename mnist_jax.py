@@ -16,6 +16,7 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.native.jax.exchanges import together
 from repro.native.jax.layers import Layer, conv, max_pool
 from repro.native.jax.optimizers import named, optimizer, placed
 from repro.native.jax.parts import joined_parts, joined_shares, mean_over_parts
@@ -152,13 +153,13 @@ class Trainer:
         return lax.fori_loop(0, count, body, (weights, slots, jnp.zeros(len(batches), jnp.float32)))
 
     def _step(self, ranks, weights, slots, images, labels, keep):
-        if self.ops is not Native:
-            self.ops.Backend.ranks = ranks
-
         def mean_loss(weights, images, labels, keep):
             return self.ops.mean_loss(self._logits(weights, images, keep), labels)
 
         gradients_of = mean_over_parts(jax.value_and_grad(mean_loss), self._part(len(images)))
+        if self.ops is not Native:
+            self.ops.Backend.ranks = ranks
+            gradients_of = together(ranks, gradients_of)
         loss, gradients = gradients_of(weights, images, labels, keep)
         if self.ops is Native:  # portable operations have taken their sums over the ranks
             loss, gradients = ranks.mean(loss, gradients)

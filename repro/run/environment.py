@@ -24,6 +24,9 @@ DECIDING = (
 # Else XLA may leave out a conversion to float32 and back, as more exact. The portable operations round in ways that it
 # keeps; this is for what a framework, or an operation to come, converts on its own.
 KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
+# Else XLA on a CPU has a library, YNNPACK, compute small sums and products of float64, which takes longer. Of all kinds
+# this names one that a portable program has none of.
+NO_LIBRARY = "--xla_cpu_experimental_ynn_fusion_type=individual_convolution"
 
 
 def apply(task: str, config: Config) -> None:
@@ -93,7 +96,7 @@ def _jax(params: Params) -> dict[str, str]:
         flags["JAX_PLATFORMS"] = "cpu"
     flags |= _strict("jax", params)
     if params.numerics == "portable":
-        flags["XLA_FLAGS"] += f" {KEEP_ROUNDINGS}"
+        flags["XLA_FLAGS"] += f" {KEEP_ROUNDINGS} {NO_LIBRARY}"
     return flags
 
 

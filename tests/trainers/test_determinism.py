@@ -43,6 +43,41 @@ def test_threads_of_jax_share_batches_that_they_divide_into_parts_worth_it() -> 
     assert python("jax", SHARED) == "[1, 1, 1, 2, 2, 3, 3, 4, 3, 4]\n"
 
 
+EXCHANGED = """
+from functools import partial
+import jax, numpy as np
+from jax import numpy as jnp
+from repro.native.jax.exchanges import together
+from repro.native.jax.ranks import DIVIDED, WHOLE, ThreadGroup
+
+jax.config.update("jax_num_cpu_devices", 2)
+ranks = ThreadGroup(2)
+
+def step(x):
+    loss = ranks.total(x.sum())[0]
+    parts = [x * 2, x[0] - 1, x.sum(0)]
+    for _ in range(2):
+        most = [ranks.maximum(jnp.rint(part).astype(jnp.int32))[0] for part in parts]
+        parts = [ranks.total(part * each)[0] / each.sum() for part, each in zip(parts, most)]
+    return loss, {"parts": parts}
+
+def result(function):
+    spread = jax.jit(jax.shard_map(function, mesh=ranks.mesh, in_specs=DIVIDED, out_specs=WHOLE, check_vma=False))
+    program = spread.trace(x).lower().as_text()
+    return jax.tree.map(np.asarray, spread(x)), program.count('"stablehlo.all_reduce"')
+
+x = np.random.default_rng(0).normal(4, 1, (3, 8)).astype(np.float32)
+(alone, before), (joined, after) = map(result, (step, together(ranks, step)))
+assert jax.tree.structure(alone) == jax.tree.structure(joined)
+assert all(a.tobytes() == b.tobytes() for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(joined)))
+print(before, after)
+"""
+
+
+def test_jax_asks_other_ranks_at_once_what_does_not_depend_on_their_answers() -> None:
+    assert python("jax", EXCHANGED) == "13 4\n"
+
+
 def test_cublas_gets_its_workspace_only_where_determinism_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {})
     environment.apply("pytorch", Config(params=Params(numerics="fast")))

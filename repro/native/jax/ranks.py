@@ -72,7 +72,7 @@ class DeviceGroup(SingleProcess):
 class ThreadGroup(DeviceGroup):
     """Threads of one process, each a device of JAX' own on the CPU.
 
-    They wait for one another once a step. Threads that share an operation wait for one another in each.
+    They wait for one another once a step, with portable numerics twice. Threads that share an operation wait for one another in each.
     """
 
     size: int
