@@ -7,16 +7,12 @@
 From then on each of PyTorch's operations in this process gives the same bits on any CPU or GPU, or is refused by name.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Collection
-from contextlib import ExitStack
-from types import TracebackType
 
 import torch
 
-from repro.errors import UsageError
-from repro.portable import kernels, precisions
+from repro.portable import kernels, switch
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.mode import compilers, dispatch, libraries
 from repro.portable.pytorch.mode.registry import Registration
@@ -33,53 +29,28 @@ KERNELS = (
 """Switches of kernels for what is otherwise made of smaller operations: what they are, and how to set them."""
 
 
-class Mode:
-    """The mode, on until it is closed; as a context, until its end."""
+class Mode(switch.Mode):
+    """Portable numerics in PyTorch."""
 
-    def __init__(self, allow: Collection[str], precision: str) -> None:
-        self.allow, self.precision = frozenset(allow), precision
-        self.uses = 0
-        self.undo = ExitStack()
-        with self.undo:
-            registration = Registration(self.allow)
-            self.undo.callback(registration.close)
-            for given, change in KERNELS:
-                self.undo.callback(change, given())
-                change(False)
-            compilers.replace(self.undo, Backend, "engine", "int16" if kernels.paired() else "float64")
-            # As on a CPU that has no such switch; before, the self-check finds it.
-            compilers.replace(self.undo, torch, "set_flush_denormal", lambda _: False)
-            compilers.replace(self.undo, precisions, "slices", precisions.slices_of(precision))
-            compilers.install(self.undo)
-            compilers.one_form_of_optimizers(self.undo)
-            libraries.install(self.undo, registration.scan)
-            self.undo.callback(dispatch.devices_checked.clear)
-            dispatch.check_device(torch.device("cpu"))
-            if torch.cuda.is_initialized():  # otherwise when the first tensor is there
-                dispatch.check_device(torch.device("cuda"))
-            self.undo = self.undo.pop_all()
-
-    def close(self) -> None:
-        """Leaves PyTorch as it was."""
-        global _mode
-        self.undo.close()
-        if _mode is self:
-            _mode = None
-
-    def __enter__(self) -> "Mode":
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.uses -= 1
-        if self.uses <= 0:
-            self.close()
+    def begin(self) -> None:
+        registration = Registration(self.allow)
+        self.undo.callback(registration.close)
+        for given, change in KERNELS:
+            self.undo.callback(change, given())
+            change(False)
+        self.replace(Backend, "engine", "int16" if kernels.paired() else "float64")
+        # As on a CPU that has no such switch; before, the self-check finds it.
+        self.replace(torch, "set_flush_denormal", lambda _: False)
+        compilers.install(self.undo)
+        compilers.one_form_of_optimizers(self.undo)
+        libraries.install(self.undo, registration.scan)
+        self.undo.callback(dispatch.devices_checked.clear)
+        dispatch.check_device(torch.device("cpu"))
+        if torch.cuda.is_initialized():  # otherwise when the first tensor is there
+            dispatch.check_device(torch.device("cuda"))
 
 
-_mode: Mode | None = None
-_switch = threading.RLock()
-
-
-def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
+def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
     `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
@@ -88,14 +59,7 @@ def enable(allow: Collection[str] = (), precision: str = "high") -> Mode:
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
     other operations that are let through or another precision, of an unknown one, and of the self-check.
     """
-    global _mode
-    with _switch:
-        if _mode is None:
-            _mode = Mode(allow, precision)
-        elif not _mode.allow.issuperset(allow) or (precision != "high" and precision != _mode.precision):
-            raise UsageError("portable: they are on already, with other options; call disable() first")
-        _mode.uses += 1
-        return _mode
+    return Mode.enable(allow, precision)
 
 
 def disable() -> None:
@@ -103,9 +67,7 @@ def disable() -> None:
 
     An operation that another thread starts at that moment may end with an internal error of PyTorch's dispatcher.
     """
-    with _switch:
-        if _mode is not None:
-            _mode.close()
+    Mode.disable()
 
 
 def counted() -> dict[str, dict[str, int]]:
@@ -118,8 +80,4 @@ def counted() -> dict[str, dict[str, int]]:
 
 def summary() -> str:
     """The same in words, without the numbers of each."""
-    kinds, allowed = counted().values()
-    text = f"{sum(kinds.values()):,} operations of {len(kinds)} kinds"
-    if allowed:
-        text += f"; let through: {', '.join(sorted(allowed))}"
-    return text
+    return switch.in_words(**counted())

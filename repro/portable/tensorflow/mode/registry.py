@@ -1,6 +1,5 @@
 """Which definitions there are, and names of operations."""
 
-import difflib
 import importlib
 from functools import cache
 
@@ -9,7 +8,7 @@ from tensorflow.core.framework import op_def_pb2
 from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.framework import op_def_registry
 
-from repro.errors import UsageError
+from repro.portable.refusal import unknown_operation
 
 DEFINITIONS = (
     "products",
@@ -41,10 +40,7 @@ def checked(names: frozenset[str]) -> frozenset[str]:
     """UsageError for a name that is no operation's."""
     for name in sorted(names):
         if op_def_registry.get(name) is None:
-            known = [each.name for each in _operations()]
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "write it as the error has it that refuses it"
-            raise UsageError(f"portable: --allow {name}: TensorFlow {tf.__version__} has no such operation; {hint}")
+            raise unknown_operation(name, f"TensorFlow {tf.__version__}", [each.name for each in _operations()])
     return names
 
 
