@@ -1,4 +1,4 @@
-"""The mode for any TensorFlow program: what changes numbers elsewhere, gradients, refusals, switches.
+"""The mode for any TensorFlow program: what changes numbers elsewhere, gradients, threads, refusals, switches.
 
     python tensorflow_mode.py
 
@@ -7,7 +7,9 @@ Prints JSON.
 
 import inspect
 import json
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import keras
@@ -16,7 +18,7 @@ import tensorflow as tf
 
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
-from repro.portable.tensorflow.mode import checks, dispatch
+from repro.portable.tensorflow.mode import checks, dispatch, threads, workers
 
 portable.enable()
 OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}
@@ -121,6 +123,24 @@ def gradients() -> dict[str, bool]:
         "loop": float(tf.reduce_max(tf.abs(loop(W, 3) - tf.function(loop)(W, tf.constant(3))))) < 2.0**-20,
         "value": abs(float(near) - float(tf.reduce_sum(derivatives(X, W)[1][1]))) < 1e-2,
     }
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def by_threads() -> dict[str, bool]:
+    """Whether calls that share a kernel's work have the bits of calls that do not."""
+    x = tf.random.stateless_normal([2**20 + 5], [1, 2])
+    expected = tf.concat([tf.exp(part) for part in tf.split(x, [2**14] * 2**6 + [5])], 0)
+    threads.count = lambda: 4
+    found = {"one": all(same(tf.exp(x), expected) for _ in range(3))}
+    with ThreadPoolExecutor(4) as pool:
+        found["four"] = all(pool.map(lambda _: same(tf.exp(x), expected), range(8)))
+    function = dispatch.definitions["Exp"].function
+    child = os.fork()
+    if not child:
+        os._exit(not same(function({}, x.numpy()), expected))
+    return found | {"child": os.waitpid(child, 0)[1] == 0, "shared": bool(workers.Workers.all)}
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -236,6 +256,7 @@ if __name__ == "__main__":
     results = {
         "hazards": hazards(),
         "gradients": gradients(),
+        "threads": by_threads(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

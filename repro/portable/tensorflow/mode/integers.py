@@ -18,7 +18,11 @@ if available:
 
     from repro.portable.kernels import products
     from repro.portable.kernels.machine import ADDRESS, I8, I64, VOID, Loop, Loops, entry
-    from repro.portable.tensorflow.mode.threads import Code, compiling
+    from repro.portable.tensorflow.mode.threads import Code, compiling, empty
+
+
+SPEED = 16
+"""Products of int16 in the time of one element."""
 
 
 def fits(terms: int) -> bool:
@@ -64,7 +68,7 @@ def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False)
     loops = _loops(products.turned if b_turned else products.panels, even, wide, width)
     right = _called(loops, (even * wide, even * wide), np.int16, batch, right)
     loops = _loops(products.product, products.Product(high, even // 2, wide, not a_turned, 0))
-    found = _called(loops, (left[0].size, right[0].size, high * wide), np.float64, batch, left, right)
+    found = _called(loops, (left[0].size, right[0].size, high * wide), np.float64, batch, left, right, speed=SPEED)
     return found.reshape(batch, high, wide)[:, :rows, :columns]
 
 
@@ -73,14 +77,14 @@ def _loops(made: Any, *arguments: Any) -> "Loops":
         return made(*arguments)
 
 
-def _called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array) -> Array:
+def _called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
     """What loops make of arrays, of each of a batch. `sizes` are the numbers of an array and of the result in it."""
-    found = np.empty((batch, sizes[-1]), dtype)
+    found = empty((batch, sizes[-1]), dtype)
     itemsizes = tuple(each.itemsize for each in (*arrays, found))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True))
     with compiling:
         code = _code(loops, steps)
-    code([*arrays, found], batch * loops.turns, batch * loops.work)
+    code([*arrays, found], batch * loops.turns, batch * loops.work // speed)
     return found
 
 
