@@ -83,13 +83,13 @@ def _called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arr
     itemsizes = tuple(each.itemsize for each in (*arrays, found))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True))
     with compiling:
-        code = _code(loops, steps)
-    code([*arrays, found], batch * loops.turns, batch * loops.work // speed)
+        made = code(loops, steps)
+    made([*arrays, found], batch * loops.turns, batch * loops.work // speed)
     return found
 
 
 @cache
-def _code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
+def code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
     """Machine code of loops for a batch: units are its turns, one array after the other."""
     name = "batch_" + "_".join(map(str, steps))
     build, call = entry(loops.function.module, name, VOID, ADDRESS.as_pointer(), I64, I64)

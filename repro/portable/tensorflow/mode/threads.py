@@ -32,7 +32,12 @@ class Code:
 
     def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
         """Of all units, over this number of elements. Threads that work for another call are not waited for."""
-        given = (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])
+        self.at(
+            (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays]), units, work
+        )
+
+    def at(self, given: Any, units: int, work: int) -> None:
+        """The same with an array of the addresses."""
         shares = min(count(), units, work // SHARE)
         if shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
             self.function(given, 0, units)
