@@ -56,6 +56,15 @@ def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> 
     assert set(found()["gradients"].values()) == {True}
 
 
+def test_products_of_matrices_are_their_definition_whichever_way_they_lie() -> None:
+    assert set(found()["products"].values()) == {True}
+    assert len(found()["products"]) == 16
+
+
+def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_process() -> None:
+    assert found()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
+
+
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
     said, lines = found()["refusals"], found()["lines"]
     assert said.keys() == REFUSED.keys()

@@ -3,7 +3,7 @@
 Exact sums of products on a CPU, compiled by LLVM for this processor and for the shapes at hand.
 
 machine: machine code. contraction: sums of float64; pairs: of int16; convolution: what a convolution is of them;
-products: those of matrices; grids, patches: what goes before them and after. xla: how XLA calls them; calls: operations
+products: those of matrices; grids, lanes, patches, layout: what goes before them and after. xla: how XLA calls them; calls: operations
 of JAX and TensorFlow. PyTorch's side of it is repro/portable/pytorch/compiler.
 """
 

@@ -148,16 +148,33 @@ def _rounded(xp: Any, total: Array, *scales: Array) -> Array:
     return xp.r32(scaled(xp, total, 2 * BITS, *scales))
 
 
+def _at_once(dtype: np.dtype, terms: int, dense: bool) -> bool:
+    """Whether the sums are rounded by the kernels that make them."""
+    return dtype == np.float32 and integers.fits(terms) and dense and precisions.slices == 1
+
+
+def _in_units(x: Array, w: Array, groups: tuple[tuple[int, ...], ...]) -> tuple[Array, Array, Array]:
+    """Both operands, int16, and the unit of each sample's sums."""
+    ((q,), p), ((weights,), s) = (_slices(each, axes, True) for each, axes in zip((x, w), groups, strict=True))
+    return q, weights, (p.astype(np.float64) * s.reshape((1,) * p.ndim) * 2.0 ** (-2 * BITS)).reshape(-1)
+
+
 def forward(x: Array, w: Array, how: Steps) -> Array:
     """A grid for each sample, one for the weight."""
-    groups = _rest(x, 0), tuple(range(w.ndim))
-    total, p, s = _multiplied(x, w, groups, math.prod(w.shape[:-1]), lambda a, b: correlated(a, b, how), _dense(x, w))
+    groups, terms = (_rest(x, 0), tuple(range(w.ndim))), math.prod(w.shape[:-1])
+    if _at_once(x.dtype, terms, _dense(x, w)):
+        a, b, units = _in_units(x, w, groups)
+        return planes.correlated(a, b, how, units)
+    total, p, s = _multiplied(x, w, groups, terms, lambda a, b: correlated(a, b, how), _dense(x, w))
     return _result(x.dtype, total, p, s.reshape((1,) * x.ndim))
 
 
 def images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
     groups = _rest(g, 0), tuple(range(w.ndim))
     terms = math.prod(w.shape) // w.shape[-2]
+    if _at_once(g.dtype, terms, shape[-1] == w.shape[-2]):
+        a, b, units = _in_units(g, w, groups)
+        return planes.gradient_of_images(a, b, shape, how, units)
     total, r, s = _multiplied(
         g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how), shape[-1] == w.shape[-2]
     )

@@ -171,17 +171,17 @@ def computed(name: str, function: Function, given: Attributes, arrays: list[np.n
     """
     counts[name] += 1
     before = _Environment()
-    libm.fegetenv(ctypes.byref(before))
+    libm.fegetenv(before)
     libm.fesetenv(DEFAULT)
     try:
         with np.errstate(all="ignore"):
             found = function(given, *arrays)
     finally:
-        libm.fesetenv(ctypes.byref(before))
+        libm.fesetenv(before)
     return list(found) if isinstance(found, tuple) else [found]
 
 
-libm = ctypes.CDLL("libm.so.6")
+libm = ctypes.PyDLL("libm.so.6")  # which keeps Python's lock
 _Environment = ctypes.c_char * 64
 DEFAULT = ctypes.c_void_p(-1)
 """FE_DFL_ENV."""

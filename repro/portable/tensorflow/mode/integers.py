@@ -18,7 +18,14 @@ if available:
 
     from repro.portable.kernels import products
     from repro.portable.kernels.machine import ADDRESS, I8, I64, VOID, Loop, Loops, entry
-    from repro.portable.tensorflow.mode.threads import Code, compiling
+    from repro.portable.tensorflow.mode.threads import Code, compiling, empty
+
+
+SPEED = 16
+"""Products of int16 in the time of one element."""
+
+FINISHED = (np.float64, np.float32)
+"""The type of a product, and of one in units."""
 
 
 def fits(terms: int) -> bool:
@@ -49,8 +56,11 @@ def _up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False) -> Array:
-    """[B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N]."""
+def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False, units: Array | None = None) -> Array:
+    """[B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
+
+    With a power of two for each row of one matrix that is not turned, float64 [M], times that, and rounded to float32.
+    """
     terms, rows = a.shape[-2:] if a_turned else a.shape[:-3:-1]
     columns, width = b.shape[-2 if b_turned else -1], products.width()
     check_length(terms)
@@ -59,33 +69,35 @@ def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False)
     right = _padded(b, wide, even) if b_turned else _padded(b, even, wide)
     batch = len(left)
     if a_turned:
-        loops = _loops(products.panels, even, high, products.ROWS)
-        left = _called(loops, (even * high, even * high), np.int16, batch, left)
-    loops = _loops(products.turned if b_turned else products.panels, even, wide, width)
-    right = _called(loops, (even * wide, even * wide), np.int16, batch, right)
-    loops = _loops(products.product, products.Product(high, even // 2, wide, not a_turned, 0))
-    found = _called(loops, (left[0].size, right[0].size, high * wide), np.float64, batch, left, right)
+        loops = made(products.panels, even, high, products.ROWS)
+        left = called(loops, (even * high, even * high), np.int16, batch, left)
+    loops = made(products.turned if b_turned else products.panels, even, wide, width)
+    right = called(loops, (even * wide, even * wide), np.int16, batch, right)
+    finish = [] if units is None else [units]
+    loops = made(products.product, products.Product(high, even // 2, wide, not a_turned, len(finish)))
+    sizes, dtype = (left[0].size, right[0].size, *(each.size for each in finish), high * wide), FINISHED[len(finish)]
+    found = called(loops, sizes, dtype, batch, left, right, *finish, speed=SPEED)
     return found.reshape(batch, high, wide)[:, :rows, :columns]
 
 
-def _loops(made: Any, *arguments: Any) -> "Loops":
+def made(maker: Any, *arguments: Any) -> "Loops":
     with compiling:
-        return made(*arguments)
+        return maker(*arguments)
 
 
-def _called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array) -> Array:
+def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
     """What loops make of arrays, of each of a batch. `sizes` are the numbers of an array and of the result in it."""
-    found = np.empty((batch, sizes[-1]), dtype)
+    found = empty((batch, sizes[-1]), dtype)
     itemsizes = tuple(each.itemsize for each in (*arrays, found))
-    steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True))
+    steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)
     with compiling:
-        code = _code(loops, steps)
-    code([*arrays, found], batch * loops.turns, batch * loops.work)
+        each = code(loops, steps)
+    each([*arrays, found], batch * loops.turns, batch * loops.work // speed)
     return found
 
 
 @cache
-def _code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
+def code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
     """Machine code of loops for a batch: units are its turns, one array after the other."""
     name = "batch_" + "_".join(map(str, steps))
     build, call = entry(loops.function.module, name, VOID, ADDRESS.as_pointer(), I64, I64)

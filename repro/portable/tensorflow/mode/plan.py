@@ -13,7 +13,7 @@ from repro.portable.tensorflow.mode.tracer import Node, Tracer, UnknownError
 
 if kernels.available:
     from repro.portable.tensorflow.mode.compiler import Kernel, Strides, is_row
-    from repro.portable.tensorflow.mode.threads import Code, compiling
+    from repro.portable.tensorflow.mode.threads import Code, compiling, empty
 
 log = logging.getLogger(__name__)
 Axes = tuple[int, ...]
@@ -169,7 +169,7 @@ class Plan:
         return [reduced if row else whole for row in self.rows]
 
     def execute(self, arrays: list[Array], shapes: list[tuple[int, ...]], outer: int) -> Any:
-        results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, self.types, strict=True)]
+        results = [empty(shape, dtype) for shape, dtype in zip(shapes, self.types, strict=True)]
         self.code([*arrays, *self.tables, *results], outer * self.blocks, outer * self.work)
         return _placed(self.result, results)
 

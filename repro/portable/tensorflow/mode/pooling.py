@@ -1,6 +1,6 @@
 """Pooling: maxima, and means of windows in a fixed order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,13 @@ import numpy as np
 from repro.portable.operations.resampling import Taps, ranges
 from repro.portable.tensorflow.mode.backend import Array
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
+from repro.portable.tensorflow.mode.plan import run
 from repro.portable.tensorflow.mode.resampling import Share, resampled, spread
 from repro.portable.tensorflow.mode.steps import Steps, back, last, steps
 from repro.portable.tensorflow.mode.types import narrowed, single
+
+BLOCK = 2**17
+"""Numbers of the samples that are taken at a time."""
 
 
 def _windows(given: Attributes, sizes: Sequence[int]) -> tuple[tuple[int, ...], Steps, str]:
@@ -61,38 +65,54 @@ def _average(name: str) -> None:
 # --- maxima -----------------------------------------------------------------------------------------------------------
 
 
+def _by_samples(function: Callable[..., Array], *arrays: Array) -> Array:
+    """A function of some samples at a time, so that what it makes stays in a processor's caches."""
+    some = max(1, BLOCK // max(1, arrays[0][:1].size))
+    parts = [
+        function(*(each[begin : begin + some] for each in arrays)) for begin in range(0, max(1, len(arrays[0])), some)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def _largest(x: Array, kernel: Sequence[int], how: Steps) -> tuple[Array, Array, tuple[int, ...]]:
     """Of each window, NaN where it holds one, and the place of the first of equals."""
     edges = ((0, 0), *how.edges, (0, 0))
     padded = np.pad(x, edges, constant_values=-np.inf)
     outputs = how.outputs(x.shape[1:-1], kernel)
-    best = how.met(padded, (0,) * len(kernel), outputs).copy()
-    first = np.zeros(best.shape, np.int16)
-    for place, tap in enumerate(np.ndindex(*kernel)):
-        part = how.met(padded, tap, outputs)
-        better = (part > best) | (part != part)
-        best, first = np.where(better, part, best), np.where(better, np.int16(place), first)
+    best, first = run((), _chosen, [how.met(padded, tap, outputs) for tap in np.ndindex(*kernel)])
     return best, first, outputs
+
+
+def _chosen(xp: Any, parts: Sequence[Array]) -> tuple[Array, Array]:
+    best, *others = parts
+    first = xp.integer(best < best)  # 0
+    for place, part in enumerate(others, 1):
+        better = (part > best) | (part != part)
+        best, first = xp.where(better, part, best), xp.where(better, place, first)
+    return best, first
 
 
 def _maximum(name: str) -> None:
     @define(name)
     def forward(given: Attributes, x: Array) -> Array:
         kernel, how, channels = _windows(given, _sides(given, x.shape))
-        best, _, _ = _largest(last(single(x), channels), kernel, how)
+        best = _by_samples(lambda part: _largest(part, kernel, how)[0], last(single(x), channels))
         return narrowed(back(best, channels), x.dtype)
 
     @define(f"{name}Grad")
     def backward(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
         """To the first of equals; where windows overlap, in the order of a window's places."""
         kernel, how, channels = _windows(given, _sides(given, x.shape))
-        images, g = last(single(x), channels), last(single(gradient), channels)
-        _, first, outputs = _largest(images, kernel, how)
-        found = how.padded(np.zeros(images.shape, np.float64))
-        for place, tap in enumerate(np.ndindex(*kernel)):
-            met = how.met(found, tap, outputs)
-            met += np.where(first == place, g, 0.0)
-        return narrowed(back(how.inner(found), channels), x.dtype)
+
+        def given_back(images: Array, g: Array) -> Array:
+            _, first, outputs = _largest(images, kernel, how)
+            found = how.padded(np.zeros(images.shape, np.float64))
+            for place, tap in enumerate(np.ndindex(*kernel)):
+                met = how.met(found, tap, outputs)
+                met += np.where(first == place, g, 0.0)
+            return narrowed(how.inner(found), x.dtype)
+
+        return back(_by_samples(given_back, last(single(x), channels), last(single(gradient), channels)), channels)
 
     @define(f"{name}GradGrad")
     def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:

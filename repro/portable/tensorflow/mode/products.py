@@ -9,7 +9,7 @@ from repro.portable import precisions
 from repro.portable.constants import BITS
 from repro.portable.operations import products
 from repro.portable.operations.grids import product_of_slices, scaled
-from repro.portable.tensorflow.mode import doubles, integers
+from repro.portable.tensorflow.mode import doubles, integers, matrices
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run
@@ -38,6 +38,8 @@ def _by_kernels(a: Array, b: Array) -> Array:
         a = a.reshape(-1, a.shape[-1])
     whole = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(x, (*whole, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
+    if precisions.slices == 1:
+        return matrices.product(a, b).reshape(*outer, rows, columns)
     (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
     total = product_of_slices(Backend, lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
     return run((-2,), _finished, total, p, s).reshape(*outer, rows, columns)

@@ -1,23 +1,25 @@
 """Machine code for arrays, on some threads."""
 
 import ctypes
+import math
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from repro.portable.kernels import machine
+from repro.portable.tensorflow.mode.workers import workers
 
 compiling = threading.RLock()
 """Held while code is made: nodes of a graph run on several threads."""
-SHARE = 2**15
+SHARE = 2**17
 """Elements that are worth a thread."""
+LARGE, ALIGNMENT = 2**14, 64
+"""Bytes of an array that is not worth a copy, and those that TensorFlow's arrays begin at a multiple of."""
 
 
 class Code:
@@ -25,20 +27,30 @@ class Code:
 
     def __init__(self, module: Any, name: str = "call") -> None:
         self.engine = machine.code(str(module), machine.SMALL)
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self.function = kind(self.engine.get_function_address(name))
+        self.address = self.engine.get_function_address(name)
+        self.function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self.address)
 
     def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
-        """Of all units, over this number of elements."""
-        given = (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])
-        shares = max(1, min(count(), units, work // SHARE))
-        if shares == 1:
+        """Of all units, over this number of elements. Threads that work for another call are not waited for."""
+        self.at(
+            (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays]), units, work
+        )
+
+    def at(self, given: Any, units: int, work: int) -> None:
+        """The same with an array of the addresses."""
+        shares = min(count(), units, work // SHARE)
+        if shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
             self.function(given, 0, units)
-            return
-        ends = [units * number // shares for number in range(shares + 1)]
-        others = [_pool().submit(self.function, given, *pair) for pair in pairwise(ends[1:])]
-        self.function(given, 0, ends[1])
-        wait(others)
+
+
+def empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """An array for results. Where it is large it is aligned: TensorFlow takes it as it is, and copies all others."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < LARGE:
+        return np.empty(shape, dtype)
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
 @cache
@@ -46,11 +58,3 @@ def count() -> int:
     """The threads of TensorFlow's own operations."""
     asked = tf.config.threading.get_intra_op_parallelism_threads() or os.environ.get("TF_NUM_INTRAOP_THREADS", "")
     return int(asked) if str(asked).isdecimal() and int(asked) else len(os.sched_getaffinity(0))
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, count() - 1), "portable")
-
-
-os.register_at_fork(after_in_child=_pool.cache_clear)
