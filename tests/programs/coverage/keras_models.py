@@ -1,0 +1,5 @@
+"""Networks of Keras, after its examples."""
+
+from programs.coverage import keras_generative, keras_images, keras_others, keras_text
+
+__all__ = ["keras_generative", "keras_images", "keras_others", "keras_text"]
