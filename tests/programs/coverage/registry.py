@@ -36,6 +36,7 @@ GROUPS = {
         "keras": "keras_models",
         "applications": "keras_applications",
         "optimizers": "keras_optimizers",
+        "losses": "keras_losses",
         "guides": "tensorflow_guides",
     },
 }

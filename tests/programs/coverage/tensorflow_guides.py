@@ -1,1 +1,5 @@
-"""Keras Applications."""
+"""Programs of TensorFlow alone and of Keras' parts, after TensorFlow's guides."""
+
+from programs.coverage import guides_mechanisms, guides_models
+
+__all__ = ["guides_mechanisms", "guides_models"]

@@ -82,9 +82,7 @@ def taped(
     def step(batch: Any) -> Any:
         with tf.GradientTape() as tape:
             value = loss(batch)
-        optimizer.apply_gradients(
-            zip(tape.gradient(value, model.trainable_variables), model.trainable_variables, strict=True)
-        )
+        optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
         return value
 
     return Training(step, (model, optimizer), [tf.nest.map_structure(tf.constant, batch) for batch in batches])

@@ -1,0 +1,1 @@
+"""Programs of TensorFlow's guides: mechanisms of its own, with small networks."""
