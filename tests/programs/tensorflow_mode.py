@@ -8,6 +8,7 @@ Prints JSON.
 import inspect
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import keras
@@ -123,6 +124,33 @@ def gradients() -> dict[str, bool]:
     }
 
 
+# --- gamma samples ----------------------------------------------------------------------------------------------------
+
+
+def sampled(shape: Any, key: Any, alpha: Any) -> Any:
+    return tf.random.stateless_gamma(shape, [key, 2], alpha)
+
+
+def samples() -> dict[str, bool]:
+    alpha = np.array([0.2, 1.0, 4.0], np.float32)
+    many, again = sampled([20000, 3], 1, alpha), sampled([20000, 3], 3, alpha)
+    mean, spread = np.mean(many, 0), np.var(many, 0)
+    return {
+        "eager and graph": same(many, tf.function(sampled)([20000, 3], 1, alpha)),
+        "keys": not bool(np.any(many[:9] == again[:9])),
+        "mean": bool((np.abs(mean - alpha) < 5 * np.sqrt(alpha / 20000)).all()),
+        "spread": bool((np.abs(spread - alpha) < 0.1 * alpha).all()),
+    }
+
+
+def derivative_of_sample() -> Any:
+    alpha = tf.ones(3)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        found = sampled([3], 1, alpha)
+    return tape.gradient(found, alpha)
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -160,6 +188,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "layer": lambda: keras.Sequential([Factor()])(tf.eye(3)[None]),
     "complex": lambda: tf.constant(1j) * tf.constant(2j),
     "gamma": lambda: tf.random.gamma((3,), 1.0),
+    "sample": lambda: derivative_of_sample(),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
@@ -170,7 +199,7 @@ def refusals() -> dict[str, str]:
     found = {}
     for name, case in CASES.items():
         try:
-            with tf.Graph().as_default() if name == "loaded" else tf.init_scope():
+            with tf.Graph().as_default() if name == "loaded" else nullcontext():
                 case()
             found[name] = "passed"
         except RefusedError as error:
@@ -181,7 +210,12 @@ def refusals() -> dict[str, str]:
 def lines() -> dict[str, int]:
     """Where each refusal is to be found in this file."""
     first = {name: inspect.getsourcelines(case)[1] for name, case in CASES.items()}
-    inner = {"branch": chosen.python_function, "layer": Factor.call, "xla": compiled_by_xla.python_function}
+    inner = {
+        "branch": chosen.python_function,
+        "sample": derivative_of_sample,
+        "layer": Factor.call,
+        "xla": compiled_by_xla.python_function,
+    }
     return first | {name: inspect.getsourcelines(function)[1] for name, function in inner.items()}
 
 
@@ -236,6 +270,7 @@ if __name__ == "__main__":
     results = {
         "hazards": hazards(),
         "gradients": gradients(),
+        "samples": samples(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

@@ -132,7 +132,9 @@ def replicas_loop() -> Training:
     strategy = mirrored()
     with strategy.scope():
         weights = tf.Variable(normal(8, 3))
-        mean = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN, synchronization=tf.VariableSynchronization.ON_READ)
+        mean = tf.Variable(
+            0.0, aggregation=tf.VariableAggregation.MEAN, synchronization=tf.VariableSynchronization.ON_READ
+        )
 
     def each(x: Any) -> Any:
         with tf.GradientTape() as tape:
@@ -213,7 +215,9 @@ def derivatives() -> Training:
         with tf.autodiff.ForwardAccumulator(x, direction) as forward:
             along = value(x)
         curved = outer.gradient(gradient, x, output_gradients=direction)
-        move = outer.gradient(penalty, x) + forward.jvp(along) * direction + curved + tf.linalg.matvec(hessian, direction)
+        move = (
+            outer.gradient(penalty, x) + forward.jvp(along) * direction + curved + tf.linalg.matvec(hessian, direction)
+        )
         x.assign_sub(0.01 * move)
         return penalty
 

@@ -138,9 +138,10 @@ def translation() -> Training:
     return taped(loss, model, keras.optimizers.Adam(1e-2), batches)
 
 
-def _places(length: int, features: int) -> np.ndarray:
-    angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(features // 2) / (features / 2))
-    return np.concatenate([np.sin(angles), np.cos(angles)], -1).astype(np.float32)
+def _places(length: int, features: int) -> Any:
+    rates = tf.pow(1e-4, tf.range(features // 2, dtype=tf.float32) / (features / 2))
+    angles = tf.range(length, dtype=tf.float32)[:, None] * rates
+    return tf.concat([tf.sin(angles), tf.cos(angles)], -1)
 
 
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
@@ -157,7 +158,7 @@ def transformer() -> Training:
     source, target = keras.Input((10,), dtype="int32"), keras.Input((8,), dtype="int32")
 
     def embedded(x: Any, length: int) -> Any:
-        return layers.Dropout(0.1)(layers.Embedding(WORDS, 16)(x) * 4.0 + _places(length, 16))
+        return layers.Dropout(0.1)(layers.Embedding(WORDS, 16)(x) * 4.0 + _places(length, 16)[None])
 
     def fed(x: Any) -> Any:
         h = layers.Dropout(0.1)(layers.Dense(16)(layers.Dense(32, activation="relu")(x)))

@@ -27,7 +27,8 @@ def actor_critic() -> Training:
                 chosen.append(tf.math.log(probabilities[0, action]))
                 values.append(value[0, 0])
                 rewards.append(float(state[action]))
-            returns, later = [], 0.0
+            returns: list[float] = []
+            later = 0.0
             for reward in reversed(rewards):
                 later = reward + 0.99 * later
                 returns.insert(0, later)
@@ -128,7 +129,9 @@ def ddpg() -> Training:
             )
         return loss
 
-    batches = [tuple(map(tf.constant, (normal(8, 3, key=k), normal(8, 1, key=k), normal(8, 3, key=k + 2)))) for k in (0, 1)]
+    batches = [
+        tuple(map(tf.constant, (normal(8, 3, key=k), normal(8, 1, key=k), normal(8, 3, key=k + 2)))) for k in (0, 1)
+    ]
     return Training(followed, (actor, critic, *targets, for_actor, for_critic, noise), batches)
 
 

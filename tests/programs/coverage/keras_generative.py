@@ -99,7 +99,7 @@ class Wasserstein(Adversarial):
 
 
 def _pictures(*shape: int) -> list[Any]:
-    return [(np.tanh(x),) for x, _ in images(*(shape or (4, 16, 16, 1)))]
+    return [(x * 0.5,) for x, _ in images(*(shape or (4, 16, 16, 1)))]
 
 
 @program("keras", "dcgan")
@@ -200,7 +200,7 @@ def _residual(x: Any, features: int) -> Any:
 def denoiser() -> keras.Model:
     """Of noisy images and the variance of their noise: the noise."""
     given, variance = keras.Input((16, 16, 3)), keras.Input((1, 1, 1))
-    angles = variance * (2.0 * np.pi * np.exp(np.linspace(0.0, 3.0, 4))).astype(np.float32)
+    angles = variance * np.array([6.25, 12.5, 25.0, 50.0], np.float32)
     places = layers.UpSampling2D(16)(layers.Concatenate()([ops.sin(angles), ops.cos(angles)]))
     x = first = _residual(layers.Concatenate()([layers.Conv2D(8, 1)(given), places]), 8)
     x = _residual(layers.AveragePooling2D(2)(x), 12)
@@ -223,7 +223,7 @@ class Diffusion(keras.Model):
         images = self.normalizer(data[0])
         noise = keras.random.normal(ops.shape(images), seed=self.seeds)
         times = keras.random.uniform((ops.shape(images)[0], 1, 1, 1), seed=self.seeds)
-        angles = np.float32(np.arccos(0.95)) + times * np.float32(np.arccos(0.02) - np.arccos(0.95))
+        angles = 0.3176 + times * 1.2332  # from a share of 0.95 of the signal to 0.02
         signal, share = ops.cos(angles), ops.sin(angles)
         with tf.GradientTape() as tape:
             found = self.network([signal * images + share * noise, share**2], training=True)

@@ -68,6 +68,7 @@ for _name, _make in OPTIMIZERS.items():
 for _name, _make in SCHEDULES.items():
     program("optimizers", _name)(_with_schedule(_make))
 
+
 @program("optimizers", "MultiOptimizer")
 def several() -> Training:
     """One for matrices, another for biases."""

@@ -1,9 +1,11 @@
 """Networks of Keras of words and characters, after its examples."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers, ops
 
 from programs.coverage.keras_images import attended
@@ -18,7 +20,10 @@ class Embedded(layers.Layer):
 
     def __init__(self, masked: bool = False) -> None:
         super().__init__()
-        self.words, self.places = layers.Embedding(WORDS, FEATURES, mask_zero=masked), layers.Embedding(LENGTH, FEATURES)
+        self.words, self.places = (
+            layers.Embedding(WORDS, FEATURES, mask_zero=masked),
+            layers.Embedding(LENGTH, FEATURES),
+        )
 
     def call(self, x: Any) -> Any:
         return self.words(x) + self.places(ops.arange(x.shape[-1]))
@@ -159,15 +164,31 @@ def bert() -> Training:
     return fitted(model, "adam", "sparse_categorical_crossentropy", batches)
 
 
-@program("keras", "fnet, fourier transforms")
-def fnet() -> Training:
-    """Words are mixed by a Fourier transform, which has no portable form."""
+def _mixed(mix: Callable[[Any], Any]) -> Training:
+    """Words that are mixed by a function in the place of attention."""
     given = keras.Input((LENGTH,), dtype="int32")
     x = Embedded()(given)
-    mixed, _ = ops.fft2((x, ops.zeros_like(x)))
-    x = layers.LayerNormalization()(x + mixed)
+    x = layers.LayerNormalization()(x + mix(x))
     x = layers.LayerNormalization()(x + layers.Dense(FEATURES)(layers.Dense(32, activation="relu")(x)))
     return fitted(keras.Model(given, layers.Dense(WORDS)(x)), "adam", cross_entropy(), _following())
+
+
+@program("keras", "fnet, fourier transforms")
+def fnet() -> Training:
+    """They have no portable form."""
+    return _mixed(lambda x: ops.fft2((x, ops.zeros_like(x)))[0])
+
+
+@program("keras", "fnet, matrices of cosines and sines")
+def fnet_by_matrices() -> Training:
+    """The same transforms."""
+    (cosines, sines), (across, beside) = map(_waves, (LENGTH, FEATURES))
+    return _mixed(lambda x: ops.matmul(ops.matmul(cosines, x), across) - ops.matmul(ops.matmul(sines, x), beside))
+
+
+def _waves(size: int) -> tuple[Any, Any]:
+    angles = np.outer(np.arange(size), np.arange(size)) % size * (2.0 * np.pi / size)
+    return tf.cast(tf.cos(angles), tf.float32), tf.cast(tf.sin(angles), tf.float32)
 
 
 @program("keras", "speech, ctc")

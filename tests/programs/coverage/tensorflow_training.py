@@ -74,7 +74,11 @@ def fitted(model: keras.Model, optimizer: Any, loss: Any, batches: Sequence[Any]
 
 
 def taped(
-    loss: Callable[[Any], Any], model: Any, optimizer: keras.optimizers.Optimizer, batches: Sequence[Any], **options: Any
+    loss: Callable[[Any], Any],
+    model: Any,
+    optimizer: keras.optimizers.Optimizer,
+    batches: Sequence[Any],
+    **options: Any,
 ) -> Training:
     """A loop of its own: a loss of a batch, its gradients by a tape, in a `tf.function` with these options."""
 
