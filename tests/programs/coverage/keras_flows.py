@@ -10,7 +10,6 @@ from keras import layers, ops
 from programs.coverage.registry import program
 from programs.coverage.tensorflow_training import Training, fitted, images, normal
 
-
 LOG_2PI = 1.837877
 
 
