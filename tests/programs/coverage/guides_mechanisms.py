@@ -9,7 +9,16 @@ import tensorflow as tf
 from keras import layers
 
 from programs.coverage.registry import program
-from programs.coverage.tensorflow_training import DEVICES, Training, cross_entropy, fitted, images, normal, taped
+from programs.coverage.tensorflow_training import (
+    DEVICES,
+    Training,
+    cross_entropy,
+    fitted,
+    images,
+    integers,
+    normal,
+    taped,
+)
 
 v1 = tf.compat.v1
 
@@ -222,6 +231,29 @@ def derivatives() -> Training:
         return penalty
 
     return Training(step, [x], [normal(5, key=key) for key in range(1, 3)])
+
+
+@program("guides", "gradients of each example")
+def examples() -> Training:
+    """By `vectorized_map`, clipped and noisy: as in differential privacy."""
+    weights = tf.Variable(normal(6, 3) * 0.1)
+
+    def each(given: Any) -> Any:
+        x, label = given
+        with tf.GradientTape() as tape:
+            logits = tf.linalg.matvec(weights, tf.tanh(x), transpose_a=True)
+            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
+        return loss, tf.clip_by_norm(tape.gradient(loss, weights), 0.1)
+
+    @tf.function
+    def step(batch: Any) -> Any:
+        losses, gradients = tf.vectorized_map(each, batch)
+        noise = tf.random.stateless_normal([6, 3], [1, 2], stddev=0.01)
+        weights.assign_sub(tf.reduce_mean(gradients, 0) + noise)
+        return tf.reduce_mean(losses)
+
+    batches = [tuple(map(tf.constant, (normal(5, 6, key=key), integers(3, 5, key=key)))) for key in range(2)]
+    return Training(step, [weights], batches)
 
 
 @program("guides", "a gradient of its own, loops, branches")
