@@ -26,8 +26,8 @@ NAMED = {
 REFUSED = {
     "fft": "RFFT of float32 [8]",
     "svd": "Svd of float32 [3, 3]",
-    "branch": "MatrixInverse of float32 [3, 3]",
-    "layer": "Cholesky of float32 [1, 3, 3]",
+    "branch": "Lu of float32 [3, 3]",
+    "layer": "SelfAdjointEigV2 of float32 [1, 3, 3]",
     "complex": "Mul of complex128 []",
     "gamma": "RandomGamma of",
     "sample": "RandomGammaGrad of float32 [3]",
@@ -59,6 +59,10 @@ def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> 
 
 def test_gamma_samples_have_their_distribution_and_the_same_bits_in_graphs() -> None:
     assert set(found()["samples"].values()) == {True}
+
+
+def test_linear_systems_are_solved_and_have_gradients() -> None:
+    assert set(found()["systems"].values()) == {True}
 
 
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:

@@ -15,18 +15,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from programs.tensorflow_definitions import same, samples, systems
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
 from repro.portable.tensorflow.mode import checks, dispatch
 
 portable.enable()
 OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether nested arrays have the same bits."""
-    pairs = zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True)
-    return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in pairs)
 
 
 # --- one operation after the other ------------------------------------------------------------------------------------
@@ -124,39 +119,12 @@ def gradients() -> dict[str, bool]:
     }
 
 
-# --- gamma samples ----------------------------------------------------------------------------------------------------
-
-
-def sampled(shape: Any, key: Any, alpha: Any) -> Any:
-    return tf.random.stateless_gamma(shape, [key, 2], alpha)
-
-
-def samples() -> dict[str, bool]:
-    alpha = np.array([0.2, 1.0, 4.0], np.float32)
-    many, again = sampled([20000, 3], 1, alpha), sampled([20000, 3], 3, alpha)
-    mean, spread = np.mean(many, 0), np.var(many, 0)
-    return {
-        "eager and graph": same(many, tf.function(sampled)([20000, 3], 1, alpha)),
-        "keys": not bool(np.any(many[:9] == again[:9])),
-        "mean": bool((np.abs(mean - alpha) < 5 * np.sqrt(alpha / 20000)).all()),
-        "spread": bool((np.abs(spread - alpha) < 0.1 * alpha).all()),
-    }
-
-
-def derivative_of_sample() -> Any:
-    alpha = tf.ones(3)
-    with tf.GradientTape() as tape:
-        tape.watch(alpha)
-        found = sampled([3], 1, alpha)
-    return tape.gradient(found, alpha)
-
-
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 class Factor(keras.layers.Layer):
     def call(self, x: Any) -> Any:
-        return tf.linalg.cholesky(x)
+        return tf.linalg.eigh(x)[1]
 
     def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor(x.shape, x.dtype)
@@ -169,10 +137,18 @@ def foreign() -> Any:
         return graph.as_graph_def()
 
 
+def derivative_of_sample() -> Any:
+    alpha = tf.ones(3)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        found = tf.random.stateless_gamma([3], [1, 2], alpha)
+    return tape.gradient(found, alpha)
+
+
 @tf.function
 def chosen(x: Any) -> Any:
     if tf.reduce_sum(x) > 0:  # AutoGraph makes a branch of it
-        x = tf.linalg.inv(x)
+        x = tf.linalg.lu(x)[0]
     return x
 
 
@@ -271,6 +247,7 @@ if __name__ == "__main__":
         "hazards": hazards(),
         "gradients": gradients(),
         "samples": samples(),
+        "systems": systems(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

@@ -149,6 +149,7 @@ def augmentation() -> Training:
         layers.AugMix(),
         layers.RandomColorJitter(brightness_factor=0.2, contrast_factor=0.2, saturation_factor=0.2, hue_factor=0.2),
         layers.RandomShear(0.1, 0.1),
+        layers.RandomPerspective(),
         layers.RandomElasticTransform(),
         layers.RandomGaussianBlur(),
         layers.RandomSharpness(0.2),
