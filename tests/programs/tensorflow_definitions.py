@@ -1,4 +1,4 @@
-"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems."""
+"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes."""
 
 from typing import Any
 
@@ -68,3 +68,17 @@ def systems() -> dict[str, bool]:
         "gradient": bool(np.abs(gradient - found[-1]).max() < 1e-10 * np.abs(gradient).max()),
         "not positive definite": bool(np.isnan(tf.linalg.cholesky(-tf.eye(2))[1]).all()),
     }
+
+
+# --- bytes, of which fractions are made -------------------------------------------------------------------------------
+
+
+def resized(images: Any) -> list[Any]:
+    return [tf.image.resize(images, (17, 43), method=method) for method in ("bilinear", "bicubic")]
+
+
+def images() -> dict[str, bool]:
+    """Of bytes, as of the same numbers in float32."""
+    given = (checks.words(32, 5394) % 256).astype(np.uint8).reshape(2, 31, 29, 3)
+    found = resized(given.astype(np.float32))
+    return {"eager": same(resized(given), found), "graph": same(tf.function(resized)(tf.constant(given)), found)}

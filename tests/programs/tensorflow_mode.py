@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from programs.tensorflow_definitions import same, samples, systems
+from programs.tensorflow_definitions import images, same, samples, systems
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
 from repro.portable.tensorflow.mode import checks, dispatch
@@ -165,6 +165,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "complex": lambda: tf.constant(1j) * tf.constant(2j),
     "gamma": lambda: tf.random.gamma((3,), 1.0),
     "sample": lambda: derivative_of_sample(),
+    "sampler": lambda: tf.random.uniform_candidate_sampler([[1]], 1, 3, True, 10),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
@@ -248,6 +249,7 @@ if __name__ == "__main__":
         "gradients": gradients(),
         "samples": samples(),
         "systems": systems(),
+        "images": images(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),
