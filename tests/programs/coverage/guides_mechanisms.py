@@ -1,6 +1,8 @@
 """Programs of TensorFlow's guides: ways to train a small network."""
 
+import tempfile
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -15,6 +17,7 @@ from programs.coverage.tensorflow_training import (
     cross_entropy,
     fitted,
     images,
+    integers,
     normal,
     taped,
 )
@@ -113,6 +116,23 @@ def datasets() -> keras.Model:
     model = network()
     model.compile("adam", cross_entropy())
     model.fit(data.batch(8).prefetch(2), verbose=0)
+    return model
+
+
+@program("guides", "datasets of pictures")
+def pictures() -> keras.Model:
+    """Files of bytes, in folders of their classes: decoded and resized."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(10):
+            path = Path(folder) / f"{number % 2}" / f"{number}.png"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(tf.io.encode_png(integers(256, 15, 17, 1, key=number).astype(np.uint8)).numpy())
+        data = keras.utils.image_dataset_from_directory(
+            folder, batch_size=2, image_size=(12, 12), color_mode="grayscale", seed=3, verbose=False
+        )
+        model = network()
+        model.compile("adam", cross_entropy())
+        model.fit(data.map(lambda x, y: (x / 255.0, y)), verbose=0)
     return model
 
 
