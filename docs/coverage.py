@@ -31,7 +31,7 @@ from repro.verify.command_questions import AVX2, SSE4, THREADS
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("coverage.md")
 TABLE = re.compile(r"(<!-- coverage (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-TITLES = {"pytorch": "PyTorch", "jax": "JAX"}
+TITLES = {"pytorch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 WORKER = ROOT / "tests/programs/coverage/worker.py"
 SECONDS = 3600
 """The longest time of one process."""
@@ -52,10 +52,12 @@ class Variant:
 
 
 PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_WAIT_POLICY": "passive", "PYTHONHASHSEED": "0"}
+EIGEN = (("TF_ENABLE_ONEDNN_OPTS", "0"),)
+"""TensorFlow's kernels of Eigen in the place of oneDNN's."""
 VARIANTS = (
     Variant("1 thread", 1),
     Variant("2 threads, AVX2", 2, AVX2, kernels=False),
-    Variant("4 threads, SSE4", 4, SSE4, kernels=False),
+    Variant("4 threads, SSE4", 4, (*SSE4, *EIGEN), kernels=False),
 )
 
 OWN = (VARIANTS[0], VARIANTS[-1])

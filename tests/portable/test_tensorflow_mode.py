@@ -26,10 +26,12 @@ NAMED = {
 REFUSED = {
     "fft": "RFFT of float32 [8]",
     "svd": "Svd of float32 [3, 3]",
-    "branch": "MatrixInverse of float32 [3, 3]",
-    "layer": "Cholesky of float32 [1, 3, 3]",
+    "branch": "Lu of float32 [3, 3]",
+    "layer": "SelfAdjointEigV2 of float32 [1, 3, 3]",
     "complex": "Mul of complex128 []",
     "gamma": "RandomGamma of",
+    "sample": "RandomGammaGrad of float32 [3]",
+    "sampler": "UniformCandidateSampler of int64 [1, 1]",
     "xla": "XlaClusterOutput of float32 [3]",
     "saved": "a SavedModel",
     "loaded": "Exp of float32 [2]",
@@ -65,6 +67,18 @@ def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_proc
     assert found()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
 
 
+def test_gamma_samples_have_their_distribution_and_the_same_bits_in_graphs() -> None:
+    assert set(found()["samples"].values()) == {True}
+
+
+def test_linear_systems_are_solved_and_have_gradients() -> None:
+    assert set(found()["systems"].values()) == {True}
+
+
+def test_images_of_bytes_are_resized_as_those_of_float32() -> None:
+    assert set(found()["images"].values()) == {True}
+
+
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
     said, lines = found()["refusals"], found()["lines"]
     assert said.keys() == REFUSED.keys()
@@ -73,7 +87,7 @@ def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
         assert what.startswith(REFUSED[case]), text
         file, number, _ = rest.split(":", 2)
         assert file.endswith("tensorflow_mode.py"), text
-        assert 0 <= int(number) - lines[case] <= 3, text
+        assert 0 <= int(number) - lines[case] <= 5, text
         assert "\n" not in text
         assert "--allow" in text or case == "saved"
 

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from programs.tensorflow_definitions import images, same, samples, systems
 from repro.portable.operations.products import batched
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
@@ -25,12 +27,6 @@ from repro.portable.tensorflow.mode.backend import Backend
 
 portable.enable()
 OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether nested arrays have the same bits."""
-    pairs = zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True)
-    return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in pairs)
 
 
 # --- one operation after the other ------------------------------------------------------------------------------------
@@ -174,7 +170,7 @@ def by_threads() -> dict[str, bool]:
 
 class Factor(keras.layers.Layer):
     def call(self, x: Any) -> Any:
-        return tf.linalg.cholesky(x)
+        return tf.linalg.eigh(x)[1]
 
     def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor(x.shape, x.dtype)
@@ -187,10 +183,18 @@ def foreign() -> Any:
         return graph.as_graph_def()
 
 
+def derivative_of_sample() -> Any:
+    alpha = tf.ones(3)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        found = tf.random.stateless_gamma([3], [1, 2], alpha)
+    return tape.gradient(found, alpha)
+
+
 @tf.function
 def chosen(x: Any) -> Any:
     if tf.reduce_sum(x) > 0:  # AutoGraph makes a branch of it
-        x = tf.linalg.inv(x)
+        x = tf.linalg.lu(x)[0]
     return x
 
 
@@ -206,6 +210,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "layer": lambda: keras.Sequential([Factor()])(tf.eye(3)[None]),
     "complex": lambda: tf.constant(1j) * tf.constant(2j),
     "gamma": lambda: tf.random.gamma((3,), 1.0),
+    "sample": lambda: derivative_of_sample(),
+    "sampler": lambda: tf.random.uniform_candidate_sampler([[1]], 1, 3, True, 10),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
@@ -216,7 +222,7 @@ def refusals() -> dict[str, str]:
     found = {}
     for name, case in CASES.items():
         try:
-            with tf.Graph().as_default() if name == "loaded" else tf.init_scope():
+            with tf.Graph().as_default() if name == "loaded" else nullcontext():
                 case()
             found[name] = "passed"
         except RefusedError as error:
@@ -227,7 +233,12 @@ def refusals() -> dict[str, str]:
 def lines() -> dict[str, int]:
     """Where each refusal is to be found in this file."""
     first = {name: inspect.getsourcelines(case)[1] for name, case in CASES.items()}
-    inner = {"branch": chosen.python_function, "layer": Factor.call, "xla": compiled_by_xla.python_function}
+    inner = {
+        "branch": chosen.python_function,
+        "sample": derivative_of_sample,
+        "layer": Factor.call,
+        "xla": compiled_by_xla.python_function,
+    }
     return first | {name: inspect.getsourcelines(function)[1] for name, function in inner.items()}
 
 
@@ -284,6 +295,9 @@ if __name__ == "__main__":
         "gradients": gradients(),
         "products": by_kernels(),
         "threads": by_threads(),
+        "samples": samples(),
+        "systems": systems(),
+        "images": images(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

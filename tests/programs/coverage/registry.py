@@ -32,6 +32,13 @@ GROUPS = {
         "optax": "optax_optimizers",
         "numpyro": "numpyro_models",
     },
+    "tensorflow": {
+        "keras": "keras_models",
+        "applications": "keras_applications",
+        "optimizers": "keras_optimizers",
+        "losses": "keras_losses",
+        "guides": "tensorflow_guides",
+    },
 }
 """By framework: the file of each group. What it imports needs to be there."""
 

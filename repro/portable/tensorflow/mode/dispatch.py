@@ -90,6 +90,18 @@ def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function]
 # --- what an operation is ---------------------------------------------------------------------------------------------
 
 
+FRACTIONAL = {"EuclideanNorm", "RandomPoissonV2", "StatelessRandomPoisson", "StatelessRandomBinomial"}
+"""What computes with fractions where its arguments and results are integers."""
+
+
+@cache
+def fixed_types(name: str) -> frozenset[int]:
+    """The types of results that no argument has, as of images of bytes that are resized."""
+    known = op_def_registry.get(name)
+    fractions = {types_pb2.DT_FLOAT} if name in FRACTIONAL else set()
+    return frozenset(fractions | {each.type for each in known.output_arg})
+
+
 @cache
 def type_attributes(name: str) -> tuple[str, ...] | None:
     """The attributes of an operation that are types; None where there is no such operation, as of functions."""
@@ -104,6 +116,7 @@ def passes(name: str) -> bool:
 
 def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition | None:
     """What to compute in the place of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
+    types = types | fixed_types(name)
     if not types & FLOATS:
         if types & (COMPLEX | QUANTIZED) and name not in allowed:
             if types & COMPLEX:

@@ -18,7 +18,7 @@ MEMORY = """
     SpaceToBatchND SpaceToDepth Split SplitV Squeeze StopGradient StridedSlice StridedSliceAssign StridedSliceGrad
     TemporaryVariable TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
     VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
-    DestroyResourceOp VariableShape
+    DestroyResourceOp VariableShape ComputeAccidentalHits SparseToDense
 """
 """What moves numbers, or makes room for them."""
 
@@ -33,7 +33,7 @@ CHOICES = """
 
 SINGLE = """
     Abs Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd BiasAddV1 Cast Ceil CheckNumerics
-    CheckNumericsV2 Div DivNoNan Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RealDiv Relu
+    CheckNumericsV2 Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RealDiv Relu
     Relu6 Relu6Grad ReluGrad Rint Round Sign Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
 """
 """One IEEE 754 operation for each element, or several of which no two can be contracted."""
@@ -80,7 +80,7 @@ BEGINNINGS = (
     *("CollectivePermute", "CollectiveInitialize"),
 )
 """How the names of what reads and writes begin."""
-COMPUTING = {"RaggedTensorToVariantGradient", "DecodeWav", "EncodeWav"}
+COMPUTING = {"RaggedTensorToVariantGradient", "EncodeWav"}
 
 
 @cache

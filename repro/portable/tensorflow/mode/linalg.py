@@ -1,8 +1,9 @@
-"""Factors of matrices."""
+"""Factors of matrices, and linear systems, in float64: column by column, by operations of each element."""
 
 import numpy as np
 
-from repro.portable.tensorflow.mode.backend import Array
+from repro.portable.operations.functions.logarithmic import log
+from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.types import narrowed, single
 
@@ -50,3 +51,99 @@ def _total(x: Array) -> Array:
         upper[..., : lower.shape[-2], :] += lower
         x = upper
     return x[..., 0, :]
+
+
+# --- linear systems ---------------------------------------------------------------------------------------------------
+
+
+@define("Cholesky")
+def cholesky(given: Attributes, a: Array) -> Array:
+    """[..., N, N] -> L with L L^T = A, of its lower part; NaN where A is not positive definite."""
+    rest, found = np.tril(single(a).astype(np.float64)), np.zeros(a.shape)
+    for step in range(a.shape[-1]):
+        column = rest[..., step:, step] / np.sqrt(rest[..., step, step])[..., None]
+        found[..., step:, step] = column
+        rest[..., step:, step:] -= column[..., :, None] * column[..., None, :]
+    failed = np.isnan(found).any((-1, -2), keepdims=True)
+    return narrowed(np.where(failed & np.tri(a.shape[-1], dtype=bool), np.nan, found), a.dtype)
+
+
+@define("MatrixTriangularSolve")
+def triangular_solve(given: Attributes, a: Array, b: Array) -> Array:
+    """[..., N, N], [..., N, K] -> x with A x = b, or A^T x = b."""
+    wide, lower = single(a).astype(np.float64), given["lower"]
+    wide = np.tril(wide) if lower else np.triu(wide)
+    if given["adjoint"]:
+        wide, lower = wide.swapaxes(-1, -2), not lower
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = np.broadcast_to(single(b).astype(np.float64), (*batch, *b.shape[-2:]))
+    return narrowed(_substituted(wide, x, lower), b.dtype)
+
+
+def _substituted(a: Array, b: Array, lower: bool) -> Array:
+    x, size = b.copy(), a.shape[-1]
+    for step in range(size) if lower else range(size - 1, -1, -1):
+        x[..., step, :] /= a[..., step, step, None]
+        after = slice(step + 1, None) if lower else slice(0, step)
+        x[..., after, :] -= a[..., after, step, None] * x[..., step, None, :]
+    return x
+
+
+def _eliminated(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """U, and b by the same steps, with pivots by size; the sign of the swaps."""
+    a, b = np.array(a), np.array(b)
+    sign = np.ones(a.shape[:-2])
+    for step in range(a.shape[-1]):
+        most = np.abs(a[..., step:, step]).argmax(-1)[..., None, None] + step
+        for each in (a, b):
+            row = each[..., step : step + 1, :].copy()
+            each[..., step : step + 1, :] = np.take_along_axis(each, most, -2)
+            np.put_along_axis(each, most, row, -2)
+        sign = np.where(most[..., 0, 0] == step, sign, -sign)
+        pivot = a[..., step, step, None]
+        factors = (a[..., step + 1 :, step] / np.where(pivot == 0, 1.0, pivot))[..., None]
+        a[..., step + 1 :, :] -= factors * a[..., step, None, :]
+        b[..., step + 1 :, :] -= factors * b[..., step, None, :]
+    return a, b, sign
+
+
+def _solved(a: Array, b: Array, adjoint: bool) -> Array:
+    wide = single(a).astype(np.float64)
+    upper, x, _ = _eliminated(wide.swapaxes(-1, -2) if adjoint else wide, b)
+    if (_diagonal(upper) == 0).any():
+        raise ValueError("Input matrix is not invertible.")
+    return narrowed(_substituted(upper, x, lower=False), a.dtype)
+
+
+def _diagonal(a: Array) -> Array:
+    return a.diagonal(axis1=-2, axis2=-1)
+
+
+@define("MatrixSolve")
+def solve(given: Attributes, a: Array, b: Array) -> Array:
+    """[..., N, N], [..., N, K] -> x with A x = b, by Gaussian elimination."""
+    return _solved(a, single(b).astype(np.float64), given["adjoint"])
+
+
+@define("MatrixInverse")
+def inverse(given: Attributes, a: Array) -> Array:
+    return _solved(a, np.broadcast_to(np.eye(a.shape[-1]), a.shape), given["adjoint"])
+
+
+@define("MatrixDeterminant")
+def determinant(given: Attributes, a: Array) -> Array:
+    """The product of the pivots."""
+    upper, _, found = _eliminated(single(a).astype(np.float64), np.zeros((*a.shape[:-1], 0)))
+    for pivot in np.moveaxis(_diagonal(upper), -1, 0):
+        found = found * pivot
+    return narrowed(found, a.dtype)
+
+
+@define("LogMatrixDeterminant")
+def log_determinant(given: Attributes, a: Array) -> tuple[Array, Array]:
+    """The sign, and the logarithm of the size: a sum of those of the pivots."""
+    upper, _, sign = _eliminated(single(a).astype(np.float64), np.zeros((*a.shape[:-1], 0)))
+    found = np.zeros(a.shape[:-2])
+    for pivot in np.moveaxis(_diagonal(upper), -1, 0):
+        sign, found = sign * np.sign(pivot), found + log(Backend, np.abs(pivot))
+    return narrowed(sign, a.dtype), narrowed(found, a.dtype)

@@ -1,10 +1,11 @@
 """Random numbers: those of TensorFlow's generators, whose bits are exact, and functions of them.
 
 Its kernels make bits by Philox or ThreeFry, and uniform numbers of these. Normal ones follow from the same bits by
-functions, which are defined here.
+functions, which are defined here. Gamma samples have bits of their own.
 """
 
 import math
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ from tensorflow.python.ops import (
     math_ops,
 )
 
-from repro.portable.operations import attention
+from repro.portable.operations import attention, distributions
 from repro.portable.operations.functions.errors import ndtr
 from repro.portable.operations.functions.logarithmic import log
 from repro.portable.operations.functions.quantiles import ndtri
 from repro.portable.operations.functions.trigonometric import cos, sin
+from repro.portable.operations.random import philox
 from repro.portable.tensorflow.mode import elements
 from repro.portable.tensorflow.mode.backend import Array, Backend
-from repro.portable.tensorflow.mode.dispatch import Attributes, compose
+from repro.portable.tensorflow.mode.dispatch import Attributes, compose, define
 from repro.portable.tensorflow.mode.graphs import calculated
 from repro.portable.tensorflow.mode.types import narrowed
 
@@ -116,6 +118,27 @@ _stateless(
 _stateless(
     "truncated", "StatelessTruncatedNormalV2", "StatelessTruncatedNormal", "TruncatedNormal", "StatefulTruncatedNormal"
 )
+
+
+# --- by rejection -----------------------------------------------------------------------------------------------------
+
+
+@define("StatelessRandomGammaV3")
+def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
+    """Of scale 1. The bits are the definition's own, by a key that is made of TensorFlow's key and counter."""
+    halves = [np.array([int(whole) >> bits & (WORD - 1)]) for whole in (*counter, *key) for bits in (0, 32)]
+    low, high, *_ = philox(Backend, tuple(halves[:4]), tuple(halves[4:]))
+    mixed = low | high >> 1 << 32
+    parameters = np.broadcast_to(alpha, tuple(map(int, shape))).reshape(-1).astype(np.float64)
+    found, left = np.empty_like(parameters), np.arange(parameters.size)
+    for part in count():
+        if not left.size:
+            break
+        drawn, accepted = distributions.gamma(Backend, left, mixed, part, parameters[left])
+        found[left[accepted]] = drawn[accepted]
+        left = left[~accepted]
+    smallest = float(np.finfo(np.float32).tiny)
+    return narrowed(np.maximum(found, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ REMEDIES = {
     "RFFT": "multiply by matrices of cosines and sines",
     "IRFFT": "multiply by matrices of cosines and sines",
     "Complex": "compute with the real and imaginary parts",
-    "Cholesky": ONCE,
     "Matrix": ONCE,
     "Qr": ONCE,
     "Svd": ONCE,
