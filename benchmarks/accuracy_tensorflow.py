@@ -6,10 +6,14 @@ prints a row for each network: what it reaches on data that it was not trained o
 seeds. Both see the same batches, and draw their first weights from the same seeds.
 """
 
+import math
+from collections.abc import Callable
+
 import keras
 import numpy as np
 
 from benchmarks import accuracy
+from benchmarks.mode_tensorflow import transformer
 from repro.portable.tensorflow import mode as portable
 
 
@@ -27,19 +31,34 @@ def rows() -> keras.Model:
     return keras.Sequential([keras.layers.Input((28, 28)), keras.layers.LSTM(64), keras.layers.Dense(10)])
 
 
-NETWORKS = {"CNN": convnet, "LSTM": rows}
+def gpt() -> keras.Model:
+    """A transformer over characters."""
+    tokens = keras.layers.Input((accuracy.CONTEXT,), dtype="int32")
+    places = keras.layers.Embedding(accuracy.CONTEXT, 64)(keras.ops.arange(accuracy.CONTEXT))
+    x = transformer(keras.layers.Embedding(128, 64)(tokens) + places, 2, 64, 4, causal=True)
+    return keras.Model(tokens, keras.layers.Dense(128)(x))
+
+
+NETWORKS: dict[str, tuple[str, Callable[[], keras.Model]]] = {
+    "CNN": ("images", convnet),
+    "LSTM": ("images", rows),
+    "GPT": ("text", gpt),
+}
+"""Data and network."""
 
 
 def train(name: str, seed: int, given: list[accuracy.Batch], tested: accuracy.Batch) -> float:
-    """Percent of right classes."""
+    """Percent of right classes, or bits for each character."""
     keras.utils.set_random_seed(seed)
-    network = NETWORKS[name]()
+    data, make = NETWORKS[name]
+    network = make()
     optimizer = keras.optimizers.AdamW(keras.optimizers.schedules.CosineDecay(3e-3, accuracy.STEPS))
     network.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     x, y = (np.concatenate(each) for each in zip(*given, strict=True))
     network.fit(x, y, accuracy.BATCH, verbose=0, shuffle=False)
-    return 100 * network.evaluate(*tested, verbose=0, return_dict=True)["accuracy"]
+    reached = network.evaluate(*tested, verbose=0, return_dict=True)
+    return 100 * reached["accuracy"] if data == "images" else reached["loss"] / math.log(2)
 
 
 if __name__ == "__main__":
-    accuracy.main("TensorFlow", dict.fromkeys(NETWORKS, "images"), train, portable.enable)
+    accuracy.main("TensorFlow", {name: data for name, (data, _) in NETWORKS.items()}, train, portable.enable)

@@ -93,6 +93,9 @@ class Backend(Protocol):
     def sum(self, x: Array, axes: Axes) -> Array:
         """The sum of integers along the axes, axes of size 1: float32 or float64 -> float64, exact."""
 
+    def largest(self, x: Array, axes: Axes) -> Array:
+        """The largest of integers along the axes, axes of size 1: int64, none below 0."""
+
     def maximum_of(self, x: Array) -> Array:
         """The maximum along the last axis, of size 1 then; NaN where there is one."""
 

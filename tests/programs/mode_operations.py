@@ -38,6 +38,8 @@ FUNCTIONS = (
 POSITIVE = {"log", "log1p", "rsqrt", "sqrt", "lgamma", "digamma"}
 VECTOR, MATRIX, IMAGES = (300,), (6, 50), (3, 8, 7, 4)
 INDEX = np.arange(50) * 7 % 11
+FAR = 2.0 ** (-30 * (INDEX % 3)[:, None])
+"""Factors of float64 numbers: those of some indices are far below the others."""
 SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "matmul": ((9, 40), (40, 7)),
     "batched matmul": ((3, 9, 40), (3, 40, 7)),
@@ -56,7 +58,10 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "elu": (VECTOR,),
     "selu": (VECTOR,),
     "sum by index": ((50, 3),),
+    "sum by index of float64": ((50, 3),),
+    "cumsum of float64": (MATRIX,),
     "convolution": (IMAGES, (3, 3, 4, 6)),
+    "convolution of float64": (IMAGES, (3, 3, 4, 6)),
     "convolution in steps": (IMAGES, (3, 3, 4, 6)),
     "grouped convolution": (IMAGES, (3, 3, 2, 6)),
     "depthwise convolution": (IMAGES, (3, 3, 4, 1)),
@@ -99,7 +104,7 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
         return rows(f.batch_norm(planes(x), None, None, scale, shift, training=True, eps=2.0**-10))
 
     def added(x: Any) -> Any:
-        return torch.zeros(11, 3).index_add(0, torch.from_numpy(INDEX), x)
+        return torch.zeros(11, 3, dtype=x.dtype).index_add(0, torch.from_numpy(INDEX), x)
 
     found = {name: getattr(torch, name) for name in FUNCTIONS} | {
         "matmul": torch.matmul,
@@ -119,7 +124,10 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
         "elu": f.elu,
         "selu": f.selu,
         "sum by index": added,
+        "sum by index of float64": lambda x: added(x.double() * torch.from_numpy(FAR)),
+        "cumsum of float64": lambda x: x.double().cumsum(1),
         "convolution": convolved,
+        "convolution of float64": lambda x, w: convolved(x.double(), w.double()),
         "convolution in steps": lambda x, w: convolved(x, w, 2),
         "grouped convolution": lambda x, w: convolved(x, w, 1, 2),
         "depthwise convolution": lambda x, w: convolved(x, w.transpose(2, 3), 1, 4),
@@ -171,7 +179,10 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
         "elu": tf.nn.elu,
         "selu": tf.nn.selu,
         "sum by index": lambda x: tf.math.unsorted_segment_sum(x, INDEX, 11),
+        "sum by index of float64": lambda x: tf.math.unsorted_segment_sum(tf.cast(x, tf.float64) * FAR, INDEX, 11),
+        "cumsum of float64": lambda x: tf.cumsum(tf.cast(x, tf.float64), 1),
         "convolution": lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"),
+        "convolution of float64": lambda x, w: tf.nn.conv2d(tf.cast(x, tf.float64), tf.cast(w, tf.float64), 1, "VALID"),
         "convolution in steps": lambda x, w: tf.nn.conv2d(x, w, 2, "VALID"),
         "grouped convolution": lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"),
         "depthwise convolution": lambda x, w: tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID"),
@@ -203,6 +214,9 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
     def pooled(x: Any, first: float, choose: Any) -> Any:
         return lax.reduce_window(x, first, choose, (1, 3, 3, 1), (1, 2, 2, 1), "VALID")
 
+    def added(x: Any) -> Any:
+        return jnp.zeros((11, 3), x.dtype).at[INDEX].add(x)
+
     def double(function: Callable[..., Any]) -> Callable[..., Any]:
         def of(*given: Any) -> Any:
             with jax.enable_x64(True):
@@ -224,8 +238,11 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
         "power": lambda x: jnp.abs(x) ** 1.7,
         "square": lambda x: x**2,
         "atan2": jnp.arctan2,
-        "sum by index": lambda x: jnp.zeros((11, 3), x.dtype).at[INDEX].add(x),
+        "sum by index": added,
+        "sum by index of float64": double(lambda x: added(x * FAR)),
+        "cumsum of float64": double(lambda x: jnp.cumsum(x, 1)),
         "convolution": convolved,
+        "convolution of float64": double(convolved),
         "convolution in steps": lambda x, w: convolved(x, w, 2),
         "grouped convolution": lambda x, w: convolved(x, w, 1, 2),
         "depthwise convolution": lambda x, w: convolved(x, w.reshape(3, 3, 1, 4), 1, 4),

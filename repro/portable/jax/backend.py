@@ -107,6 +107,10 @@ class Backend:
         return x.astype(jnp.float64).sum(axes, keepdims=True)
 
     @staticmethod
+    def largest(x: Array, axes: tuple[int, ...]) -> Array:
+        return x.max(axes, keepdims=True)
+
+    @staticmethod
     def maximum_of(x: Array) -> Array:
         return x.max(-1, keepdims=True)
 

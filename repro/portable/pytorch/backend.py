@@ -122,6 +122,10 @@ class Backend:
         return x.sum(axes, keepdim=True, dtype=torch.float64)
 
     @staticmethod
+    def largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        return x.amax(axes, keepdim=True)
+
+    @staticmethod
     def maximum_of(x: Tensor) -> Tensor:
         return x.amax(-1, keepdim=True)
 

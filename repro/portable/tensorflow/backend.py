@@ -115,6 +115,10 @@ class Backend:
         return tf.reduce_sum(tf.cast(x, tf.float64), axes, keepdims=True)
 
     @staticmethod
+    def largest(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
+        return tf.reduce_max(x, axes, keepdims=True)
+
+    @staticmethod
     def maximum_of(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_max(x, -1, keepdims=True)
 

@@ -15,8 +15,9 @@ from jax import numpy as jnp
 
 from repro.portable.constants import BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import calls, doubles, products
+from repro.portable.jax.mode import calls, products
 from repro.portable.jax.mode.gate import define
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
 
 MOST_COPIES = 64
@@ -67,7 +68,7 @@ def conv_general_dilated(
         def multiply(q: Array, v: Array) -> Array:
             return jnp.matmul(split(prepare(q)), _by_groups(v, groups))
 
-        y, p, s = doubles.product(x, w, (tuple(axes), everywhere), terms, multiply)
+        y, p, s = doubles.product(Backend, x, w, (tuple(axes), everywhere), terms, multiply)
         y = y * split(_of_rows(p, sizes, feature_group_count)) * s.reshape(())
     else:
         check_length(terms)

@@ -10,8 +10,9 @@ from jax import numpy as jnp
 from repro.portable import precisions
 from repro.portable.constants import BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import calls, doubles
+from repro.portable.jax.mode import calls
 from repro.portable.jax.mode.gate import define
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
 
 
@@ -51,7 +52,7 @@ def product(a: Array, b: Array, slices: int) -> Array:
     terms = a.shape[-1]
     if jnp.float64 in (a.dtype, b.dtype):
         a, b = a.astype(jnp.float64), b.astype(jnp.float64)
-        total, p, s = doubles.product(a, b, ((-1,), (-2,)), terms, jnp.matmul)
+        total, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), terms, jnp.matmul)
         return total * p * s
     check_length(terms)
     a, b = a.astype(jnp.float32), b.astype(jnp.float32)

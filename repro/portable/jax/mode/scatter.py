@@ -8,8 +8,8 @@ from jax import numpy as jnp
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import doubles
 from repro.portable.jax.mode.gate import define, guard
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import check_length, quantize
 
 
@@ -34,8 +34,8 @@ def _plus(operand: Array, indices: Array, updates: Array, how: dict[str, Any]) -
 
     wide = operand.astype(jnp.float64)
     if updates.dtype == jnp.float64:
-        bits = doubles.bits_of_sums(terms)
-        parts, unit = doubles.slices(updates, axes, bits)
+        bits = doubles.sum_bits(terms)
+        parts, unit = doubles.slices(Backend, updates, axes, bits, numbers=2)
         return wide + doubles.joined([summed(part) for part in parts], bits) * unit.reshape(())
     check_length(terms, SUM_BITS)
     q, p = quantize(Backend, updates.astype(jnp.float32), axes, SUM_BITS)

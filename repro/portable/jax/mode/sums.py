@@ -10,17 +10,17 @@ from jax._src import core
 
 from repro.portable.constants import SUM_BITS
 from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import calls, doubles
+from repro.portable.jax.mode import calls
 from repro.portable.jax.mode.exact import EXACT
 from repro.portable.jax.mode.gate import define, guard
-from repro.portable.operations import grids, sums
+from repro.portable.operations import doubles, grids, sums
 from repro.portable.operations.grids import check_length
 
 
 def exact(x: Array, axes: tuple[int, ...]) -> Array:
     """The sum along the axes, float64, with axes of size 1."""
     if x.dtype == jnp.float64:
-        return doubles.total(x, axes)
+        return doubles.total(Backend, x, axes)
     return (
         grids.exact_sum(Backend, x.astype(jnp.float32), axes)
         if x.size
@@ -47,7 +47,9 @@ def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
     if not x.size:
         return x
     if x.dtype == jnp.float64:
-        return doubles.scan(x, axis, reverse)
+        bits = doubles.sum_bits(x.shape[axis])
+        parts, unit = doubles.slices(Backend, x, (axis,), bits)
+        return doubles.joined([lax.cumsum(part, axis, reverse) for part in parts], bits) * unit
     q, p = grids.quantize(Backend, x.astype(jnp.float32), (axis,), SUM_BITS)
     total = lax.cumsum(q.astype(jnp.float64), axis, reverse)
     return (total * (p.astype(jnp.float64) * 2.0**-SUM_BITS)).astype(jnp.float32)

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from repro.portable.constants import SUM_BITS
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import quantize
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.types import narrowed, single
 
@@ -27,12 +28,9 @@ def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
     if not x.numel():
         return add(x.double())
     if x.dtype == torch.float64:
-        bits = doubles.SIGNIFICAND - 1 - max(1, x.numel() - 1).bit_length()
-        parts, unit = doubles.slices(x.reshape(-1), (0,), bits, -(-2 * doubles.SIGNIFICAND // bits))
-        found = torch.zeros((), dtype=torch.float64, device=x.device)
-        for part in reversed(parts):
-            found = found * 2.0**-bits + add(part.view(x.shape))
-        return found * unit
+        bits = doubles.sum_bits(x.numel())
+        parts, unit = doubles.slices(Backend, x.reshape(-1), (0,), bits, numbers=2)
+        return doubles.joined([add(part.view(x.shape)) for part in parts], bits) * unit
     q, unit = run(_integers, x, axes=tuple(range(x.dim())) or ())
     return add(q) * unit.reshape(())
 

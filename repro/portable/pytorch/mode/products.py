@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from repro.portable import precisions
-from repro.portable.operations import products
+from repro.portable.operations import doubles, products
+from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import as_given
 
@@ -73,7 +73,8 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
     if a.dtype == torch.float64:
-        return doubles.product(a, b)
+        found, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], torch.matmul)
+        return found * p * s
     return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=precisions.slices)
 
 

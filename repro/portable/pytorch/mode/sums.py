@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from repro.portable.constants import SUM_BITS
-from repro.portable.operations import grids, sums
+from repro.portable.operations import doubles, grids, sums
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import axes_of, dropped, single
 
@@ -32,7 +31,7 @@ def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtyp
 def exact(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The sum of float32 or float64 numbers, float64, with axes of size 1."""
     if x.dtype == torch.float64:
-        return doubles.total(x, axes)
+        return doubles.total(Backend, x, axes)
     return run(grids.exact_sum, x, axes) if x.numel() else x.double().sum(axes, keepdim=True)
 
 
@@ -161,12 +160,9 @@ def _scan(axis: int) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
 
     def of(x: Tensor, _: tuple[int, ...]) -> Tensor:
         if x.dtype == torch.float64:
-            bits = doubles.SIGNIFICAND - 1 - max(1, x.shape[axis] - 1).bit_length()
-            parts, unit = doubles.slices(x, (axis,), bits, doubles.number(bits))
-            found = torch.zeros((), dtype=torch.float64, device=x.device)
-            for part in reversed(parts):
-                found = found * 2.0**-bits + part.cumsum(axis)
-            return found * unit
+            bits = doubles.sum_bits(x.shape[axis])
+            parts, unit = doubles.slices(Backend, x, (axis,), bits)
+            return doubles.joined([part.cumsum(axis) for part in parts], bits) * unit
         q, p = run(_quantized, x, axes=(axis,))
         return (q.cumsum(axis) * (p.double() * 2.0**-SUM_BITS)).float()
 

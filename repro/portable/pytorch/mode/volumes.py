@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from repro.portable import precisions
-from repro.portable.operations import volumes
+from repro.portable.operations import doubles, volumes
 from repro.portable.operations.volumes import ALL, CHANNEL, SAMPLE, Steps
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.plan import run
-from repro.portable.pytorch.mode import doubles, sums
+from repro.portable.pytorch.mode import sums
 from repro.portable.pytorch.mode.types import narrowed, single
 
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
@@ -97,8 +97,8 @@ def _wide(
     a: Tensor, axes: tuple[int, ...], b: Tensor, others: tuple[int, ...], terms: int, multiply: Multiply
 ) -> Tensor:
     """A product of float64 operands that have grids along these axes."""
-    bits = doubles.bits_of(terms)
-    (first, p), (second, s) = doubles.operand(a, axes, bits), doubles.operand(b, others, bits)
+    bits = doubles.product_bits(terms)
+    (first, p), (second, s) = doubles.slices(Backend, a, axes, bits), doubles.slices(Backend, b, others, bits)
     return _product(first, second, bits, multiply) * (p * s)
 
 
@@ -124,7 +124,7 @@ def _wide_backward(
 
 def _wide_with(first: Tensor, second: Tensor, terms: int, multiply: Multiply) -> Tensor:
     """The gradient of a weight: the samples' scales go into the second operand."""
-    bits = doubles.bits_of(terms)
-    slices, p = doubles.operand(first, SAMPLE, bits)
-    others, s = doubles.operand(second * p, CHANNEL, bits)
+    bits = doubles.product_bits(terms)
+    slices, p = doubles.slices(Backend, first, SAMPLE, bits)
+    others, s = doubles.slices(Backend, second * p, CHANNEL, bits)
     return _product(slices, others, bits, multiply) * s.view(-1, 1, 1, 1, 1)

@@ -110,6 +110,10 @@ class Backend:
         return x.sum(axes, keepdims=True, dtype=np.float64)
 
     @staticmethod
+    def largest(x: Array, axes: tuple[int, ...]) -> Array:
+        return x.max(axes, keepdims=True, initial=0)
+
+    @staticmethod
     def maximum_of(x: Array) -> Array:
         return x.max(-1, keepdims=True)
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from repro.portable import precisions
 from repro.portable.constants import BITS
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import check_length, product_of_slices, scaled, sliced
-from repro.portable.tensorflow.mode import doubles, integers, planes
+from repro.portable.tensorflow.mode import integers, planes
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run
@@ -129,9 +130,7 @@ def _multiplied(
 ) -> tuple:
     """The sums of products of two operands with grids along these axes, in units of the scales that come with it."""
     if a.dtype == np.float64:
-        bits = doubles.product_bits(terms)
-        (first, p), (second, s) = doubles.operand(a, groups[0], bits), doubles.operand(b, groups[1], bits)
-        return doubles.multiplied(first, second, bits, multiply), p, s
+        return doubles.product(Backend, a, b, (groups[0], groups[1]), terms, multiply)
     paired = integers.fits(terms) and dense
     (first, p), (second, s) = (_slices(x, axes, paired) for x, axes in zip((a, b), groups, strict=True))
     return product_of_slices(Backend, multiply, first, second), p, s

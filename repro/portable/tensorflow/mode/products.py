@@ -7,9 +7,9 @@ import numpy as np
 
 from repro.portable import precisions
 from repro.portable.constants import BITS
-from repro.portable.operations import products
+from repro.portable.operations import doubles, products
 from repro.portable.operations.grids import product_of_slices, scaled
-from repro.portable.tensorflow.mode import doubles, integers, matrices
+from repro.portable.tensorflow.mode import integers, matrices
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run
@@ -23,7 +23,8 @@ def product(a: Array, b: Array) -> Array:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
     if a.dtype == np.float64:
-        return doubles.product(a, b)
+        found, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
+        return found * p * s
     if integers.fits(a.shape[-1]):
         return _by_kernels(a, b)
     multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched

@@ -8,8 +8,8 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
 from repro.portable.constants import SUM_BITS
+from repro.portable.operations import doubles
 from repro.portable.operations.grids import check_length, quantize
-from repro.portable.tensorflow.mode import doubles
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, compose, define
 from repro.portable.tensorflow.mode.types import narrowed, single
@@ -29,11 +29,8 @@ def added(index: Array, x: Array, rows: int) -> Array:
 
     if x.dtype == np.float64:
         bits = doubles.sum_bits(x.size)
-        parts, unit = doubles.slices(x, (0, 1), bits, -(-2 * doubles.SIGNIFICAND // bits))
-        total = np.zeros(())
-        for part in reversed(parts):
-            total = total * 2.0**-bits + add(part)
-        return total * unit
+        parts, unit = doubles.slices(Backend, x, (0, 1), bits, numbers=2)
+        return doubles.joined([add(part) for part in parts], bits) * unit
     check_length(len(x), SUM_BITS)
     q, p = quantize(Backend, np.ascontiguousarray(x), (0, 1), SUM_BITS)
     return add(q) * (p.astype(np.float64) * 2.0**-SUM_BITS)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from repro.portable.constants import SUM_BITS
-from repro.portable.operations import functions, grids
+from repro.portable.operations import doubles, functions, grids
 from repro.portable.operations import sums as definitions
 from repro.portable.operations.functions import logarithmic
-from repro.portable.tensorflow.mode import doubles
 from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.dispatch import Attributes, define
 from repro.portable.tensorflow.mode.plan import run
@@ -22,7 +21,7 @@ def exact(x: Array, axes: Axes) -> Array:
     """The sum of float32 or float64 numbers, float64, with axes of size 1."""
     if not x.size:
         return x.sum(axes, keepdims=True, dtype=np.float64)
-    return doubles.total(x, axes) if x.dtype == np.float64 else run(axes, grids.exact_sum, x, axes)
+    return doubles.total(Backend, x, axes) if x.dtype == np.float64 else run(axes, grids.exact_sum, x, axes)
 
 
 def total(x: Array, axes: Axes) -> Array:
@@ -134,11 +133,8 @@ def _cumulative_sum(x: Array) -> Array:
     axis = x.ndim - 1
     if x.dtype == np.float64:
         bits = doubles.sum_bits(x.shape[axis])
-        parts, unit = doubles.slices(x, (axis,), bits, doubles.number(bits))
-        found = np.zeros(())
-        for part in reversed(parts):
-            found = found * 2.0**-bits + part.cumsum(axis)
-        return found * unit
+        parts, unit = doubles.slices(Backend, x, (axis,), bits)
+        return doubles.joined([part.cumsum(axis) for part in parts], bits) * unit
     q, p = grids.quantize(Backend, x, (axis,), SUM_BITS)
     return (q.astype(np.float64).cumsum(axis) * (p.astype(np.float64) * 2.0**-SUM_BITS)).astype(np.float32)
 
