@@ -34,7 +34,7 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
     arrays: list[Array] = []
     skeleton = _flat(arguments, arrays)
     options_key = tuple(options.items())
-    exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype) for x in arrays]), options_key
+    exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype.num) for x in arrays]), options_key
     known = _known.get(exactly)
     if known is not None:
         sound, shapes, outer = known
