@@ -12,7 +12,8 @@ from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.tracer import Node, Tracer, UnknownError
 
 if kernels.available:
-    from repro.portable.tensorflow.mode.compiler import Kernel, Strides, is_row
+    from repro.portable.tensorflow.mode.compiler import Kernel, Strides
+    from repro.portable.tensorflow.mode.nests import is_row
     from repro.portable.tensorflow.mode.threads import Code, compiling, empty
 
 log = logging.getLogger(__name__)
