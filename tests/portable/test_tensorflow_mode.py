@@ -63,6 +63,11 @@ def test_products_of_matrices_are_their_definition_whichever_way_they_lie() -> N
     assert len(found()["products"]) == 16
 
 
+def test_convolutions_by_kernels_are_those_of_float64() -> None:
+    assert set(found()["convolutions"].values()) == {True}
+    assert len(found()["convolutions"]) == 5
+
+
 def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_process() -> None:
     assert found()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
 

@@ -1,4 +1,4 @@
-"""The mode for any TensorFlow program: what changes numbers elsewhere, gradients, products, threads, refusals, switches.
+"""The mode for any TensorFlow program: what changes numbers elsewhere, gradients, kernels, refusals, switches.
 
     python tensorflow_mode.py
 
@@ -7,11 +7,8 @@ Prints JSON.
 
 import inspect
 import json
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import keras
@@ -19,11 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from programs.tensorflow_definitions import images, same, samples, systems
-from repro.portable.operations.products import batched
+from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
-from repro.portable.tensorflow.mode import checks, dispatch, threads, workers
-from repro.portable.tensorflow.mode.backend import Backend
+from repro.portable.tensorflow.mode import checks, dispatch
 
 portable.enable()
 OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}
@@ -122,47 +118,6 @@ def gradients() -> dict[str, bool]:
         "loop": float(tf.reduce_max(tf.abs(loop(W, 3) - tf.function(loop)(W, tf.constant(3))))) < 2.0**-20,
         "value": abs(float(near) - float(tf.reduce_sum(derivatives(X, W)[1][1]))) < 1e-2,
     }
-
-
-# --- products ---------------------------------------------------------------------------------------------------------
-
-SIZES = [(1, 3, 7, 10), (2, 16, 64, 33), (3, 37, 2, 32), (1, 5, 1, 1)]
-
-
-def by_kernels() -> dict[str, bool]:
-    """Whether products of matrices, of any sizes and the other way round, are those that their definition gives."""
-    found, draw = {}, np.random.default_rng(0)
-    for batch, rows, terms, columns in SIZES:
-        a, b = (draw.standard_normal((batch, *shape), np.float32) for shape in ((rows, terms), (terms, columns)))
-        a *= np.float32(2.0) ** draw.integers(-60, 60, a.shape)
-        a[0, 0, 0], b[0, -1, 0], b[-1, -1, -1] = np.nan, np.inf, 0.0
-        expected = batched(Backend, a, b, slices=1)
-        for turned in (0, 1, 2, 3):
-            left = a.swapaxes(1, 2).copy() if turned & 1 else a
-            right = b.swapaxes(1, 2).copy() if turned & 2 else b
-            given = {"adj_x": bool(turned & 1), "adj_y": bool(turned & 2)}
-            with np.errstate(all="ignore"):
-                y = dispatch.definitions["BatchMatMulV2"].function(given, left, right)
-            found[f"{batch, rows, terms, columns}, {turned}"] = bool(np.array_equal(y, expected, equal_nan=True))
-    return found
-
-
-# --- threads ----------------------------------------------------------------------------------------------------------
-
-
-def by_threads() -> dict[str, bool]:
-    """Whether calls that share a kernel's work have the bits of calls that do not."""
-    x = tf.random.stateless_normal([2**20 + 5], [1, 2])
-    expected = tf.concat([tf.exp(part) for part in tf.split(x, [2**14] * 2**6 + [5])], 0)
-    threads.count = cache(lambda: 4)
-    found = {"one": all(same(tf.exp(x), expected) for _ in range(3))}
-    with ThreadPoolExecutor(4) as pool:
-        found["four"] = all(pool.map(lambda _: same(tf.exp(x), expected), range(8)))
-    function = dispatch.definitions["Exp"].function
-    child = os.fork()
-    if not child:
-        os._exit(not same(function({}, x.numpy()), expected))
-    return found | {"child": os.waitpid(child, 0)[1] == 0, "shared": bool(workers.Workers.all)}
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -294,6 +249,7 @@ if __name__ == "__main__":
         "hazards": hazards(),
         "gradients": gradients(),
         "products": by_kernels(),
+        "convolutions": convolutions(),
         "threads": by_threads(),
         "samples": samples(),
         "systems": systems(),

@@ -2,14 +2,15 @@
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from repro.portable import kernels
 from repro.portable.tensorflow.mode.backend import Array
 
-if TYPE_CHECKING:
-    from repro.portable.tensorflow.mode.threads import Code
+if kernels.available:
+    from repro.portable.tensorflow.mode.threads import Code, address
 
 ALIGNMENT = 64
 KEPT = 2**26
@@ -52,7 +53,7 @@ class Chain:
 
     def __call__(self, *arrays: Array) -> None:
         memory = _memory(self.size)
-        begin, *addresses = [array.__array_interface__["data"][0] for array in (memory, *arrays)]
+        begin, *addresses = map(address, (memory, *arrays))
         begin += -begin % ALIGNMENT
         addresses += [begin + place for place in self.places]
         for code, numbers, units, work, kind in self.steps:

@@ -11,7 +11,8 @@ import numpy as np
 from llvmlite import ir
 
 from repro.portable.constants import BELOW_TINY
-from repro.portable.kernels.machine import ADDRESS, F32, F64, I8, I16, I32, I64, VOID, Loop, entry, started
+from repro.portable.kernels.machine import F32, F64, I8, I16, I32, I64, Loop, started
+from repro.portable.tensorflow.mode.nests import OneTurn, entered, is_row, ordered
 from repro.portable.tensorflow.mode.tracer import REDUCTIONS, Node, UnknownError
 
 Strides = tuple[int, int, int]
@@ -53,7 +54,7 @@ class Kernel:
         inner: int,
     ) -> None:
         self.leaves, self.results, self.along, self.inner = leaves, results, along, inner
-        self.order = _ordered(results)
+        self.order = ordered(results)
         self.tables = [node for node in self.order if node.operation == "table"]
         given = [*leaves, *self.tables, *results]
         if any(node.dtype not in TYPES for node in self.order):
@@ -77,7 +78,7 @@ class Kernel:
             self._unit(unit)
         self.build.ret_void()
         self.module = function.module
-        _entry(function)
+        entered(function)
 
     def _stages(self) -> dict[Node, int]:
         """The loop that can compute a node: the number of reductions that it waits for."""
@@ -124,7 +125,7 @@ class Kernel:
             self.values = before
 
     def _lanes(self) -> Any:
-        return Loop(self.build, I64(0), self.width) if self.inner > 1 else _One()
+        return Loop(self.build, I64(0), self.width) if self.inner > 1 else OneTurn()
 
     def _hold(self, node: Node) -> None:
         if node not in self.held:
@@ -267,46 +268,3 @@ class Kernel:
         kinds = [value.type for value in values]
         function = self.build.module.declare_intrinsic(name, kinds[:1], ir.FunctionType(kinds[0], kinds))
         return self.build.call(function, values)
-
-
-def _entry(function: ir.Function) -> None:
-    """What is called with an array of addresses, and the units to begin and to end with."""
-    build, call = entry(function.module, "call", VOID, ADDRESS.as_pointer(), I64, I64)
-    addresses, begin, end = call.args
-    given = [
-        build.bitcast(build.load(build.gep(addresses, [I64(number)])), argument.type)
-        for number, argument in enumerate(function.args[:-2])
-    ]
-    build.call(function, [*given, begin, end])
-    build.ret_void()
-
-
-class _One:
-    """A loop of one turn."""
-
-    def __enter__(self) -> ir.Value:
-        return I64(0)
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def _ordered(results: Sequence[Node]) -> list[Node]:
-    """All nodes that results need, each after its inputs."""
-    found: dict[Node, None] = {}
-    ahead: list[tuple[Node, bool]] = [(node, False) for node in reversed(results)]
-    while ahead:
-        node, ready = ahead.pop()
-        if node in found:
-            continue
-        if ready:
-            found[node] = None
-            continue
-        ahead.append((node, True))
-        ahead += [(each, False) for each in node.inputs if isinstance(each, Node) and each not in found]
-    return list(found)
-
-
-def is_row(node: Node, axes: tuple[int, ...]) -> bool:
-    """Whether a node is one number for all elements along the axes."""
-    return all(axis >= node.ndim or node.shape[axis] == 1 for axis in axes)

@@ -12,7 +12,8 @@ from repro.portable.tensorflow.mode.backend import Array, Backend
 from repro.portable.tensorflow.mode.tracer import Node, Tracer, UnknownError
 
 if kernels.available:
-    from repro.portable.tensorflow.mode.compiler import Kernel, Strides, is_row
+    from repro.portable.tensorflow.mode.compiler import Kernel, Strides
+    from repro.portable.tensorflow.mode.nests import is_row
     from repro.portable.tensorflow.mode.threads import Code, compiling, empty
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options:
     arrays: list[Array] = []
     skeleton = _flat(arguments, arrays)
     options_key = tuple(options.items())
-    exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype) for x in arrays]), options_key
+    exactly = function, over, skeleton, tuple([(x.shape, x.strides, x.dtype.num) for x in arrays]), options_key
     known = _known.get(exactly)
     if known is not None:
         sound, shapes, outer = known

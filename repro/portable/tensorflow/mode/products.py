@@ -33,12 +33,13 @@ def product(a: Array, b: Array) -> Array:
 
 def _by_kernels(a: Array, b: Array) -> Array:
     """The same by products of int16; each operand lies by rows, or by columns."""
-    outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     rows, columns = a.shape[-2], b.shape[-1]
-    if b.ndim == 2 and a.ndim > 2:
-        a = a.reshape(-1, a.shape[-1])
-    whole = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (np.broadcast_to(x, (*whole, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
+    if b.ndim == 2:
+        outer = a.shape[:-2]
+        a, b = a[None] if a.ndim == 2 else a.reshape(1, -1, a.shape[-1]), b[None]
+    else:
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (np.broadcast_to(x, (*outer, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
     if precisions.slices == 1:
         return matrices.product(a, b).reshape(*outer, rows, columns)
     (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
