@@ -1,4 +1,4 @@
-"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes."""
+"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes, classes."""
 
 from typing import Any
 
@@ -82,3 +82,34 @@ def images() -> dict[str, bool]:
     given = (checks.words(32, 5394) % 256).astype(np.uint8).reshape(2, 31, 29, 3)
     found = resized(given.astype(np.float32))
     return {"eager": same(resized(given), found), "graph": same(tf.function(resized)(tf.constant(given)), found)}
+
+
+# --- classes that are drawn -------------------------------------------------------------------------------------------
+
+SAMPLERS = {
+    "uniform": tf.random.uniform_candidate_sampler,
+    "log-uniform": tf.random.log_uniform_candidate_sampler,
+}
+TRUE = np.array([[1, 3], [7, 0]])
+
+
+def drawn(name: str, unique: bool) -> Any:
+    tf.random.set_seed(1)
+    return tuple(SAMPLERS[name](TRUE, 2, 7, unique, 9, seed=5))
+
+
+def classes() -> dict[str, bool]:
+    found = {}
+    for name in SAMPLERS:
+        own = tf.function(lambda name=name: drawn(name, True))
+        chosen, _, _ = drawn(name, True)
+        found[f"{name}, eager and graph"] = same(drawn(name, True), own())
+        found[f"{name}, unique"] = len(set(chosen.numpy().tolist())) == 7
+        many = [SAMPLERS[name](TRUE, 2, 7, False, 9)[0].numpy() for _ in range(300)]
+        _, expected, _ = drawn(name, False)
+        times = np.array([(np.concatenate(many) == each).sum() for each in TRUE.flat]) / 300
+        found[f"{name}, as often as expected"] = bool((np.abs(times - expected.numpy().ravel()) < 0.3).all())
+        with dispatch.Passing():
+            _, theirs, _ = drawn(name, False)
+        found[f"{name}, expected as TensorFlow has it"] = bool(np.abs(theirs - expected).max() < 1e-6)
+    return found

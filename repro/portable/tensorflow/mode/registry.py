@@ -23,6 +23,7 @@ DEFINITIONS = (
     "linalg",
     "images",
     "random",
+    "candidates",
     "collectives",
     "optimizers",
 )
