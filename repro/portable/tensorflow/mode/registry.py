@@ -19,6 +19,7 @@ DEFINITIONS = (
     "normalization",
     "pooling",
     "interpolation",
+    "scaling",
     "scatter",
     "linalg",
     "images",
