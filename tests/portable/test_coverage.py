@@ -10,10 +10,12 @@ from support.programs import program
 COUNT = 6
 
 
-def fingerprints(*options: str, threads: int, **environment: str) -> dict[str, str]:
+def fingerprints(
+    *options: str, threads: int, framework: str = "pytorch", group: str = "plain", **environment: str
+) -> dict[str, str]:
     """By program."""
     environment |= {name: str(threads) for name in THREADS}
-    printed = program("pytorch", "coverage/worker.py", "plain", *options, f"--threads={threads}", **environment)
+    printed = program(framework, "coverage/worker.py", group, *options, f"--threads={threads}", **environment)
     found = {line["name"]: line for line in map(json.loads, printed.splitlines())}
     failed = {name: line for name, line in found.items() if "fingerprint" not in line}
     assert not failed
@@ -34,3 +36,11 @@ def test_programs_have_the_same_bits_by_kernels_threads_and_instruction_sets(por
 def test_the_same_programs_have_other_bits_without_portable_numerics() -> None:
     one, other = fingerprints(threads=1, **dict(SSE4)), fingerprints(threads=2)
     assert [name for name in one if one[name] != other[name]]
+
+
+@pytest.mark.slow
+def test_losses_of_keras_have_the_same_bits_by_kernels_threads_and_instruction_sets() -> None:
+    losses = {"framework": "tensorflow", "group": "losses"}
+    narrow = fingerprints("--portable", "--plain", threads=1, **losses, **dict(SSE4))
+    assert len(narrow) == 22
+    assert fingerprints("--portable", threads=2, **losses) == narrow

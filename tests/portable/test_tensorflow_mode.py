@@ -31,7 +31,7 @@ REFUSED = {
     "complex": "Mul of complex128 []",
     "gamma": "RandomGamma of",
     "sample": "RandomGammaGrad of float32 [3]",
-    "sampler": "UniformCandidateSampler of int64 [1, 1]",
+    "sampler": "LearnedUnigramCandidateSampler of int64 [1, 1]",
     "xla": "XlaClusterOutput of float32 [3]",
     "saved": "a SavedModel",
     "loaded": "Exp of float32 [2]",
@@ -82,6 +82,10 @@ def test_linear_systems_are_solved_and_have_gradients() -> None:
 
 def test_images_of_bytes_are_resized_as_those_of_float32() -> None:
     assert set(found()["images"].values()) == {True}
+
+
+def test_classes_are_drawn_as_often_as_expected() -> None:
+    assert set(found()["classes"].values()) == {True}
 
 
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:

@@ -1,4 +1,4 @@
-"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes."""
+"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes, classes."""
 
 from typing import Any
 
@@ -73,12 +73,64 @@ def systems() -> dict[str, bool]:
 # --- bytes, of which fractions are made -------------------------------------------------------------------------------
 
 
+SMOOTH = ("bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
+
+
 def resized(images: Any) -> list[Any]:
-    return [tf.image.resize(images, (17, 43), method=method) for method in ("bilinear", "bicubic")]
+    found = [tf.image.resize(images, (17, 43), method=method) for method in ("bilinear", "bicubic")]
+    return found + [tf.image.resize(images, (17, 11), method=method, antialias=True) for method in SMOOTH]
+
+
+def derivatives(x: Any) -> list[Any]:
+    """Of smoothed images."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        sums = [tf.reduce_sum(tf.sin(each / 99.0)) for each in resized(x)[2:]]
+    return [tape.gradient(each, x) for each in sums]
 
 
 def images() -> dict[str, bool]:
     """Of bytes, as of the same numbers in float32."""
     given = (checks.words(32, 5394) % 256).astype(np.uint8).reshape(2, 31, 29, 3)
-    found = resized(given.astype(np.float32))
-    return {"eager": same(resized(given), found), "graph": same(tf.function(resized)(tf.constant(given)), found)}
+    found, slopes = resized(given.astype(np.float32)), derivatives(tf.constant(given, tf.float32))
+    x = tf.constant(given, tf.float32)
+    with dispatch.Passing():
+        near = [np.abs(a - b).max() for a, b in zip(found[2:], resized(x)[2:], strict=True)]
+        near += [np.abs(a - b).max() * 99 for a, b in zip(slopes, derivatives(x), strict=True)]
+    return {
+        "eager": same(resized(given), found),
+        "graph": same(tf.function(resized)(tf.constant(given)), found),
+        "gradients": same(tf.function(derivatives)(x), slopes),
+        "smoothed as TensorFlow has it": max(map(float, near)) < 1e-3,
+    }
+
+
+# --- classes that are drawn -------------------------------------------------------------------------------------------
+
+SAMPLERS = {
+    "uniform": tf.random.uniform_candidate_sampler,
+    "log-uniform": tf.random.log_uniform_candidate_sampler,
+}
+TRUE = np.array([[1, 3], [7, 0]])
+
+
+def drawn(name: str, unique: bool) -> Any:
+    tf.random.set_seed(1)
+    return tuple(SAMPLERS[name](TRUE, 2, 7, unique, 9, seed=5))
+
+
+def classes() -> dict[str, bool]:
+    found = {}
+    for name in SAMPLERS:
+        own = tf.function(lambda name=name: drawn(name, True))
+        chosen, _, _ = drawn(name, True)
+        found[f"{name}, eager and graph"] = same(drawn(name, True), own())
+        found[f"{name}, unique"] = len(set(chosen.numpy().tolist())) == 7
+        many = [SAMPLERS[name](TRUE, 2, 7, False, 9)[0].numpy() for _ in range(300)]
+        _, expected, _ = drawn(name, False)
+        times = np.array([(np.concatenate(many) == each).sum() for each in TRUE.flat]) / 300
+        found[f"{name}, as often as expected"] = bool((np.abs(times - expected.numpy().ravel()) < 0.3).all())
+        with dispatch.Passing():
+            _, theirs, _ = drawn(name, False)
+        found[f"{name}, expected as TensorFlow has it"] = bool(np.abs(theirs - expected).max() < 1e-6)
+    return found

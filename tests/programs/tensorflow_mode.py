@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from programs.tensorflow_definitions import images, same, samples, systems
+from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.refusal import RefusedError
 from repro.portable.tensorflow import mode as portable
@@ -166,7 +166,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "complex": lambda: tf.constant(1j) * tf.constant(2j),
     "gamma": lambda: tf.random.gamma((3,), 1.0),
     "sample": lambda: derivative_of_sample(),
-    "sampler": lambda: tf.random.uniform_candidate_sampler([[1]], 1, 3, True, 10),
+    "sampler": lambda: tf.random.learned_unigram_candidate_sampler([[1]], 1, 3, True, 10),
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
@@ -254,6 +254,7 @@ if __name__ == "__main__":
         "samples": samples(),
         "systems": systems(),
         "images": images(),
+        "classes": classes(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

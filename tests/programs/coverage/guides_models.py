@@ -182,6 +182,35 @@ def transformer() -> Training:
     return taped(loss, model, keras.optimizers.Adam(Warmup(), 0.9, 0.98, 1e-9), batches)
 
 
+@program("guides", "word2vec")
+def word2vec() -> Training:
+    """Negative examples by Zipf's law, drawn in a dataset; then a sampled softmax."""
+    words, context = tf.Variable(normal(WORDS, 8) * 0.1), tf.Variable(normal(WORDS, 8, key=1) * 0.1)
+    pairs = integers(WORDS, 16, 2, key=2)
+
+    def with_negatives(pair: Any) -> Any:
+        true = tf.cast(pair[None, 1:], tf.int64)
+        drawn, _, _ = tf.random.log_uniform_candidate_sampler(true, 1, 4, True, WORDS, seed=7)
+        return pair, tf.concat([true[0], drawn], 0)
+
+    data = tf.data.Dataset.from_tensor_slices(pairs).map(with_negatives).batch(8)
+
+    @tf.function
+    def step(batch: Any) -> Any:
+        pair, targets = batch
+        with tf.GradientTape() as tape:
+            x = tf.gather(words, pair[:, 0])
+            dots = tf.einsum("be,bce->bc", x, tf.gather(context, targets))
+            loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(tf.one_hot(tf.zeros(8, tf.int32), 5), dots))
+            sampled = tf.nn.sampled_softmax_loss(context, tf.zeros(WORDS), pair[:, 1:], x, 6, WORDS, seed=8)
+            loss += tf.reduce_mean(sampled)
+        for variable, gradient in zip((words, context), tape.gradient(loss, [words, context])):  # noqa: B905
+            variable.assign_sub(0.5 * tf.convert_to_tensor(gradient))
+        return loss
+
+    return Training(step, (words, context), list(data))
+
+
 @program("guides", "text generation, gru")
 def generation() -> Training:
     """Trained, then sampled after each step."""

@@ -19,10 +19,12 @@ DEFINITIONS = (
     "normalization",
     "pooling",
     "interpolation",
+    "scaling",
     "scatter",
     "linalg",
     "images",
     "random",
+    "candidates",
     "collectives",
     "optimizers",
 )
