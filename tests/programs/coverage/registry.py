@@ -31,6 +31,7 @@ GROUPS = {
         "haiku": "haiku_models",
         "optax": "optax_optimizers",
         "numpyro": "numpyro_models",
+        "keras-jax": "keras_on_jax",
     },
     "tensorflow": {
         "keras": "keras_models",
