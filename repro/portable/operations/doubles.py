@@ -32,8 +32,8 @@ def product_bits(terms: int) -> int:
 def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tuple[list[Array], Array]:
     """Integers of at most 2^bits, a slice after the other, and 2^(e - bits), the unit of the first.
 
-    e is the least with |x| < 2^e along the axes, which stay with size 1. The slices hold all of a number as large as the
-    largest one, and with `numbers` 2 as many more. The unit is NaN where a number of the group is infinite or NaN.
+    e is the least with |x| < 2^e along the axes, which stay with size 1. `numbers`: 1 where the slices hold all bits of
+    the largest one, 2 for twice these slices. The unit is NaN where a number of the group is infinite or NaN.
     """
     most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
     e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
