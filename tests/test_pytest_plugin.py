@@ -13,6 +13,7 @@ import pytest
 from support.commands import SCRIPTS, environment
 
 TESTS = f"""
+import shlex
 import sys
 import pytest
 
@@ -25,7 +26,7 @@ def test_sound(assert_reproducible, tmp_path):
     assert [answer["question"] for answer in content["answers"]] == ["restart", "observed", "hash_seed", "pause"]
 
 def test_resumed_and_seeded(assert_reproducible):
-    assert_reproducible(" ".join(script("trainer")), resume=script("trainer", "--resume"), seed_option="--seed={{}}")
+    assert_reproducible(shlex.join(script("trainer")), resume=script("trainer", "--resume"), seed_option="--seed={{}}")
 
 def test_time_as_seed(assert_reproducible):
     assert_reproducible(script("time_as_seed"))
@@ -56,7 +57,7 @@ def test_needs(assert_reproducible):
 
 def test_not_checked(assert_reproducible):
     with pytest.warns(pytest.PytestWarning, match="repro: observed: inconclusive"):
-        assert_reproducible(["sh", "-c", "date +%N; exec " + " ".join(script("trainer"))])
+        assert_reproducible(["sh", "-c", "date +%N; exec " + shlex.join(script("trainer"))])
 
 def test_twice(assert_reproducible):
     for _ in range(2):

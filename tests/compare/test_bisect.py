@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -67,7 +68,9 @@ def test_the_one_of_many_that_makes_the_difference(here: Path, capfd: pytest.Cap
         "shown   with this alone as in B, A's command gives B's bits until step 3, in each of 3 runs; with all else as in B: A's bits",
     ]
     before, _, after = said.partition("run 1, with nothing as in B: A's bits\n")
-    assert f"A will run again in {here}: {sys.executable} train.py --by=threads --lr=1 --name=x\n" in before
+    assert (
+        f"A will run again in {here}: {shlex.quote(sys.executable)} train.py --by=threads --lr=1 --name=x\n" in before
+    )
     assert "  option --lr: --lr=1 in A, --lr=2 in B\n" in before and "about 17 runs of A's command" in before
     assert " ".join(after.split()).startswith(
         "run 2, with option --lr, option --name, option --verbose, variable MKL_NUM_THREADS, "

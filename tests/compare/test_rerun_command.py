@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -157,7 +158,10 @@ def test_what_a_stranger_recorded_is_shown_and_not_run(here: Path, capfd: pytest
         "error: compare: --narrow has run nothing, as you have not recorded 4 on this machine; "
         "read the commands above, and run them with --trust"
     )
-    assert f"B will run again in {here}: OMP_NUM_THREADS=4 OMP_DYNAMIC=TRUE {sys.executable} train.py\n" in told.err
+    assert (
+        f"B will run again in {here}: OMP_NUM_THREADS=4 OMP_DYNAMIC=TRUE {shlex.quote(sys.executable)} train.py\n"
+        in told.err
+    )
     assert not (here / "ran").exists()
 
 

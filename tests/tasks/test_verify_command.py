@@ -423,7 +423,7 @@ def test_a_command_that_loses_the_observer(here: Path, capfd: pytest.CaptureFixt
     """It lists a folder, whose order decides what it writes."""
     said = "import os; open(os.environ['OUT'], 'w').write(' '.join(os.listdir('data')))"
     asked = ["--ask", "restart,observed,file_order,kill", "--output", "{run}/m", "--resume", "true"]
-    wrapper = f'OUT={{run}}/m PYTHONPATH=/tmp exec {sys.executable} -c "{said}"'
+    wrapper = f'OUT={{run}}/m PYTHONPATH=/tmp exec {shlex.quote(sys.executable)} -c "{said}"'
     code, content = verify(*asked, "--", "sh", "-c", wrapper)
     answers = content["answers"]
     assert (code, answers["restart"]["answer"]) == (INCONCLUSIVE, "same")
