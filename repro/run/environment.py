@@ -25,7 +25,7 @@ DECIDING = (
 # keeps; this is for what a framework, or an operation to come, converts on its own.
 KEEP_ROUNDINGS = "--xla_allow_excess_precision=false"
 # Else XLA on a CPU has a library, YNNPACK, compute small sums and products of float64, which takes longer. Of all kinds
-# this names one that a portable program has none of.
+# this names one that a portable program has none of. XLA knows the option from jaxlib 0.8.2 on.
 NO_LIBRARY = "--xla_cpu_experimental_ynn_fusion_type=individual_convolution"
 
 
