@@ -16,7 +16,7 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.native.jax.exchanges import together
+from repro.native.jax.collectives import together
 from repro.native.jax.layers import Layer, conv, max_pool
 from repro.native.jax.optimizers import named, optimizer, placed
 from repro.native.jax.parts import joined_parts, joined_shares, mean_over_parts

@@ -47,7 +47,7 @@ EXCHANGED = """
 from functools import partial
 import jax, numpy as np
 from jax import numpy as jnp
-from repro.native.jax.exchanges import together
+from repro.native.jax.collectives import together
 from repro.native.jax.ranks import DIVIDED, WHOLE, ThreadGroup
 
 jax.config.update("jax_num_cpu_devices", 2)

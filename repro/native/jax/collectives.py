@@ -1,7 +1,7 @@
-"""Exchanges between ranks, as few as a step allows.
+"""Collectives of a step, as few as it allows.
 
-Portable operations ask the ranks each for itself: for the largest exponent, and for a sum. Each time all ranks wait for
-one another. What can be asked at the same time is asked at once here, by another order of the program.
+Each portable operation reduces over the ranks by itself: the largest exponent, and a sum. At each reduction all ranks wait
+for one another. Here the program is put in another order, in which reductions that are ready at the same time are one.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ MAXIMUM, SUM = lax.pmax_p, lax.psum_p
 
 
 def together(ranks: SingleProcess, function: Callable) -> Callable:
-    """The same function of arrays; exchanges in its loops and branches stay where they are."""
+    """The same function of arrays; collectives in its loops and branches stay where they are."""
     if ranks.size == 1:
         return function
 
@@ -29,7 +29,7 @@ def together(ranks: SingleProcess, function: Callable) -> Callable:
 
 
 def _run(ranks: SingleProcess, program: ClosedJaxpr, operands: Sequence[Array]) -> list[Array]:
-    """What a program gives: by turns, all that can be computed, and an exchange of all that was waited for."""
+    """The results of a program: by turns, all that can be computed, and one collective for all that are ready."""
     results, left = program.jaxpr.outvars, program.jaxpr.eqns
     known = dict(zip([*program.jaxpr.constvars, *program.jaxpr.invars], [*program.consts, *operands], strict=True))
     while left:
@@ -38,22 +38,22 @@ def _run(ranks: SingleProcess, program: ClosedJaxpr, operands: Sequence[Array]) 
         made = [each for equation in stage for each in equation.outvars if each in wanted]
         part = program.jaxpr.replace(constvars=[], invars=[*known], outvars=made, eqns=stage)
         known |= zip(made, jaxpr_as_fun(ClosedJaxpr(part, ()))(*known.values()), strict=True)
-        asked = [each for each in left if _exchanges(each) and all(operand in known for operand in each.invars)]
-        maxima = [each for each in asked if each.primitive is MAXIMUM]
-        asked = maxima or asked  # a sum may wait for others
-        left = [each for each in left if each not in asked]
-        if asked:
-            exchange = ranks.maximum if maxima else ranks.total
-            parts = exchange(*(known[operand] for each in asked for operand in each.invars))
-            known |= zip([result for each in asked for result in each.outvars], parts, strict=True)
+        ready = [each for each in left if _is_collective(each) and all(operand in known for operand in each.invars)]
+        maxima = [each for each in ready if each.primitive is MAXIMUM]
+        ready = maxima or ready  # a sum may wait for others
+        left = [each for each in left if each not in ready]
+        if ready:
+            collective = ranks.maximum if maxima else ranks.total
+            reduced = collective(*(known[operand] for each in ready for operand in each.invars))
+            known |= zip([result for each in ready for result in each.outvars], reduced, strict=True)
     return [each.val if isinstance(each, Literal) else known[each] for each in results]
 
 
 def _stage(equations: Sequence[JaxprEqn], known: set[Any]) -> tuple[list[JaxprEqn], list[JaxprEqn]]:
-    """Those that can be computed without an exchange, in their order, and the others."""
+    """Those that can be computed without a collective, in their order, and the others."""
     stage, others = [], []
     for equation in equations:
-        if _exchanges(equation) or not all(isinstance(each, Literal) or each in known for each in equation.invars):
+        if _is_collective(equation) or not all(isinstance(each, Literal) or each in known for each in equation.invars):
             others.append(equation)
         else:
             stage.append(equation)
@@ -61,5 +61,5 @@ def _stage(equations: Sequence[JaxprEqn], known: set[Any]) -> tuple[list[JaxprEq
     return stage, others
 
 
-def _exchanges(equation: JaxprEqn) -> bool:
+def _is_collective(equation: JaxprEqn) -> bool:
     return equation.primitive in (MAXIMUM, SUM)
