@@ -1,7 +1,7 @@
 """Tables of functions, by integer arithmetic.
 
 They are of exp, log, activations and rotations; constants of optimizers and schedules come the same way.
-No function of a C library is called, so each machine makes the same tables. Inside, a number x is the integer x 2^200;
+No function of a C library is called, so each machine makes the same tables. Inside, a number x is the integer x 2^256;
 errors are far below what the tables are rounded to.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from repro.portable.arguments import check_number
 from repro.portable.constants import EXP_BITS, EXP_SPLIT, LOSS_BITS, NODE_BITS, SMALLEST, STEP_BITS, VALUE_BITS
 
-PRECISION = 200
+PRECISION = 256
 ONE = 1 << PRECISION
 PI = (
     int(Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863") * 10**82)
@@ -67,10 +67,10 @@ def _exp_of_small(x: int) -> int:
 
 @cache
 def exp() -> tuple[np.ndarray, np.ndarray]:
-    """exp(-j 2^-7) and exp(-k 2^-20), float64 [8192] each, of 26 significant bits: their products are exact."""
+    """exp(-j 2^-7), float64 [2^14], and exp(-k 2^-20), [2^13], of 26 significant bits: their products are exact."""
     return tuple(  # type: ignore[return-value]
-        np.array([_significant(power, 26) for power in _powers(_exp_of_small(-(ONE >> bits)), 2**EXP_SPLIT)])
-        for bits in (EXP_BITS - EXP_SPLIT, EXP_BITS)
+        np.array([_significant(power, 26) for power in _powers(_exp_of_small(-(ONE >> bits)), count)])
+        for bits, count in ((EXP_BITS - EXP_SPLIT, 2 ** (EXP_SPLIT + 1)), (EXP_BITS, 2**EXP_SPLIT))
     )
 
 
@@ -119,6 +119,8 @@ def activation(name: str, derivative: bool = False) -> tuple[np.ndarray, np.ndar
     each 2^-20. Both are multiples of 2^-50, so a point on the line is exact.
     """
     values = [_rounded(pair[derivative], PRECISION - VALUE_BITS) for pair in _both(name)]
+    if name != "tanh":
+        values[0] = 0  # it counts for all x beyond: a factor of 2^-46 would make 10^6 of -10^20
     slopes = [_rounded(after - before, STEP_BITS - NODE_BITS) for before, after in pairwise(values)]
     return np.ldexp(np.array(values, float), -VALUE_BITS), np.ldexp(np.array([*slopes, 0], float), -VALUE_BITS)
 
@@ -168,7 +170,7 @@ def _gelu(count: int) -> list[tuple[int, int]]:
         x = i << (PRECISION - NODE_BITS)
         # 1/2 + density (x + x^3 / 3 + x^5 / (3 5) + ...): no sum of numbers of both signs
         total, term, n = 0, x, 1
-        while term >> 60:
+        while term >> PRECISION - 140:
             total += term
             n += 2
             term = _times(_times(term, x), x) // n

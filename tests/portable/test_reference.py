@@ -315,6 +315,7 @@ def test_activations(name: str, derivative: bool) -> None:
         context.prec = 60
         for i in [0, 1, reach * 2**10 - 1, reach * 2**10, *range(7, len(nodes) - 1, 509), len(nodes) - 2]:
             here, there = (multiple(CURVES[name](Decimal(k) / 2**10 - reach)[derivative], 50) for k in (i, i + 1))
+            here = 0 if i == 0 and name != "tanh" else here
             assert Fraction(nodes[i]) == here and Fraction(nodes[i + 1]) == there
             assert Fraction(slopes[i]) == Fraction(math.floor((there - here) * 2**40 + Fraction(1, 2)), 2**50)
     assert slopes[-1] == 0
@@ -323,9 +324,9 @@ def test_activations(name: str, derivative: bool) -> None:
 def test_exp_and_log() -> None:
     with localcontext() as context:
         context.prec = 60
-        for table, bits in zip(tables.exp(), (7, 20), strict=True):
-            assert len(table) == 2**13
-            for i in [0, 1, 2, *range(3, 2**13, 61), 2**13 - 1]:
+        for table, bits, count in zip(tables.exp(), (7, 20), (2**14, 2**13), strict=True):
+            assert len(table) == count
+            for i in [0, 1, 2, *range(3, count, 61), count - 1]:
                 exact, e = (Decimal(-i) / 2**bits).exp(), math.frexp(table[i])[1]
                 assert Fraction(table[i]) == multiple(exact, 26 - e)  # so many significant bits
         powers, coarse, fine = tables.log()

@@ -189,7 +189,7 @@ CASES = {
         {"causal": True, "scale": None},
         lambda n, t, c, k: [number(n, t, c), number(n, k, c), number(n, k, c), mask(n, t, k)],
     ),
-    "softmax": Case("attention.softmax", {}, lambda n, t, c, k: [number(n, t, c)]),
+    "softmax": Case("softmax.softmax", {}, lambda n, t, c, k: [number(n, t, c)]),
     "cross_entropy": Case("losses.cross_entropy", {"smoothing": 0.0}, lambda n, t, c, k: [number(t, c), index(c, t)]),
     "smoothing": Case("losses.cross_entropy", {"smoothing": 0.1}, lambda n, t, c, k: [number(t, c), index(c, t)]),
     "mse": Case("losses.mse", {}, lambda n, t, c, k: [number(t, c), number(t, c)]),

@@ -1,7 +1,8 @@
 """Activations and their gradients, by functions of float64.
 
 Arrays are float64, and so are results: functions.rounded makes a definition for float32 of each. Constants are numbers.
-Formulas and arguments are those of PyTorch's operations of these names; `gradient` is that of the result.
+Formulas and arguments are those of PyTorch's operations of these names; `gradient` is that of the result. A gradient
+that is 0 somewhere is a sum that cancels there: so it takes 53 bits of its functions, for float32, too.
 """
 
 from repro.portable import polynomials
@@ -25,14 +26,14 @@ def gelu(xp: Backend, x: Array, tanh: bool = False, bits: int = 53) -> Array:
 
 
 def gelu_backward(xp: Backend, gradient: Array, x: Array, tanh: bool = False, bits: int = 53) -> Array:
-    """ndtr x + x times the density of the normal distribution."""
+    """ndtr x + x times the density of the normal distribution, which is 0 near -0.75."""
     x = _finite(xp, x)
     if tanh:
-        share, other = sigmoids(xp, _twice_u(xp, x), bits)
+        share, other = sigmoids(xp, _twice_u(xp, x))
         steepness = plus(xp, x * x, 3.0 * CUBIC, 1.0) * ROOT
         return gradient * plus(xp, x * share, other * steepness, share)
-    density = exp(xp, x * x * -0.5, bits) * DENSITY
-    return gradient * plus(xp, x, density, ndtr(xp, x, bits))
+    density = exp(xp, x * x * -0.5) * DENSITY
+    return gradient * plus(xp, x, density, ndtr(xp, x))
 
 
 def _finite(xp: Backend, x: Array) -> Array:
@@ -51,9 +52,9 @@ def silu(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def silu_backward(xp: Backend, gradient: Array, x: Array, bits: int = 53) -> Array:
-    """sigmoid x (1 + x (1 - sigmoid x))."""
+    """sigmoid x (1 + x (1 - sigmoid x)), which is 0 near -1.28."""
     x = _finite(xp, x)
-    share, other = sigmoids(xp, x, bits)
+    share, other = sigmoids(xp, x)
     return gradient * (share * plus(xp, x, other, 1.0))
 
 
@@ -65,12 +66,12 @@ def mish(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def mish_backward(xp: Backend, gradient: Array, x: Array, bits: int = 53) -> Array:
-    """t + x sigmoid x (1 - t^2) with t = n / (n + 2)."""
+    """t + x sigmoid x (1 - t^2) with t = n / (n + 2), which is 0 near -1.19."""
     x = _finite(xp, x)
-    n, below = _mish_terms(xp, x, bits)
+    n, below = _mish_terms(xp, x, 53)
     inverse = 1.0 / below
     rest = (below - 1.0) * 4.0 * inverse * inverse
-    return gradient * plus(xp, xp.clip(x, -800.0, 800.0) * logistic(xp, x, bits), rest, n * inverse)
+    return gradient * plus(xp, xp.clip(x, -800.0, 800.0) * logistic(xp, x), rest, n * inverse)
 
 
 def _mish_terms(xp: Backend, x: Array, bits: int) -> tuple[Array, Array]:

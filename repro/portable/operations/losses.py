@@ -2,11 +2,9 @@
 
 import math
 
-from repro.portable import tables
 from repro.portable.constants import BITS, EXP_BITS, LARGEST_DISTANCE, LOSS_BITS, POWER_BITS
-from repro.portable.operations.attention import powers
+from repro.portable.operations.exponentials import logarithm, powers
 from repro.portable.operations.grids import Operation, check_length, exact_sum, quantize, scaled
-from repro.portable.tables import LOG_COARSE_BITS, LOG_FINE_BITS
 from repro.portable.xp import Backend
 
 
@@ -18,9 +16,9 @@ def _cross_entropy_forward(xp: Backend, logits, labels, smoothing: float = 0.0, 
     """
     own = xp.one_hot(labels, logits.shape[1])
     z = xp.f64(logits)
-    shares, total, bits = powers(xp, xp.rint(z * 2.0**EXP_BITS))
+    power, total, bits = powers(xp, xp.rint(z * 2.0**EXP_BITS))
     target = own * (1.0 - smoothing) + smoothing / logits.shape[1] if smoothing else own
-    residual = xp.r32(xp.rint(shares * (1.0 / total) * 2.0**POWER_BITS) * 2.0**-POWER_BITS - target)
+    residual = xp.r32(xp.rint(xp.rint(power) * (1.0 / total) * 2.0**POWER_BITS) * 2.0**-POWER_BITS - target)
     away = xp.rint(xp.clip(xp.maximum_of(z) - z, 0.0, LARGEST_DISTANCE) * 2.0**LOSS_BITS)
     distance = xp.sum(own * away, (-1,))
     if smoothing:
@@ -39,22 +37,6 @@ def _cross_entropy_backward(xp: Backend, saved, gradient, needs, shapes, smoothi
 
 
 cross_entropy = Operation(_cross_entropy_forward, _cross_entropy_backward)
-
-
-def logarithm(xp: Backend, s):
-    """log s of 1 <= s < 2^63, a multiple of 2^-LOSS_BITS; NaN of NaN."""
-    powers_of_two, coarse, fine = xp.tables(s, tables.log)
-    sound = xp.where(s != s, 1.0, s)
-    e = xp.exponent(sound)
-    m = sound * xp.power_of_two(-e)
-    j = xp.floor(m * 2.0**LOG_COARSE_BITS)
-    rest = xp.rint((m / (j * 2.0**-LOG_COARSE_BITS) - 1.0) * 2.0**LOG_FINE_BITS)
-    found = (
-        xp.take(powers_of_two, e)
-        + xp.take(coarse, xp.integer(j) - 2**LOG_COARSE_BITS)
-        + xp.take(fine, xp.integer(rest))
-    )
-    return xp.where(s != s, s, found)
 
 
 def _mse_forward(xp: Backend, x, target):

@@ -10,9 +10,8 @@ from typing import Any
 
 from repro.portable.constants import BITS
 from repro.portable.operations import activations
-from repro.portable.operations.functions import rounded
+from repro.portable.operations.functions import exponential, rounded
 from repro.portable.operations.grids import product, quantize, scaled
-from repro.portable.operations.pointwise import activation
 from repro.portable.xp import Array, Backend
 
 Gates = tuple[Array, ...]
@@ -46,18 +45,11 @@ def _mul(xp: Backend, a: Array, b: Array) -> Array:
     return xp.f32(xp.f64(a) * xp.f64(b))
 
 
-def _sigmoid(xp: Backend, x: Array) -> Array:
-    return activation.forward(xp, x, name="sigmoid")[0]
-
-
-def _tanh(xp: Backend, x: Array) -> Array:
-    return activation.forward(xp, x, name="tanh")[0]
-
-
 def _relu(xp: Backend, x: Array) -> Array:
     return xp.where(x < 0, 0.0, x)
 
 
+_sigmoid, _tanh = rounded(exponential.sigmoid), rounded(exponential.tanh)
 _sigmoid_back = rounded(activations.sigmoid_backward)
 _tanh_back = rounded(activations.tanh_backward)
 

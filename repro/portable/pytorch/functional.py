@@ -20,6 +20,7 @@ from repro.portable.operations import attention, losses, normalization, pointwis
 from repro.portable.operations import linear as dense
 from repro.portable.operations.convolution import convolution
 from repro.portable.operations.grids import Operation
+from repro.portable.operations.softmax import softmax as softmax_of_rows
 from repro.portable.pytorch.autograd import apply, first_order, run
 from repro.portable.pytorch.backend import Backend
 from repro.portable.pytorch.compiler.memory import TYPES
@@ -166,7 +167,7 @@ def softmax(input: Tensor, dim: int = -1) -> Tensor:
     check_floats("softmax", input=input)
     last = input.dim()
     check("softmax", -last <= dim < last, f"dim={dim} must be from {-last} to {last - 1}, of input {list(input.shape)}")
-    return apply(attention.softmax, input.movedim(dim, -1)).movedim(-1, dim)
+    return apply(softmax_of_rows, input.movedim(dim, -1)).movedim(-1, dim)
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:

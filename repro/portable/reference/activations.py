@@ -19,11 +19,11 @@ def gelu(x: Array, tanh: bool = False, bits: int = 53) -> Array:
 def gelu_backward(gradient: Array, x: Array, tanh: bool = False, bits: int = 53) -> Array:
     x = np.where(np.isinf(x), np.nan, x)
     if tanh:
-        share, other = sigmoid(_twice_u(x), bits), sigmoid(-_twice_u(x), bits)
+        share, other = sigmoid(_twice_u(x)), sigmoid(-_twice_u(x))
         steepness = (x * x * (3.0 * CUBIC) + 1.0) * polynomials.constant("2 sqrt (2 / pi)")[0]
         return gradient * (x * share * (other * steepness) + share)
-    density = exp(x * x * -0.5, bits) * polynomials.constant("1 / sqrt (2 pi)")[0]
-    return gradient * (x * density + ndtr(x, bits))
+    density = exp(x * x * -0.5, 53) * polynomials.constant("1 / sqrt (2 pi)")[0]
+    return gradient * (x * density + ndtr(x))
 
 
 def _twice_u(x: Array) -> Array:
@@ -37,7 +37,7 @@ def silu(x: Array, bits: int = 53) -> Array:
 
 def silu_backward(gradient: Array, x: Array, bits: int = 53) -> Array:
     x = np.where(np.isinf(x), np.nan, x)
-    return gradient * (sigmoid(x, bits) * (x * sigmoid(-x, bits) + 1.0))
+    return gradient * (sigmoid(x) * (x * sigmoid(-x) + 1.0))
 
 
 def mish(x: Array, bits: int = 53) -> Array:
@@ -49,11 +49,11 @@ def mish(x: Array, bits: int = 53) -> Array:
 
 def mish_backward(gradient: Array, x: Array, bits: int = 53) -> Array:
     x = np.where(np.isinf(x), np.nan, x)
-    power = exp(np.minimum(x, 300.0), bits)
+    power = exp(np.minimum(x, 300.0), 53)
     n = power * (power + 2.0)
     inverse = 1.0 / (n + 2.0)
     rest = ((n + 2.0) - 1.0) * 4.0 * inverse * inverse
-    return gradient * (np.clip(x, -800.0, 800.0) * sigmoid(x, bits) * rest + n * inverse)
+    return gradient * (np.clip(x, -800.0, 800.0) * sigmoid(x) * rest + n * inverse)
 
 
 def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, bits: int = 53) -> Array:

@@ -10,10 +10,10 @@ from repro.portable.reference.arithmetic import Array, exact_dot, f64, grid, r32
 
 
 def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
-    """exp of each row of steps, in units of 2^-20, over that of the row's largest: integers in units of 2^-bits.
+    """exp of each row of steps, in units of 2^-20, over that of the row's largest, in units of 2^-bits.
 
-    Returns them, float64, their sums, of size 1 on the last axis, and bits: 40, or fewer so that sums stay below 2^53.
-    What is not seen is 0, and is no largest. A row with NaN has NaN for a sum.
+    Returns them, float64, the sums of the nearest integers, of size 1 on the last axis, and bits: 40, or fewer so that
+    sums stay below 2^53. What is not seen is 0, and is no largest. A row with NaN has NaN for a sum.
     """
     coarse, fine = tables.exp()
     bits = min(POWER_BITS, 53 - (steps.shape[-1] - 1).bit_length())
@@ -22,15 +22,17 @@ def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
         row = steps[at][seen[at]]
         if row.size:
             below = row.max() - row
-            index = np.where(np.isnan(below), 0, np.minimum(below, 2**26 - 1)).astype(np.int64)
+            distance = np.where(np.isnan(below), 0, np.minimum(below, 2**27 - 1))
+            index = np.rint(distance).astype(np.int64)
             power = coarse[index >> EXP_SPLIT] * fine[index % 2**EXP_SPLIT]  # of 26 bits each: exact
-            found[at][seen[at]] = np.where(np.isnan(below), np.nan, np.rint(power * 2.0**bits))
-    return found, found.sum(-1, keepdims=True), bits
+            power = np.where(distance < 2**27 - 1, power, 0) * (1 - (distance - index) / 2**EXP_BITS)
+            found[at][seen[at]] = np.where(np.isnan(below), np.nan, power * 2.0**bits)
+    return found, np.rint(found).sum(-1, keepdims=True), bits
 
 
 def softmax(x: Array) -> Array:
     """Of the last axis; the sum divides as its reciprocal."""
-    powers, total, _ = exponentials(np.rint(f64(x) * 2.0**EXP_BITS), np.ones(x.shape, bool))
+    powers, total, _ = exponentials(f64(x) * 2.0**EXP_BITS, np.ones(x.shape, bool))
     return r32(powers * (1.0 / total))
 
 

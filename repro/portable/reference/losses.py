@@ -46,6 +46,7 @@ def logarithm(s: float) -> float:
 def cross_entropy_gradients(logits: Array, labels: Array, gradient: Array, smoothing: float = 0.0, mean: bool = True):
     """Softmax, a multiple of 2^-40, less the target: 1 - smoothing for the label, and smoothing / V for every class."""
     powers, total, _ = exponentials(np.rint(f64(logits) * 2.0**EXP_BITS), np.ones(logits.shape, bool))
+    powers = np.rint(powers)
     target = np.zeros(logits.shape)
     target[np.arange(len(labels)), labels] = 1.0 - smoothing
     target = target + smoothing / logits.shape[1]

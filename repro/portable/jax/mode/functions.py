@@ -7,7 +7,7 @@ from jax import Array
 
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.mode.gate import define
-from repro.portable.operations import functions, pointwise
+from repro.portable.operations import functions
 from repro.portable.operations.functions import (
     bessel,
     errors,
@@ -39,6 +39,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "atan2": inverse.atan2,
     "sinh": hyperbolic.sinh,
     "cosh": hyperbolic.cosh,
+    "tanh": exponential.tanh,
+    "logistic": exponential.sigmoid,
     "asinh": hyperbolic.asinh,
     "acosh": hyperbolic.acosh,
     "atanh": hyperbolic.atanh,
@@ -70,21 +72,6 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
 
 for _name, _function in FUNCTIONS.items():
     define(_name)(_of_elements(_function))
-
-
-def _by_table(name: str, function: Callable[..., Any]) -> Callable[..., Array]:
-    """The library's activation for float32; `function` for float64."""
-
-    def computed(x: Array, **_: Any) -> Array:
-        if x.dtype == "float64":
-            return function(Backend, x)
-        return pointwise.activation.forward(Backend, Backend.f32(x), name=name)[0]
-
-    return computed
-
-
-define("tanh")(_by_table("tanh", exponential.tanh))
-define("logistic")(_by_table("sigmoid", exponential.sigmoid))
 
 
 @define("pow")

@@ -27,7 +27,8 @@ def cbrt(xp: Backend, x: Array, bits: int = 53) -> Array:
     usual = (size > 0.0) & (size < xp.inf)
     size = xp.where(usual, size, 1.0)
     y = exp(xp, log(xp, size) * polynomials.constant("1 / 3")[0])
-    y = y - (y - size / y / y) * polynomials.constant("1 / 3")[0]
+    # XLA takes numbers of float32 below 2^-126 for 0 in some of these operations: then y is 0, and so is the result.
+    y = xp.where(y > 0.0, y - (y - size / y / y) * polynomials.constant("1 / 3")[0], y)
     return xp.where(usual, with_sign(xp, y, x), x)
 
 

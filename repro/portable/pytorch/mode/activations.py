@@ -1,8 +1,4 @@
-"""Activations and their gradients.
-
-gelu, silu, tanh and sigmoid of float32 are those of repro.portable.pytorch; the others, and those of float64, are of
-repro.portable.operations.activations.
-"""
+"""Activations and their gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,53 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.operations import activations, pointwise
+from repro.portable.operations import activations
 from repro.portable.operations.functions import exponential, logarithmic
-from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode.dispatch import define
 from repro.portable.pytorch.mode.functions import evaluate, floats
-
-
-def _by_table(name: str, function: Callable[..., Any], *arrays: Tensor, **options: Any) -> Tensor:
-    """The library's activation for float32; `function` for float64. The gradient first, where there is one."""
-    given, dtype = floats(*arrays)
-    if given[0].dtype == torch.float64:
-        return evaluate(function, *given, **options)
-    if len(given) == 1:
-        return run(pointwise.activation.forward, given[0], name=name)[0].to(dtype)
-    return run(pointwise.activation.backward, (given[1],), given[0], None, None, name=name)[0].to(dtype)
-
-
-@define("gelu")
-def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
-    tanh = approximate == "tanh"
-    return _by_table("gelu_tanh" if tanh else "gelu", activations.gelu, self, tanh=tanh)
-
-
-@define("gelu_backward")
-def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
-    tanh = approximate == "tanh"
-    return _by_table("gelu_tanh" if tanh else "gelu", activations.gelu_backward, grad_output, self, tanh=tanh)
-
-
-@define("silu")
-def silu(self: Tensor) -> Tensor:
-    return _by_table("silu", activations.silu, self)
-
-
-@define("silu_backward")
-def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    return _by_table("silu", activations.silu_backward, grad_output, self)
-
-
-@define("tanh", integers=True)
-def tanh(self: Tensor) -> Tensor:
-    return _by_table("tanh", exponential.tanh, self)
-
-
-@define("sigmoid", integers=True)
-def sigmoid(self: Tensor) -> Tensor:
-    return _by_table("sigmoid", exponential.sigmoid, self)
 
 
 def _of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,6 +26,8 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "silu": activations.silu,
+    "silu_backward": activations.silu_backward,
     "tanh_backward": activations.tanh_backward,
     "sigmoid_backward": activations.sigmoid_backward,
     "mish": activations.mish,
@@ -86,6 +41,20 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 for _name, _function in FUNCTIONS.items():
     define(_name)(_of_elements(_function))
+define("tanh", integers=True)(_of_elements(exponential.tanh))
+define("sigmoid", integers=True)(_of_elements(exponential.sigmoid))
+
+
+@define("gelu")
+def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
+    (x,), dtype = floats(self)
+    return evaluate(activations.gelu, x, tanh=approximate == "tanh").to(dtype)
+
+
+@define("gelu_backward")
+def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
+    (g, x), dtype = floats(grad_output, self)
+    return evaluate(activations.gelu_backward, g, x, tanh=approximate == "tanh").to(dtype)
 
 
 @define("elu")

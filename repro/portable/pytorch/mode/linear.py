@@ -21,7 +21,7 @@ _unsafe_view = torch.ops.aten._unsafe_view.default
 @replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for, and operands have one slice."""
-    if _is_plain(input) and _is_plain(weight) and (bias is None or _is_plain(bias)) and _is_dense(input, weight):
+    if is_plain(input) and is_plain(weight) and (bias is None or is_plain(bias)) and _is_dense(input, weight):
         if torch.is_grad_enabled():
             return _Linear.apply(input, weight, bias)
         return _forward(input, weight, bias)[0]
@@ -31,7 +31,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return y if bias is None else y + bias
 
 
-def _is_plain(x: Tensor) -> bool:
+def is_plain(x: Tensor) -> bool:
+    """Whether it is a tensor of float32 or a half, and nothing else."""
     return type(x) in PLAIN and x.dtype in SINGLE and (x.is_cpu or x.device.type in DEVICES)
 
 
@@ -46,9 +47,13 @@ def _is_dense(input: Tensor, weight: Tensor) -> bool:
         and input.numel() > 0
         and weight.numel() > 0
         and input.layout == weight.layout == torch.strided
-        and torch._C._functorch.peek_interpreter_stack() is None
-        and forward_ad._current_level < 0
+        and not is_transformed()
     )
+
+
+def is_transformed() -> bool:
+    """Whether a transform of PyTorch is under way: vmap, torch.func.grad, forward-mode gradients."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 def _forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from repro.portable import precisions
-from repro.portable.operations import attention, softmax
+from repro.portable.operations import softmax
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode.dispatch import compose, define
 from repro.portable.pytorch.mode.types import single
@@ -15,14 +15,14 @@ from repro.portable.pytorch.mode.types import single
 
 @define("_softmax")
 def softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    found = _last(lambda x: run(attention.softmax.forward, x)[0], dim, self)
+    found = _last(lambda x: run(softmax.shares, x), dim, self)
     return found if half_to_float else found.to(self.dtype)
 
 
 @define("_softmax_backward_data")
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
     def backward(y: Tensor, g: Tensor) -> Tensor:
-        return run(attention.softmax.backward, (y,), g, None, None, slices=precisions.slices)[0]
+        return run(softmax.shares_backward, y, g, slices=precisions.slices)
 
     return _last(backward, dim, output, grad_output).to(input_dtype)
 

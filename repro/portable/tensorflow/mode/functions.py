@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from repro.portable.operations import activations, functions, pointwise
+from repro.portable.operations import activations, functions
 from repro.portable.operations.functions import (
     bessel,
     errors,
@@ -51,6 +51,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Atan2": inverse.atan2,
     "Sinh": hyperbolic.sinh,
     "Cosh": hyperbolic.cosh,
+    "Tanh": exponential.tanh,
+    "Sigmoid": exponential.sigmoid,
     "Asinh": hyperbolic.asinh,
     "Acosh": hyperbolic.acosh,
     "Atanh": hyperbolic.atanh,
@@ -75,25 +77,6 @@ define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """SELU's: G. Klambauer et al., 1706.02515."""
 define("Selu")(_of_elements(activations.elu, alpha=ALPHA, scale=SCALE))
-
-
-def _by_table(name: str, function: Callable[..., Any]) -> Callable[..., Array]:
-    """The library's activation for float32 and less, as in PyTorch; `function` for float64."""
-
-    def computed(given: Attributes, x: Array) -> Array:
-        if x.dtype == np.float64:
-            return evaluate(function, x)
-        return narrowed(elements.run(_activation, single(x), name=name), x.dtype)
-
-    return computed
-
-
-def _activation(xp: Any, x: Array, name: str) -> Array:
-    return pointwise.activation.forward(xp, x, name)[0]
-
-
-define("Tanh")(_by_table("tanh", exponential.tanh))
-define("Sigmoid")(_by_table("sigmoid", exponential.sigmoid))
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------

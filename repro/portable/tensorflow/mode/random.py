@@ -20,7 +20,7 @@ from tensorflow.python.ops import (
     math_ops,
 )
 
-from repro.portable.operations import attention, distributions
+from repro.portable.operations import distributions, exponentials
 from repro.portable.operations.functions.errors import ndtr
 from repro.portable.operations.functions.logarithmic import log
 from repro.portable.operations.functions.quantiles import ndtri
@@ -147,8 +147,8 @@ def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm
 def _chosen(given: Attributes, logits: Array, drawn: Array) -> Array:
     """The class in whose share of the sum of exp(logits) each number of [0, 1) lies: [N, V], [N, S] -> [N, S]."""
     steps = np.rint(logits.astype(np.float32).astype(np.float64) * 2.0**20)
-    shares, total, _ = attention.powers(Backend, steps)
-    ends = shares.cumsum(-1)
+    power, total, _ = exponentials.powers(Backend, steps)
+    ends = np.rint(power).cumsum(-1)
     place = drawn * total
     found = np.stack([np.searchsorted(row, at, side="right") for row, at in zip(ends, place, strict=True)])
     return np.minimum(found, logits.shape[1] - 1).astype(_numpy(given["output_dtype"]))

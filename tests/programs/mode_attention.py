@@ -1,0 +1,154 @@
+"""Scaled attention under portable numerics: prints what differs as JSON.
+
+    python mode_attention.py
+
+`far`: cases whose results or gradients are not near float64's. `split`: ways to split the same queries and keys, with
+other bits than the whole. `others`: what else is not as it should be.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import repro.portable.pytorch as portable
+
+attention = functional.scaled_dot_product_attention
+LOWEST = torch.finfo(torch.float32).min
+TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 1e-2}
+"""Beside the largest number: operands have 13 bits."""
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    numbers = np.random.Generator(np.random.Philox(seed + sum(shape)))
+    return torch.from_numpy(numbers.standard_normal(shape, np.float32))
+
+
+QUERY, KEY, VALUE = random(2, 4, 9, 16), random(2, 4, 13, 16), random(2, 4, 13, 16, seed=1)
+SEEN = random(2, 1, 9, 13) > -0.3
+BIAS = random(2, 1, 9, 13)
+CASES: dict[str, Callable[..., Tensor]] = {
+    "plain": attention,
+    "causal, other lengths": lambda q, k, v: attention(q, k, v, is_causal=True),
+    "causal": lambda q, k, v: attention(k, k, v, is_causal=True),
+    "mask": lambda q, k, v: attention(q, k, v, SEEN),
+    "numbers to add": lambda q, k, v: attention(q, k, v, BIAS.to(q.dtype)),
+    "scale": lambda q, k, v: attention(q, k, v, scale=0.3),
+    "grouped heads": lambda q, k, v: attention(q, k[:, :2], v[:, :2], enable_gqa=True),
+    "one head of keys": lambda q, k, v: attention(q, k[:, :1], v[:, :1]),
+    "matrices": lambda q, k, v: attention(q[0, 0], k[0, 0], v[0, 0]),
+}
+
+
+def results(function: Callable[..., Tensor], dtype: torch.dtype) -> list[Tensor]:
+    """The result, and gradients of what it takes."""
+    given = [x.to(dtype).requires_grad_() for x in (QUERY, KEY, VALUE)]
+    y = function(*given)
+    return [y.detach(), *torch.autograd.grad(y.square().sum(), given, materialize_grads=True)]
+
+
+def far(dtype: torch.dtype, precision: str) -> list[str]:
+    right = {name: results(function, torch.float64) for name, function in CASES.items()}
+    tolerance = TOLERANCE[dtype] if precision == "high" else 1e-6
+    found = []
+    with portable.enable(precision=precision):
+        for name, function in CASES.items():
+            for y in [results(function, dtype) for _ in range(3)]:  # by kernels from the third time on
+                errors = [(a - b).abs().max() / b.abs().max() for a, b in zip(y, right[name], strict=True)]
+                found += [f"{name}, {dtype}, {precision}"] if max(errors) > tolerance else []
+    return found
+
+
+# --- splits -----------------------------------------------------------------------------------------------------------
+
+
+def beside(x: Tensor, other: Tensor, first: bool) -> Tensor:
+    return torch.cat([other, x] if first else [x, other], -2)
+
+
+def padded(first: bool, numbers: bool) -> Tensor:
+    """With five keys more that no query sees, before or after the others."""
+    key, value = random(2, 4, 5, 16) * 100, random(2, 4, 5, 16) * 1e6
+    seen = torch.cat([SEEN, torch.zeros(2, 1, 9, 5, dtype=torch.bool)][:: -1 if first else 1], -1)
+    mask = torch.zeros(seen.shape).masked_fill(~seen, LOWEST) if numbers else seen
+    return attention(QUERY, beside(KEY, key, first), beside(VALUE, value, first), mask)
+
+
+def by_cache(size: int) -> Tensor:
+    """So many queries at a time, each with the keys up to its own."""
+    parts = []
+    for start in range(0, 13, size):
+        end = min(13, start + size)
+        seen = torch.ones(end - start, end, dtype=torch.bool).tril(start)
+        parts.append(attention(KEY[:, :, start:end], KEY[:, :, :end], VALUE[:, :, :end], seen))
+    return torch.cat(parts, -2)
+
+
+def split() -> list[str]:
+    with portable.enable():
+        masked, causal = attention(QUERY, KEY, VALUE, SEEN), attention(KEY, KEY, VALUE, is_causal=True)
+        ways = {
+            f"padding {first} {numbers}": (masked, padded(first, numbers)) for first in (0, 1) for numbers in (0, 1)
+        }
+        ways |= {f"cache {size}": (causal, by_cache(size)) for size in (1, 4, 13)}
+        ways["a sample alone"] = masked[1:], attention(QUERY[1:], KEY[1:], VALUE[1:], SEEN[1:])
+    return [name for name, (whole, parts) in ways.items() if not torch.equal(whole, parts)]
+
+
+# --- others -----------------------------------------------------------------------------------------------------------
+
+
+def near(a: Tensor, b: Tensor) -> bool:
+    return bool((a - b).abs().max() < 2e-3 * b.abs().max())
+
+
+def gradient_of_added(dtype: torch.dtype) -> Tensor:
+    added = BIAS.to(dtype).requires_grad_()
+    attention(QUERY.to(dtype), KEY.to(dtype), VALUE.to(dtype), added).square().sum().backward()
+    assert added.grad is not None
+    return added.grad
+
+
+def second_gradient(dtype: torch.dtype) -> Tensor:
+    query, key, value = (x.to(dtype).requires_grad_() for x in (QUERY, KEY, VALUE))
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        (gradient,) = torch.autograd.grad(attention(query, key, value, SEEN).square().sum(), query, create_graph=True)
+        return torch.autograd.grad(gradient.square().sum(), value)[0]
+
+
+def dropped_out() -> bool:
+    """Whether shares that are dropped count for nothing, and the others for more; forward, backward."""
+    ones = torch.eye(13).expand(2, 4, 13, 13).clone().requires_grad_()
+    torch.manual_seed(0)
+    shares = attention(QUERY, KEY, ones, dropout_p=0.25)
+    whole = attention(QUERY, KEY, ones)
+    (gradient,) = torch.autograd.grad(shares.sum(), ones)
+    held = shares != 0
+    return (
+        near(shares, whole * held / 0.75)
+        and near(gradient[..., 0], shares.sum(-2))
+        and 0.7 < held.double().mean() < 0.8
+    )
+
+
+def others() -> list[str]:
+    right = gradient_of_added(torch.float64), second_gradient(torch.float64)
+    with portable.enable():
+        found: dict[str, Any] = {
+            "gradient of what is added": near(gradient_of_added(torch.float32), right[0]),
+            "second gradient": near(second_gradient(torch.float32), right[1]),
+            "nothing seen": not attention(QUERY, KEY, VALUE, torch.zeros(9, 13, dtype=torch.bool)).any(),
+            "dropout": dropped_out(),
+            "vmap": near(torch.func.vmap(attention)(QUERY, KEY, VALUE), attention(QUERY, KEY, VALUE)),
+        }
+    return [name for name, is_right in found.items() if not is_right]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    cases = [(torch.float32, "high"), (torch.float32, "highest"), (torch.bfloat16, "high")]
+    print(json.dumps({"far": [name for case in cases for name in far(*case)], "split": split(), "others": others()}))
