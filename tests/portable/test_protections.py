@@ -28,6 +28,7 @@ NEEDED = {
     "broadcast": ("jax eager", "jax compiled"),  # becomes the product with a reciprocal
     "constant": ("jax eager", "tensorflow graph", *XLA),
     "two_constants": ("tensorflow graph", *XLA),  # become one
+    "three_factors": ("tensorflow graph",),  # are multiplied in another order
     "two_shifts": ("tensorflow graph", *XLA),
     "to_and_fro": ("tensorflow graph", *XLA),  # are left out
     "root": ("pytorch eager",),  # by MKL, not the processor

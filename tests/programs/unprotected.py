@@ -97,6 +97,14 @@ def two_constants_protected(xp: Backend, a, b, c):
     return xp.f64(xp.r32(a * 0.3)) * 0.7
 
 
+def three_factors(xp: Backend, a, b, c):
+    return a * b * (1.0 - c) * 2.0**40
+
+
+def three_factors_protected(xp: Backend, a, b, c):
+    return xp.where(a == a, a * b, 0.0) * (1.0 - c) * 2.0**40
+
+
 def two_shifts(xp: Backend, a, b, c):
     return a + 0.3 + 0.7
 

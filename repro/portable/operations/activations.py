@@ -7,7 +7,7 @@ that is 0 somewhere is a sum that cancels there: so it takes 53 bits of its func
 
 from repro.portable import polynomials
 from repro.portable.operations.functions.arithmetic import absolute, plus
-from repro.portable.operations.functions.errors import ndtr
+from repro.portable.operations.functions.errors import ndtr, ndtr_of_small
 from repro.portable.operations.functions.exponential import exp, expm1, sigmoids
 from repro.portable.operations.functions.exponential import sigmoid as logistic
 from repro.portable.operations.functions.logarithmic import softplus as softplus_of_one
@@ -33,7 +33,10 @@ def gelu_backward(xp: Backend, gradient: Array, x: Array, tanh: bool = False, bi
         steepness = plus(xp, x * x, 3.0 * CUBIC, 1.0) * ROOT
         return gradient * plus(xp, x * share, other * steepness, share)
     density = exp(xp, x * x * -0.5) * DENSITY
-    return gradient * plus(xp, x, density, ndtr(xp, x))
+    share = ndtr(xp, x, bits)
+    if bits == 24:
+        share = xp.where(absolute(xp, x) < 1.0, ndtr_of_small(xp, x), share)
+    return gradient * plus(xp, x, density, share)
 
 
 def _finite(xp: Backend, x: Array) -> Array:

@@ -6,7 +6,7 @@ from repro.portable import polynomials
 from repro.portable.reference.arithmetic import Array
 from repro.portable.reference.functions import exp, expm1, sigmoid
 from repro.portable.reference.functions import softplus as softplus_of_one
-from repro.portable.reference.special import ndtr
+from repro.portable.reference.special import erf, ndtr
 
 CUBIC = 0.044715
 
@@ -23,7 +23,11 @@ def gelu_backward(gradient: Array, x: Array, tanh: bool = False, bits: int = 53)
         steepness = (x * x * (3.0 * CUBIC) + 1.0) * polynomials.constant("2 sqrt (2 / pi)")[0]
         return gradient * (x * share * (other * steepness) + share)
     density = exp(x * x * -0.5, 53) * polynomials.constant("1 / sqrt (2 pi)")[0]
-    return gradient * (x * density + ndtr(x))
+    share = ndtr(x, bits)
+    if bits == 24:
+        near = 0.5 + 0.5 * erf(np.clip(x, -1, 1) * polynomials.constant("sqrt 1/2")[0])
+        share = np.where(np.abs(x) < 1, near, share)
+    return gradient * (x * density + share)
 
 
 def _twice_u(x: Array) -> Array:

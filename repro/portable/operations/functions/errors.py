@@ -61,6 +61,12 @@ def ndtr(xp: Backend, x: Array, bits: int = 53) -> Array:
     return _erfc(xp, y, bits, plus(xp, x, -low, lost)) * 0.5
 
 
+def ndtr_of_small(xp: Backend, x: Array) -> Array:
+    """The same of |x| <= 1, with 53 bits whatever is asked for: (1 + erf(x / sqrt 2)) / 2."""
+    z = xp.clip(x, -1.0, 1.0) * polynomials.constant("sqrt 1/2")[0]
+    return _erf_near(xp, z, 53) * 0.5 + 0.5
+
+
 def _erfc(xp: Backend, x: Array, bits: int, rest: Array | None) -> Array:
     size = absolute(xp, x)
     if rest is not None:
