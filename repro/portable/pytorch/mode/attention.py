@@ -50,10 +50,9 @@ def scaled_dot_product_attention(
         mask = torch.ones(shape[-2:], dtype=torch.bool, device=query.device).tril()
     if bias is not None and bias.requires_grad:
         bias = bias.expand(shape)
-    held = None
-    if dropout_p:
-        held = torch.native_dropout(query.new_ones(shape), dropout_p, True)[1]
-    how = {"causal": is_causal and square, "scale": scale, "keep": 1.0 - dropout_p, "slices": precisions.slices}
+    held = torch.native_dropout(query.new_ones(shape), dropout_p, True)[1] if dropout_p else None
+    keep = 1.0 - dropout_p or 1.0  # where nothing is held, any
+    how = {"causal": is_causal and square, "scale": scale, "keep": keep, "slices": precisions.slices}
     return _Attention.apply(query, key, value, mask, bias, held, how)
 
 
