@@ -1,6 +1,6 @@
 """Writes the lines and the arrays of six steps, as the observer would; `--from=N` is another weight from step N on.
 
-Where it keeps its arrays, it waits after the fifth step to be stopped.
+Where it keeps its arrays, it waits after the third step until one of them is removed, and after the fifth to be stopped.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 import sys
+import time
 from pathlib import Path
 
 folder = Path(os.environ["REPRO_OBSERVE"])
@@ -33,5 +34,8 @@ with open(folder / "steps" / f"{os.getpid()}.jsonl", "a", buffering=1) as file:
     for step in range(1, 7):
         Path("reached").write_text(str(step))
         line(kind="step", step=step, hashes={"weights": {"w": kept(step + (step >= other) / 4)}})
-        if step == 5 and os.environ.get("REPRO_OBSERVE_KEEP"):
+        keeps = os.environ.get("REPRO_OBSERVE_KEEP")
+        while keeps and step == 3 and len(os.listdir(folder / "kept")) > step:
+            time.sleep(0.005)
+        if keeps and step == 5:
             signal.pause()
