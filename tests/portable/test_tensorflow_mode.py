@@ -54,6 +54,10 @@ def test_each_operation_rounds_by_itself_in_eager_code_graphs_sessions_datasets_
     assert found()["without"]
 
 
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0() -> None:
+    assert found()["conversions"] == {"eager": [], "graph": [], "raw": []}
+
+
 def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> None:
     assert set(found()["gradients"].values()) == {True}
 
