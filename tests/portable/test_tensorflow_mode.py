@@ -35,7 +35,12 @@ REFUSED = {
     "xla": "XlaClusterOutput of float32 [3]",
     "saved": "a SavedModel",
     "loaded": "Exp of float32 [2]",
+    "interpreter": "TFLite's interpreter",
+    "signature": "TFLite's interpreter",
+    "calibration": "a calibration by TFLite",
+    "traced": "the conversion of a function that was traced",
 }
+NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced"}
 
 
 @cache
@@ -102,7 +107,11 @@ def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
         assert file.endswith("tensorflow_mode.py"), text
         assert 0 <= int(number) - lines[case] <= 5, text
         assert "\n" not in text
-        assert "--allow" in text or case == "saved"
+        assert "--allow" in text or case in NO_OPERATION
+
+
+def test_a_network_can_be_converted_for_tflite() -> None:
+    assert found()["converted"] == [[0.0, 36.0]]
 
 
 def test_the_self_check_names_each_planted_fault() -> None:

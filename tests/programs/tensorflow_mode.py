@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from programs import conversion_cases
+from programs import tensorflow_lite as lite
 from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.refusal import RefusedError
@@ -190,6 +191,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
+    "interpreter": lambda: lite.interpreter().invoke(),
+    "signature": lambda: lite.interpreter().get_signature_runner()(),
+    "calibration": lambda: lite.calibrated().convert(),
+    "traced": lambda: lite.traced().convert(),
 }
 
 
@@ -283,4 +288,4 @@ if __name__ == "__main__":
         "switches": switches(),
     }
     portable.disable()
-    print(json.dumps(results | {"without": without()}))
+    print(json.dumps(results | {"without": without(), "converted": lite.interpreted()}))
