@@ -1,18 +1,16 @@
-"""Fixtures of all tests, their groups and their time limit."""
+"""Fixtures of all tests, and their groups."""
 
-import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from repro.errors import ReproError
 from repro.run import config, data, gpu
-from support.runs import ROOT, SECONDS, Run, alone, needs, run_sh
+from support.runs import HANG, ROOT, Run, alone, needs, run_sh
 
 # The groups of tests that take longest start first, so that all processes of pytest end at about the same time.
 LONGEST = (
@@ -23,8 +21,6 @@ LONGEST = (
     "trainers/test_portable.py",
     "tasks/test_verify_command.py",
 )
-LIMIT = 20  # seconds of a test that is not marked slow
-BEGUN = pytest.StashKey[tuple[float, float]]()  # on the clock, and in seconds of the CPU
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist's own hook reads the marks
@@ -49,42 +45,12 @@ def place(item: pytest.Item) -> int:
     return LONGEST.index(group) if group in LONGEST else len(LONGEST)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    item.stash[BEGUN] = time.monotonic(), cpu_seconds(os.getpid())
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that took longer than LIMIT has failed if it is not marked slow; fixtures, which tests share, do not count."""
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Makes a report of characters that xdist can send: the name of a file may be no UTF-8."""
     report = yield
-    # xdist can send nothing that is no UTF-8, as the name of a file may be.
     report.sections = [(title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections]
-    if report.when == "call" and report.passed and not {"slow", "containers"} & report.keywords.keys():
-        clock, cpu = item.stash[BEGUN]
-        # Others slow the clock's time down, but not the CPU's, which is the larger one where threads share the work.
-        seconds = min(time.monotonic() - clock, cpu_seconds(os.getpid()) - cpu)
-        if seconds > LIMIT:
-            report.outcome = "failed"
-            report.longrepr = (
-                f"took {seconds:.0f} s, more than {LIMIT} s (LIMIT in tests/conftest.py); make it faster, "
-                "or mark it @pytest.mark.slow and show the same with a faster test"
-            )
     return report
-
-
-def cpu_seconds(process: int) -> float:
-    """CPU time of a process, of the children that have ended and of those that run."""
-    folder = Path(f"/proc/{process}")
-    try:
-        numbers = (folder / "stat").read_text().rpartition(")")[2].split()
-        children = [child for path in folder.glob("task/*/children") for child in path.read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):  # it has just ended
-        return 0.0
-    own = sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime
-    return own + sum(map(cpu_seconds, map(int, children)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -151,8 +117,8 @@ def run(request: pytest.FixtureRequest) -> Run:
         task: str,
         *overrides: str,
         workspace: Path | None = None,
-        env: dict[str, str | None] | None = None,
-        timeout: float = SECONDS,
+        env: Mapping[str, str | None] | None = None,
+        timeout: float = HANG,
     ) -> subprocess.CompletedProcess[str]:
         if task in ("pytorch", "tensorflow", "jax"):
             needs(task)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from repro.run import environment, golden
-from support.runs import ROOT, needs
+from support.runs import HANG, ROOT, needs
 
 pytestmark = pytest.mark.spread
 
@@ -35,7 +35,7 @@ def train(request: pytest.FixtureRequest) -> Train:
             clean["WORKSPACE_PATH"] = str(request.getfixturevalue("data_dir").parent)
         python, script = (f".venv/{framework}/bin/python", f"examples/{network}_{framework}.py")
         command = [str(ROOT / python), "-s", str(ROOT / script), *arguments]
-        done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=1200, check=False)
+        done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=HANG, check=False)
         assert done.returncode == code, done.stderr
         return done
 

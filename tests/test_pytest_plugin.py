@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from support.commands import SCRIPTS, environment
+from support.runs import HANG
+from support.waiting import until, whole_line
 
 TESTS = f"""
 import shlex
@@ -91,7 +92,7 @@ def test_what_passes_and_what_fails(beside: tuple[str, ...], tmp_path: Path) -> 
     (tmp_path / "test_mine.py").write_text(TESTS)
     options = ("-rA", "--tb=short", "--show-capture=no") if not beside else ("-rA", "--tb=no")
     with own_pytest(tmp_path, *options, *beside) as process:
-        told = process.communicate(timeout=120)[0]
+        told = process.communicate(timeout=HANG)[0]
     names = re.findall(r"def (test_\w+)", TESTS)
     outcomes = dict(re.findall(r"^(?:PASSED|FAILED|ERROR) test_mine\.py::(\w+)()", told, re.M))
     assert [*sorted(outcomes)] == sorted(names), told
@@ -113,13 +114,12 @@ def test_it_imports_nothing_that_takes_time() -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_what_is_asked_about(tmp_path: Path) -> None:
-    hang = f"def test(assert_reproducible): assert_reproducible(['sh', '-c', 'echo $$ > {tmp_path}/pid; sleep 60'])"
+    hang = f"def test(assert_reproducible): assert_reproducible(['sh', '-c', 'echo $$ > {tmp_path}/pid; sleep {HANG}'])"
     (tmp_path / "test_mine.py").write_text(hang)
     with own_pytest(tmp_path) as process:
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().endswith("\n"):
-            time.sleep(0.01)
+        number = until(lambda: whole_line(tmp_path / "pid"), process)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANG)
     assert process.returncode == pytest.ExitCode.INTERRUPTED
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(number), 0)

@@ -11,7 +11,7 @@ import pytest
 
 import repro
 from repro.errors import UsageError
-from support.runs import ROOT
+from support.runs import HANG, ROOT
 
 # What a script draws from each framework's global generator, and what the framework says of its switches.
 PROBES = {
@@ -47,7 +47,7 @@ def python(framework: str, code: str, **env: str) -> str:
 def fresh(*command: str, **env: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XLA_", "CUBLAS_"))}
     clean |= {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"} | env
-    return subprocess.run(command, env=clean, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(command, env=clean, capture_output=True, text=True, timeout=HANG, check=True).stdout
 
 
 @pytest.mark.parametrize("framework", PROBES)

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from repro.benchmark import cells, energy, results, speed
 from repro.benchmark.results import Benchmark, DoneSample
 from repro.run import config, times
 from support.measurements import benchmark
-from support.runs import ROOT, Run, run_sh, some
+from support.runs import HANG, ROOT, Run, planted, run_sh, some
+from support.waiting import until
 
 pytestmark = pytest.mark.spread
 
@@ -127,8 +127,7 @@ def test_a_process_is_watched(tmp_path: Path):
     counter.write_text("0")
     monitor = energy.Monitor("cpu", tmp_path)
     with monitor():
-        time.sleep(3 * energy.INTERVAL)
-    assert len(monitor.readings) >= 2
+        until(lambda: len(monitor.readings) >= 2)
     assert [joules for _, joules in monitor.readings] == [0.0] * len(monitor.readings)
 
 
@@ -187,8 +186,7 @@ def test_one_framework(run: Run, workspace: Path):
 
 @pytest.mark.slow  # test_speed.py has what follows from other bits
 def test_other_bits_end_with_3(run: Run, workspace: Path):
-    chance: dict[str, str | None] = {"REPRO_PYTHON": ".venv/jax/bin/python tests/programs/plant.py", "PLANT": "chance"}
-    done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=2", env=chance)
+    done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=2", env=planted("jax", "chance"))
     assert done.returncode == 3, done.stderr
     assert "NOT REPRODUCIBLE: jax/deterministic/cpu/100/2/600: 2 fingerprints" in done.stdout
 
@@ -201,7 +199,7 @@ def test_interrupted(interruptible: None, workspace: Path):
         while not process.stderr.readline().startswith("round 1"):
             assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=HANG)
     assert process.returncode == 1
     assert "interrupted; what was measured so far is kept" in stderr and "Traceback" not in stderr
     content = left(workspace)
@@ -220,7 +218,7 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     command = [str(python), "-P", "-s", "-m", f"benchmarks.{baseline}_{framework}", str(data_dir)]
     own = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     command += ["--steps=3", "--workers=1"]
-    done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["batch_size"], found["steps"], found["test_accuracy"]) == (32, 6, None)

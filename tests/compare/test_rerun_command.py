@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from repro.record import lines, record
 from repro.record.injection import PATH
 from support.commands import REPRO, SCRIPTS, environment, straight, write
 from support.observed import interpreter
+from support.runs import HANG
+from support.waiting import until, whole_line
 
 BY_HAND = '''
 """Writes the lines of five steps, as the observer would, with an operation that depends on OMP_NUM_THREADS."""
@@ -31,7 +32,7 @@ threads, drawn = os.environ.get("OMP_NUM_THREADS"), pathlib.Path("drawn").read_t
 narrow = int(os.environ.get("REPRO_OBSERVE_NARROW", "0"))
 if narrow and "hang" in sys.argv:
     pathlib.Path("pid").write_text(f"{os.getpid()}\\n")
-    time.sleep(60)
+    time.sleep(HANG)
 with open(f"{os.environ['REPRO_OBSERVE']}/steps/{os.getpid()}.jsonl", "a", buffering=1) as file:
     def line(**content):
         file.write(json.dumps(content) + "\\n")
@@ -44,11 +45,12 @@ with open(f"{os.environ['REPRO_OBSERVE']}/steps/{os.getpid()}.jsonl", "a", buffe
             line(kind="operation", step=step, number=1, name="aten.mm.default", inputs=[sha(step)],
                  outputs=[sha(("gradients", step, other))], in_place=False, view=False, read_at=[1], written_at=[2],
                  module="layers.1", line=f"{os.getcwd()}/train.py:3", backward=True)
+        if step == 3 and narrow:
+            pathlib.Path("stopped").touch()
         line(kind="step", step=step, hashes={channel: {"w": sha((channel, step, other))} for channel in
                                              ("gradients", "weights")})
         if step == 3 and narrow:
-            pathlib.Path("stopped").touch()
-            time.sleep(60)
+            time.sleep(HANG)
 '''
 
 
@@ -75,7 +77,7 @@ def recorded(name: str, *command: str, threads: str, every: int = 1) -> None:
 
 def by_hand(here: Path, *options: str) -> None:
     """Two records of the script above, of runs with other numbers of threads."""
-    (here / "train.py").write_text(BY_HAND)
+    (here / "train.py").write_text(BY_HAND.replace("HANG", str(HANG)))
     for threads in ("1", "4"):
         recorded(threads, sys.executable, "train.py", *options, threads=threads)
     (here / "ran").unlink()
@@ -202,13 +204,12 @@ def test_trust_without_narrow(here: Path, capfd: pytest.CaptureFixture[str]) -> 
 def test_ctrl_c_ends_what_is_run_again(here: Path) -> None:
     by_hand(here, "hang")
     with subprocess.Popen([*REPRO, "compare", "1", "4", "--narrow"], env=environment(), stderr=-1) as process:
-        while not (here / "pid").exists() or not (here / "pid").read_text().endswith("\n"):
-            time.sleep(0.01)
+        number = until(lambda: whole_line(here / "pid"), process)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=HANG)
     assert process.returncode == 1 and errors.endswith(b"error: interrupted\n")
     with pytest.raises(ProcessLookupError):
-        os.kill(int((here / "pid").read_text()), 0)
+        os.kill(int(number), 0)
 
 
 def changed(here: Path, **content: object) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from repro.containers import mlcube
 from repro.containers.command_line import find
 from repro.errors import UsageError
 from support import commands
-from support.runs import ROOT, SECONDS
+from support.runs import HANG, ROOT
 
 CUBE = """
 name: a cube
@@ -79,7 +79,7 @@ def test_words_are_those_of_mlcube_itself(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     ours = [mlcube.words(mlcube.read(cube), task, platform) for task in TASKS]
     command = [str(tool), "run", f"--mlcube={cube}", f"--platform={platform}", f"--task={','.join(TASKS)}"]
-    subprocess.run(command, capture_output=True, check=True, timeout=SECONDS)
+    subprocess.run(command, capture_output=True, check=True, timeout=HANG)
     lines = [json.loads(line) for line in said.read_text().splitlines()]
     assert [[platform, *words] for words in lines if words[0] in ("run", "exec")] == ours
 

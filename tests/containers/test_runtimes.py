@@ -19,6 +19,7 @@ from repro.errors import UsageError
 from repro.record.recording import Recording
 from support import commands
 from support.commands import container
+from support.runs import HANG
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_a_signal_that_nobody_heeds_is_not_waited_for(
     handled: bool, stand_in: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     handler = "signal.signal(signal.SIGTERM, print);" if handled else ""
-    code = f"import signal, time; {handler} print(flush=True); time.sleep(60)"
+    code = f"import signal, time; {handler} print(flush=True); time.sleep({HANG})"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
         log = tmp_path / "log"

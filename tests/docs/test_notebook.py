@@ -9,7 +9,7 @@ import pytest
 
 from repro.fingerprint import fingerprint
 from repro.run import randomness
-from support.runs import ROOT
+from support.runs import HANG, ROOT
 
 NOTEBOOK = ROOT / "index.ipynb"
 
@@ -37,7 +37,7 @@ def test_from_top_to_bottom(data_dir: Path, tmp_path: Path) -> None:
         env=os.environ | {"REPRO_DATA": str(data_dir)},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.runs import PROGRAMS, ROOT, SECONDS
+from support.runs import HANG, PROGRAMS, ROOT
 
 pytestmark = pytest.mark.slow  # they are traps of others' making, and change with others' versions alone
 
@@ -45,7 +45,7 @@ def printed(python: Path | str, script: str, *calls: tuple[object, ...], hash_se
         )
         for call in calls
     ]
-    done = [(process.communicate(timeout=SECONDS), process.returncode) for process in started]
+    done = [(process.communicate(timeout=HANG), process.returncode) for process in started]
     for (_, errors), code in done:
         assert code == 0, errors
     return [output.splitlines()[-1] for (output, _), _ in done]

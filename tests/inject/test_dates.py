@@ -17,7 +17,7 @@ utc = datetime.timezone.utc
 assert type(Own.now()) is Own and type(datetime.datetime.now()) is datetime.datetime
 now = datetime.datetime.now(utc); assert copy.deepcopy(now) == now and copy.deepcopy(now).tzinfo is utc
 assert time.localtime(0).tm_year in (1969, 1970) and time.strftime("%%Y", time.gmtime(0)) == "1970"
-begun = time.perf_counter(); assert abs(time.time_ns() / 1e9 - time.time()) < 1 and time.perf_counter() - begun < 60
+begun = time.perf_counter(); assert abs(time.time_ns() / 1e9 - time.time()) < 3600 > time.perf_counter() - begun
 print(*[year for year in (
     time.gmtime(time.time()).tm_year, time.gmtime().tm_year, time.localtime().tm_year, time.ctime()[-4:],
     time.asctime()[-4:], time.strftime("%%Y"), datetime.date.today().year, datetime.datetime.today().year,

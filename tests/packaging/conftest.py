@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 
 from support.probes import COMMIT, IMAGE, POISONED, STEPS, Caller, fingerprint_of, give
-from support.runs import ROOT, alone, run_sh
+from support.runs import HANG, ROOT, alone, run_sh
 
 BASE = "debian:bookworm-slim"
 PLAIN_USER = "hpc"
-SECONDS_TO_BUILD = 1500
 
 
 @pytest.hookimpl(tryfirst=True)  # the marks decide which tests run, and where
@@ -143,7 +142,7 @@ def on_host(data_dir: Path, poisoned: dict[str, str], tmp_path_factory: pytest.T
 def docker() -> str:
     """The Docker client, where its engine answers."""
     try:
-        done = subprocess.run(["docker", "info"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["docker", "info"], capture_output=True, text=True, timeout=HANG, check=False)
     except FileNotFoundError:
         pytest.skip("Docker is not installed")
     if done.returncode != 0:
@@ -189,9 +188,7 @@ def image(docker: str, source: Path) -> str:
     """The Docker image with all three frameworks; a second process of pytest finds it in the build's cache."""
     command = ["make", "image", f"IMAGE={IMAGE}", "ACCELERATOR=cpu", f"COMMIT={COMMIT}"]
     with alone("image"):
-        done = subprocess.run(
-            command, cwd=source, capture_output=True, text=True, timeout=SECONDS_TO_BUILD, check=False
-        )
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return IMAGE
 
@@ -208,5 +205,5 @@ def sif(apptainer: str, source: Path, caller: Caller, playground: Path) -> Path:
         subprocess.run(["docker", "save", BASE, "--output", archive], capture_output=True, check=True)
         archive.chmod(0o644)
         command.append(f"SIF_BASE=--build-arg BOOTSTRAP=docker-archive --build-arg FROM={archive}")
-    caller.run(command, source, env={"APPTAINER_TMPDIR": str(playground)}, timeout=SECONDS_TO_BUILD)
+    caller.run(command, source, env={"APPTAINER_TMPDIR": str(playground)}, timeout=HANG)
     return source / "repro.sif"

@@ -9,7 +9,7 @@ import pytest
 
 from repro.frameworks import FRAMEWORKS
 from support import probes
-from support.runs import ROOT
+from support.runs import HANG, ROOT
 
 ANYBODY = (4242, 4242)  # neither the image's own user nor one that the host knows
 
@@ -47,7 +47,7 @@ def test_fingerprint_of_the_host(
     options = (*poisoned, *home, "--env=HOME=/home")
     with docker_run(image, short, framework, "--workspace=/workspace", options=options) as process:
         assert probes.confinement_of_training(process, short) == probes.CONFINED
-        output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+        output, _ = process.communicate(timeout=HANG)
     assert process.returncode == 0, output
     assert probes.fingerprint_of(output) == on_host(framework)
     assert len(probes.owners(short)) == 1
@@ -67,7 +67,7 @@ def test_errors_and_exit_codes_come_through(image: str, short: Path) -> None:
         (("jax", "--workspace=/workspace", "output.data_path=/nowhere"), 1, "run the task `download` first"),
     ):
         with docker_run(image, short, *arguments) as process:
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+            output, _ = process.communicate(timeout=HANG)
         assert (process.returncode, output.count("\n")) == (exit_code, 1), output
         assert message in output
 

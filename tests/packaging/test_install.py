@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from support.runs import ROOT
 from support.scripts import assert_one_line, call, copy_of_root, run_sh
+from support.waiting import until
 
 # uv as install.sh calls it: `uv venv ... FOLDER` makes an environment, `uv pip sync ... LOCK` fills it, or fails.
 UV = """#!/bin/sh
@@ -19,7 +19,7 @@ for last; do :; done
 echo "$*" >>"$0.calls"
 case $1 in
   venv) mkdir -p "$last/bin"; touch "$last/bin/python"; chmod +x "$last/bin/python" ;;
-  pip) [ -z "$FAIL" ] || exit 1; [ -z "$HANG" ] || { touch "$0.hangs"; exec sleep 60; } ;;
+  pip) [ -z "$FAIL" ] || exit 1; [ -z "$HANG" ] || { touch "$0.hangs"; exec sleep 1800; } ;;
 esac
 """
 
@@ -114,9 +114,7 @@ class TestInstall:
     def test_interruption_leaves_nothing_that_looks_complete(self, root: Path, uv: Path) -> None:
         command = [str(root / "requirements" / "install.sh"), "pytorch"]
         with subprocess.Popen(command, env=os.environ | {"HANG": "1"}, start_new_session=True) as process:
-            while not Path(f"{uv}.hangs").exists():
-                assert process.poll() is None
-                time.sleep(0.01)
+            until(Path(f"{uv}.hangs").exists, process)
             os.killpg(process.pid, 9)
         assert_one_line(run_sh(root, "pytorch", f"--workspace={root}"), 1, "requirements/install.sh pytorch")
         assert self.install(root, "pytorch").returncode == 0

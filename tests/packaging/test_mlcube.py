@@ -18,7 +18,7 @@ import repro
 from repro.frameworks import FRAMEWORKS
 from support import probes
 from support.probes import Caller
-from support.runs import ROOT, some
+from support.runs import HANG, ROOT, some
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +86,7 @@ class TestDocker:
         probes.give(short, root.uid, root.gid)
         with root.start(command(mlcube, "docker", framework, short), mlcube.parent, poisoned) as process:
             assert probes.confinement_of_training(process, short) == probes.CONFINED
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+            output, _ = process.communicate(timeout=HANG)
         assert process.returncode == 0, output
         assert probes.fingerprint_of(output) == on_host(framework)
         assert probes.owners(short) == {(root.uid, root.gid)}
@@ -115,7 +115,7 @@ class TestDocker:
         probes.give(short, root.uid, root.gid)
         shutil.rmtree(short / "data")
         with root.start(command(mlcube, "docker", "jax", short), mlcube.parent) as process:
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+            output, _ = process.communicate(timeout=HANG)
         assert process.returncode == 1
         assert "run the task `download` first" in output
 
@@ -136,7 +136,7 @@ class TestSingularity:
         more = poisoned | {"CUDA_VISIBLE_DEVICES": "0,1"}
         with caller.start(command(mlcube, "singularity", framework, short), mlcube.parent, more) as process:
             assert probes.confinement_of_training(process, short) == probes.CONFINED
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+            output, _ = process.communicate(timeout=HANG)
         assert process.returncode == 0, output
         assert probes.fingerprint_of(output) == on_host(framework)
         assert probes.owners(short) == {(caller.uid, caller.gid)}

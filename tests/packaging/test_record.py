@@ -19,7 +19,8 @@ from repro.record import record
 from support import probes
 from support.commands import REPRO, SCRIPTS
 from support.probes import STEPS, Caller
-from support.runs import PROGRAMS, ROOT
+from support.runs import HANG, PROGRAMS, ROOT
+from support.waiting import until
 
 HERE = Path(__file__).parent
 PYTORCH = "/opt/repro/.venv/pytorch/bin/python"
@@ -46,7 +47,7 @@ class User:
         """The exit code, and the answers by question."""
         file = folder / "answers.json"
         with self.start(folder, "verify", "--json", str(file), *words) as process:
-            output, _ = process.communicate(timeout=probes.SECONDS_TO_RUN)
+            output, _ = process.communicate(timeout=HANG)
         assert file.exists(), output
         answers = {answer["question"]: answer for answer in json.loads(file.read_text())["answers"]}
         file.unlink()
@@ -64,7 +65,7 @@ def plain(source: Path, caller: Caller, me: User) -> User:
     """A plain user; for root, one with a Python of his own, as root's may lie where he cannot go."""
     if os.getuid() == caller.uid:
         return me
-    caller.run(["requirements/install.sh", "dev"], source, timeout=probes.SECONDS_TO_RUN)
+    caller.run(["requirements/install.sh", "dev"], source, timeout=HANG)
     return User(caller, [str(source / ".venv" / "dev" / "bin" / "python"), *REPRO[1:]], source)
 
 
@@ -207,15 +208,16 @@ class TestDocker:
     @pytest.mark.usefixtures("interruptible")
     def test_ctrl_c_ends_the_container(self, image: str, me: User, folder: Path) -> None:
         before = ours()
-        with me.start(folder, "verify", "--", "docker", "run", "-it", "--entrypoint=sleep", image, "600") as process:
-            while ours() == before:
-                time.sleep(0.05)
+        with me.start(
+            folder, "verify", "--", "docker", "run", "-it", "--entrypoint=sleep", image, str(HANG)
+        ) as process:
+            until(lambda: ours() != before)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 1
+            assert process.wait(timeout=HANG) == 1
         assert ours() == before
 
     def test_what_is_about_to_start_is_ended(self, image: str) -> None:
-        container = find(["docker", "run", "--entrypoint=sleep", image, "600"])
+        container = find(["docker", "run", "--entrypoint=sleep", image, str(HANG)])
         assert container
         asked = ContainerRuntime(container, os.environ)
         words = ["create" if word == "run" else word for word in asked.words([])]

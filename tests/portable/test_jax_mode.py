@@ -29,6 +29,10 @@ def test_bits(case: str, found: dict[str, Any]) -> None:
     assert found[case] and [name for name, right in found[case].items() if right is not True] == []
 
 
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(found: dict[str, Any]) -> None:
+    assert found["conversions"] == {"eager": [], "compiled": [], "constant": []}
+
+
 def test_a_program_may_ask_for_more_bits(found: dict[str, Any]) -> None:
     errors = found["precision"]
     assert errors["float64"] < 1e-10 < errors["highest"] < 1e-2 < 1 < errors["default"]

@@ -34,6 +34,10 @@ def test_special_numbers_stay_in_their_group(found: dict[str, Any]) -> None:
     }
 
 
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(found: dict[str, Any]) -> None:
+    assert found["conversions"] == []
+
+
 def test_a_sum_that_is_too_long_is_an_error_that_names_both_numbers(found: dict[str, Any]) -> None:
     said = "portable numerics: a sum of {} numbers is too long to be exact: {} are the most; make the batch or the layer smaller"
     assert found["too long"] == [said.format(length + 1, length) for length in (2**29, 2**27)]

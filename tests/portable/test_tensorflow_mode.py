@@ -35,7 +35,12 @@ REFUSED = {
     "xla": "XlaClusterOutput of float32 [3]",
     "saved": "a SavedModel",
     "loaded": "Exp of float32 [2]",
+    "interpreter": "TFLite's interpreter",
+    "signature": "TFLite's interpreter",
+    "calibration": "a calibration by TFLite",
+    "traced": "the conversion of a function that was traced",
 }
+NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced"}
 
 
 @cache
@@ -52,6 +57,10 @@ def test_each_operation_rounds_by_itself_in_eager_code_graphs_sessions_datasets_
     assert set(found()["hazards"].values()) == {True}
     assert len(found()["hazards"]) == 12
     assert found()["without"]
+
+
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0() -> None:
+    assert found()["conversions"] == {"eager": [], "graph": [], "raw": []}
 
 
 def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> None:
@@ -98,7 +107,11 @@ def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
         assert file.endswith("tensorflow_mode.py"), text
         assert 0 <= int(number) - lines[case] <= 5, text
         assert "\n" not in text
-        assert "--allow" in text or case == "saved"
+        assert "--allow" in text or case in NO_OPERATION
+
+
+def test_a_network_can_be_converted_for_tflite() -> None:
+    assert found()["converted"] == [[0.0, 36.0]]
 
 
 def test_the_self_check_names_each_planted_fault() -> None:

@@ -46,6 +46,6 @@ with open(Path(os.environ["REPRO_OBSERVE"]) / "steps" / f"{os.getpid()}.jsonl", 
     line(kind="process", argv=["deciding.py"], python="3.11.2", frameworks=frameworks, threads=1)
     line(kind="step", step=0, hashes={"initial weights": {"w": sha(0)}})
     for step in range(1, options.steps + 1):
-        line(kind="step", step=step, hashes={"weights": {"w": sha(step, value if step >= 3 else None)}})
         Path("last-step").write_text(str(step))
+        line(kind="step", step=step, hashes={"weights": {"w": sha(step, value if step >= 3 else None)}})
         time.sleep(0.01)

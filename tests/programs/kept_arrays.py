@@ -1,8 +1,12 @@
-"""Writes the lines and the arrays of six steps, as the observer would; `--from=N` is another weight from step N on."""
+"""Writes the lines and the arrays of six steps, as the observer would; `--from=N` is another weight from step N on.
+
+Where it keeps its arrays, it waits after the third step until one of them is removed, and after the fifth to be stopped.
+"""
 
 import hashlib
 import json
 import os
+import signal
 import struct
 import sys
 import time
@@ -28,6 +32,10 @@ with open(folder / "steps" / f"{os.getpid()}.jsonl", "a", buffering=1) as file:
     line(kind="process", argv=["train.py"], python="3.11.2", frameworks={"plain": "1"}, threads=1)
     line(kind="step", step=0, hashes={"initial weights": {"w": kept(0)}})
     for step in range(1, 7):
-        line(kind="step", step=step, hashes={"weights": {"w": kept(step + (step >= other) / 4)}})
         Path("reached").write_text(str(step))
-        time.sleep(0.2 if step == other or other == 99 else 0.02)
+        line(kind="step", step=step, hashes={"weights": {"w": kept(step + (step >= other) / 4)}})
+        keeps = os.environ.get("REPRO_OBSERVE_KEEP")
+        while keeps and step == 3 and len(os.listdir(folder / "kept")) > step:
+            time.sleep(0.005)
+        if keeps and step == 5:
+            signal.pause()

@@ -10,6 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 import repro.portable.pytorch as portable
+from programs import conversion_cases
 
 NAN, INF = math.nan, math.inf
 o, e = torch.ones, torch.empty
@@ -197,6 +198,18 @@ def remainders() -> list[bool]:
     ]
 
 
+def conversions() -> list[str]:
+    """Conversions to integers with wrong results."""
+    numbers = torch.tensor(conversion_cases.NUMBERS, dtype=torch.float64)
+    kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
+    floats = {source: numbers.to(dtype) for source, dtype in kinds.items()}
+
+    def convert(source: str, target: str) -> Any:
+        return floats[source].repeat(conversion_cases.COPIES).to(getattr(torch, target)).numpy()
+
+    return list(conversion_cases.wrong({name: each.double().numpy() for name, each in floats.items()}, convert))
+
+
 if __name__ == "__main__":
     own = errors()
     portable.enable()
@@ -210,5 +223,6 @@ if __name__ == "__main__":
         "no axis": no_axis(),
         "memory": memory(),
         "remainders": remainders(),
+        "conversions": conversions(),
     }
     print(json.dumps(found))

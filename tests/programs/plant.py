@@ -1,11 +1,12 @@
 """Stands in for a framework's Python, and plants a difference in the training that `python -m repro` is asked for.
 
-REPRO_PYTHON names it. PLANT is STEP:TENSOR:ELEMENT, where the last bit of one element is flipped after a step, or
-`chance`, where the first step ends in weights that are left to chance.
+REPRO_PYTHON names it. PLANT is STEP:TENSOR:ELEMENT, where the last bit of one element is flipped after a step, `chance`,
+where the first step ends in weights that are left to chance, or `hang:STEP`, where no step follows on that one.
 """
 
 import os
 import runpy
+import signal
 import sys
 
 import numpy as np
@@ -20,6 +21,8 @@ def plant(run: training.Run) -> None:
 
     def steps(batches: np.ndarray, dropout_bits: np.ndarray) -> np.ndarray:
         nonlocal done
+        if os.environ["PLANT"] == f"hang:{done}":
+            signal.pause()  # until it is killed
         losses = honest(batches, dropout_bits)
         first, done = done, done + len(batches)
         state = trainer.state()
@@ -27,6 +30,8 @@ def plant(run: training.Run) -> None:
             if first == 0:
                 state["dense2.bias"] = np.frombuffer(os.urandom(10), np.uint8) / np.float32(1000)
                 trainer.load_state(state)
+            return losses
+        if os.environ["PLANT"].startswith("hang:"):
             return losses
         step, tensor, element = os.environ["PLANT"].split(":")
         if first < int(step) <= done:

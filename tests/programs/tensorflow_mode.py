@@ -15,6 +15,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from programs import conversion_cases
+from programs import tensorflow_lite as lite
 from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.refusal import RefusedError
@@ -72,6 +74,25 @@ def without() -> bool:
     """Whether XLA gives other numbers where the mode is off."""
     a = checks.singles(0, 256, 4)
     return not same(tf.function(checks.planted, jit_compile=True)(a, a[::-1]), by_numpy(a.numpy()))
+
+
+def conversions() -> dict[str, list[str]]:
+    """Ways to make integers of fractions, and the conversions that give wrong ones."""
+    numbers = tf.constant(conversion_cases.NUMBERS, tf.float64)
+    floats = {each: tf.cast(numbers, each) for each in ("float16", "bfloat16", "float32", "float64")}
+    many = {source: tf.tile(each, [conversion_cases.COPIES]) for source, each in floats.items()}
+    plain = {source: tf.cast(each, tf.float64).numpy() for source, each in floats.items()}
+
+    def converting(way: Callable[[Any, str], Any]) -> list[str]:
+        return list(conversion_cases.wrong(plain, lambda source, target: way(many[source], target).numpy()))
+
+    def in_graph(x: Any, target: str) -> Any:
+        return tf.function(lambda x: tf.cast(x, target))(x)
+
+    def by_itself(x: Any, target: str) -> Any:
+        return tf.raw_ops.Cast(x=x.numpy(), DstT=target)
+
+    return {"eager": converting(tf.cast), "graph": converting(in_graph), "raw": converting(by_itself)}
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------
@@ -170,6 +191,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "xla": lambda: compiled_by_xla(tf.ones(3)),
     "saved": lambda: tf.saved_model.save(tf.Module(), "/nonexistent"),
     "loaded": lambda: tf.graph_util.import_graph_def(foreign(), name=""),
+    "interpreter": lambda: lite.interpreter().invoke(),
+    "signature": lambda: lite.interpreter().get_signature_runner()(),
+    "calibration": lambda: lite.calibrated().convert(),
+    "traced": lambda: lite.traced().convert(),
 }
 
 
@@ -247,6 +272,7 @@ def switches() -> dict[str, Any]:
 if __name__ == "__main__":
     results = {
         "hazards": hazards(),
+        "conversions": conversions(),
         "gradients": gradients(),
         "products": by_kernels(),
         "convolutions": convolutions(),
@@ -262,4 +288,4 @@ if __name__ == "__main__":
         "switches": switches(),
     }
     portable.disable()
-    print(json.dumps(results | {"without": without()}))
+    print(json.dumps(results | {"without": without(), "converted": lite.interpreted()}))

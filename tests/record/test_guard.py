@@ -14,6 +14,7 @@ from repro.containers.runtimes import ContainerRuntime
 from repro.record import guard
 from repro.record.process import guarded, own_session, stop_as_interrupted
 from support import commands
+from support.runs import HANG
 
 
 def test_a_container_is_ended_with_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,11 +26,11 @@ def test_a_container_is_ended_with_its_client(tmp_path: Path, monkeypatch: pytes
     )
     variables = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     runtime = ContainerRuntime(commands.container("docker run i"), variables)
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+    with subprocess.Popen(["sleep", str(HANG)], start_new_session=True) as process:
         text = io.TextIOWrapper(io.BytesIO(guarded(process.pid, runtime)))  # and then the end of the pipe
         monkeypatch.setattr(sys, "stdin", text)
         guard.main()
-        assert process.wait(timeout=20) == -signal.SIGKILL
+        assert process.wait(timeout=HANG) == -signal.SIGKILL
     assert "kill one" in log.read_text().splitlines()
 
 

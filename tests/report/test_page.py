@@ -25,6 +25,7 @@ from repro.verify.results import Answer, Results
 from support.pages import Page
 from support.results_files import FRAMEWORKS, Json, plain, sealed
 from support.results_files import results as made
+from support.runs import HANG
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VOID = ("meta", "br", "path", "circle", "img", "link", "input")  # never closed, in HTML or as a browser dumps SVG
@@ -71,7 +72,7 @@ def dom(browser: str, url: str, profile: Path) -> str:
     ]
     if os.geteuid() == 0:
         command.insert(1, "--no-sandbox")  # it refuses to run as root with one
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=True)
     return done.stdout
 
 

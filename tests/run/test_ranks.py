@@ -16,6 +16,7 @@ from repro import files
 from repro.errors import ReproError, UsageError
 from repro.run import launch, ranks
 from repro.run.ranks import SINGLE_PROCESS, RankInfo
+from support.runs import HANG
 
 pytestmark = pytest.mark.xdist_group("ports")
 
@@ -211,7 +212,7 @@ class TestLock:
         answers = context.Queue()
         other = context.Process(target=self.refused, args=(str(folder), answers))
         other.start()
-        answer = answers.get(timeout=60)
+        answer = answers.get(timeout=HANG)
         other.join()
         return answer
 
@@ -268,7 +269,7 @@ class TestLaunch:
         assert capfd.readouterr().err == "error: disk full\n"
 
     def test_a_rank_that_is_killed_ends_the_others(self, launched, capfd) -> None:
-        program = "os.write(2, b'framework'); os.kill(os.getpid(), 9) if rank == 1 else time.sleep(60)"
+        program = f"os.write(2, b'framework'); os.kill(os.getpid(), 9) if rank == 1 else time.sleep({HANG})"
         with pytest.raises(ReproError, match=r"rank 1 was killed by SIGKILL.*params.resume=auto"):
             launched(program)
         assert capfd.readouterr().err == ""
@@ -279,7 +280,7 @@ class TestLaunch:
 
     def test_a_rank_that_aborts_shows_what_its_framework_wrote(self, launched, capfd) -> None:
         with pytest.raises(ReproError, match=r"rank 2 was killed by SIGABRT"):
-            launched("os.write(2, b'trace'); os.abort() if rank == 2 else time.sleep(60)")
+            launched(f"os.write(2, b'trace'); os.abort() if rank == 2 else time.sleep({HANG})")
         assert capfd.readouterr().err == "trace\n"
 
     def test_python_goes_on_speaking(self, launched, capfd) -> None:

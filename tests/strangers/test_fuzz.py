@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from support import mutations
 from support.mutations import Files
 from support.readers import READERS, UNEXPECTED, Reader
+from support.runs import HANG
 
 FEW, MANY = 12, int(os.environ.get("FUZZ", "250"))
-SECONDS, MEMORY = 20, 3 << 30  # of a file that is read; bytes beside what is there before
+MEMORY = 3 << 30  # bytes beside what is there before
 QUIET = settings(deadline=None, suppress_health_check=[*HealthCheck], database=None)
 CODES = range(5)
 
@@ -31,9 +32,9 @@ def reader(request: pytest.FixtureRequest) -> Reader:
 
 @pytest.fixture
 def folder(reader: Reader, tmp_path: Path) -> Iterator[Path]:
-    """A valid example; what takes too long, or too much memory, ends."""
+    """A valid example; what hangs, or takes too much memory, ends."""
     reader.make(tmp_path)
-    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"not done in {SECONDS} s"))
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"not done in {HANG} s"))
     limits = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, limits[1]))
@@ -73,7 +74,7 @@ def check(reader: Reader, folder: Path, whole: Files, random: Random) -> None:
         (folder / name).write_bytes(content)
     if reader.name in ("record", "steps", "kept") and random.random() < 0.8:
         mutations.refitted(folder, new)
-    signal.alarm(SECONDS)
+    signal.alarm(HANG)
     try:
         told = reader(folder)
     finally:

@@ -10,8 +10,8 @@ import pytest
 
 from repro import files
 from support.readers import READERS, UNEXPECTED, Reader
+from support.runs import HANG
 
-SECONDS = 10  # in which every reader is done
 ENDLESS = 1 << 42  # bytes of a file with a hole
 HARMLESS = {"kept", "last state", "superseded"}  # what is not read is as if it were not there
 
@@ -51,8 +51,8 @@ SPECIAL: dict[str, Callable[[Path], object]] = {
 @pytest.fixture
 def limit() -> Iterator[None]:
     """Ends what hangs."""
-    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"not done in {SECONDS} s"))
-    signal.alarm(SECONDS)
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"not done in {HANG} s"))
+    signal.alarm(HANG)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)

@@ -10,7 +10,7 @@ from typing import Any
 
 from repro.containers.command_line import Container, find
 from repro.record import lines, record
-from support.runs import PROGRAMS, ROOT
+from support.runs import HANG, PROGRAMS, ROOT
 
 SCRIPTS = PROGRAMS / "faults"
 REPRO = [sys.executable, "-c", "from repro.__main__ import command; command()"]
@@ -37,7 +37,7 @@ def repro(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProces
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
         check=False,
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from repro.run import environment
-from support.runs import PROGRAMS, ROOT, SECONDS
+from support.runs import HANG, PROGRAMS, ROOT
 
 SITE = ROOT / "repro" / "inject" / "site"
 SCRIPTS = PROGRAMS / "observed"
@@ -39,7 +39,7 @@ def start(command: list[str], folder: Path | None, **env: str) -> subprocess.Pop
 
 def ended(process: subprocess.Popen[str]) -> str:
     """What it printed; it must end well."""
-    printed, errors = process.communicate(timeout=SECONDS)
+    printed, errors = process.communicate(timeout=HANG)
     assert process.returncode == 0, errors
     return printed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.runs import PROGRAMS, ROOT, SECONDS
+from support.runs import HANG, PROGRAMS, ROOT
 
 STUB = PROGRAMS / "portable_stub"
 Done = subprocess.CompletedProcess[str]
@@ -38,7 +38,7 @@ def started(tree: Path, *words: str, path: str = "", threads: str = "", **how: A
     )
 
 
-def ended(process: subprocess.Popen[str], stdin: str = "", seconds: float = SECONDS) -> Done:
+def ended(process: subprocess.Popen[str], stdin: str = "", seconds: float = HANG) -> Done:
     """What it printed, and how it ended."""
     out, errors = process.communicate(stdin, timeout=seconds)
     return Done(process.args, process.returncode, out, errors)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psutil
 
+from support.runs import HANG
+
 IMAGE = "repro:test"  # not the name in mlcube.yaml, which may be somebody's own image
 STEPS = 20
 COMMIT = "0123456789abcdef0123456789abcdef01234567-dirty"
-SECONDS_TO_RUN = 300
 
 # What a caller's shell may hold; POISON stands for a folder of packages that raise.
 POISONED = {
@@ -61,9 +62,7 @@ class Caller:
             **identity,
         )  # type: ignore[call-overload]
 
-    def run(
-        self, command: list[str], cwd: Path, env: dict[str, str] | None = None, timeout: float = SECONDS_TO_RUN
-    ) -> str:
+    def run(self, command: list[str], cwd: Path, env: dict[str, str] | None = None, timeout: float = HANG) -> str:
         """The output of a command that has to succeed."""
         with self.start(command, cwd, env) as process:
             output, _ = process.communicate(timeout=timeout)

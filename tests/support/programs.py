@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from support.runs import PROGRAMS, ROOT, SECONDS, needs
+from support.runs import HANG, PROGRAMS, ROOT, needs
 
 ENVIRONMENT = {
     "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
@@ -23,7 +23,7 @@ def program(framework: str, name: str, *arguments: str, **variables: str) -> str
         env=env,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

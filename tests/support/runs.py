@@ -5,7 +5,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ from repro.run import environment
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
-SECONDS = 300  # for one call of run.sh, many times what it takes on 2 cores
+HANG = 1800
+"""Seconds after which a process hangs: many times what the longest takes on a slow machine that others keep busy."""
 if "PYTEST_XDIST_WORKER" in os.environ:  # its environment is that of the process that started it: all share these
     SHARED = Path(os.environ["XDG_CACHE_HOME"])
 else:
@@ -49,13 +50,13 @@ class Run(Protocol):
         task: str,
         *overrides: str,
         workspace: Path | None = None,
-        env: dict[str, str | None] | None = None,
-        timeout: float = SECONDS,
+        env: Mapping[str, str | None] | None = None,
+        timeout: float = HANG,
     ) -> subprocess.CompletedProcess[str]: ...
 
 
 def run_sh(
-    task: str, *overrides: str, workspace: Path, env: dict[str, str | None] | None = None, timeout: float = SECONDS
+    task: str, *overrides: str, workspace: Path, env: Mapping[str, str | None] | None = None, timeout: float = HANG
 ) -> subprocess.CompletedProcess[str]:
     """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end."""
     changed = {name: value for name, value in (os.environ | (env or {})).items() if value is not None}
@@ -81,8 +82,14 @@ def _printed(framework: str, *words: str) -> str:
         pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
     command, path = [str(interpreter), "-s", *words], {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=clean | path, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, cwd=ROOT, env=clean | path, capture_output=True, text=True, timeout=HANG, check=True)
     return done.stdout
+
+
+def planted(framework: str, plant: str) -> dict[str, str]:
+    """The environment in which a training is not what it should be: tests/programs/plant.py."""
+    # Words, in which a path of the root might have spaces; programs are called from there.
+    return {"REPRO_PYTHON": f".venv/{framework}/bin/python tests/programs/plant.py", "PLANT": plant}
 
 
 CUT = "params.batch_size_train=384"  # by each thread of JAX' and TensorFlow's, into parts of its own

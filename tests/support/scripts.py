@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from support.runs import ROOT
+from support.runs import HANG, ROOT
 
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" >"$0.arguments"
@@ -32,7 +32,7 @@ def copy_of_root(folder: Path) -> Path:
 
 def call(command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     minimal = {"PATH": os.environ["PATH"], "HOME": str(Path.home())}
-    return subprocess.run(command, env=minimal | env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=minimal | env, capture_output=True, text=True, timeout=HANG, check=False)
 
 
 def run_sh(root: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,7 @@ import pytest
 from support.commands import program
 from support.portable import STUB, Done, ended, started
 from support.portable import tree as tree
+from support.runs import HANG
 
 Portable = Callable[..., Done]
 
@@ -62,12 +63,12 @@ def test_a_signal_goes_to_the_command(tree: Path) -> None:
     code = (
         "import signal, sys, time, torch\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
-        "torch.computed('mm'); print(flush=True); time.sleep(60)"
+        f"torch.computed('mm'); print(flush=True); time.sleep({HANG})"
     )
     process = started(tree, "portable", "--", sys.executable, "-c", code)
     assert process.stdout is not None and process.stdout.readline() == "\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=60)[1] == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
+    assert process.communicate(timeout=HANG)[1] == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
     assert process.returncode == 5
 
 

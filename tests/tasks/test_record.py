@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,8 @@ from repro.record import record
 from repro.record.injection import EVERY, FOLDER, PATH, SITE
 from support.commands import REPRO, SCRIPTS, environment, repro, script
 from support.observed import interpreter
-from support.runs import PROGRAMS
+from support.runs import HANG, PROGRAMS
+from support.waiting import until
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_outputs_of_any_name(here: Path, capfd: pytest.CaptureFixture[str]) -> N
 def test_signals_go_to_the_command(number: signal.Signals, here: Path) -> None:
     code = (
         f"import signal, sys, time; signal.signal({number:d}, lambda *_: sys.exit(5)); print('ready', flush=True); "
-        "time.sleep(60)"
+        f"time.sleep({HANG})"
     )
     command = [*REPRO, "record", "--to", "a", "--", sys.executable, "-c", code]
     with subprocess.Popen(
@@ -220,7 +220,7 @@ def test_signals_go_to_the_command(number: signal.Signals, here: Path) -> None:
     ) as process:
         assert process.stdout and process.stdout.readline() == b"ready\n"
         process.send_signal(number)
-        assert process.wait(timeout=20) == 5
+        assert process.wait(timeout=HANG) == 5
     assert json.loads((here / "a" / record.FILE).read_text())["exit_code"] == 5
 
 
@@ -230,10 +230,9 @@ def test_debug_after_the_dashes_is_the_commands_own(here: Path, capfd: pytest.Ca
 
 
 def test_a_record_that_is_cut_off_while_it_runs(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = [*REPRO, "record", "--to", "a", "--", *script("trainer", "--pause=0.05")]
+    command = [*REPRO, "record", "--to", "a", "--", *script("trainer", f"--pause={HANG}")]
     with subprocess.Popen(command, cwd=here, env=environment(), start_new_session=True) as process:
-        while not list((here / "a" / "steps").glob("*.jsonl")):
-            time.sleep(0.01)
+        until(lambda: list((here / "a" / "steps").glob("*.jsonl")), process)
         os.killpg(process.pid, signal.SIGKILL)
     assert __main__.main(["compare", "a", "a"]) == 1
     told = capfd.readouterr().err
@@ -243,7 +242,7 @@ def test_a_record_that_is_cut_off_while_it_runs(here: Path, capfd: pytest.Captur
 def test_a_run_against_a_record_is_stopped_where_it_first_differs(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    recorded("--to", "a", "--every", "2", "--", *script("trainer", "--pause=0.02"))
+    recorded("--to", "a", "--every", "2", "--", *script("trainer", "--pause=0"))
     told = capfd.readouterr()
     assert recorded("--to", "same", "--against", "a", "--", *script("trainer", "--pause=0")) == 0
     told = capfd.readouterr()
@@ -251,7 +250,7 @@ def test_a_run_against_a_record_is_stopped_where_it_first_differs(
         told.out == "trained\n" and told.err.splitlines()[-1] == "same: all that both records hold is equal (12 steps)"
     )
     assert record.read(here / "same").content.every == 2
-    code = recorded("--to", "b", "--against", "a", "--", *script("trainer", "--pause=0.1", "--seed=7"))
+    code = recorded("--to", "b", "--against", "a", "--", *script("trainer", f"--pause={HANG}", "--seed=7"))
     told = capfd.readouterr()
     assert code == 3 and not told.out and record.read(here / "b").steps < 12
     assert "stopped by --against at the first difference" in told.err.splitlines()[0]

@@ -1,12 +1,13 @@
 """`./run.sh verify` and `./run.sh compare`, on real trainings, with and without a planted difference."""
 
+import contextlib
 import json
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from repro.errors import INCONCLUSIVE
@@ -14,7 +15,8 @@ from repro.verify import results
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.results import Answer
 from repro.verify.trainer_questions import TRAINER_QUESTIONS
-from support.runs import ROOT, Run, needs, run_sh, some
+from support.runs import HANG, ROOT, Run, needs, planted, run_sh, some
+from support.waiting import until
 
 pytestmark = pytest.mark.spread
 
@@ -22,15 +24,18 @@ FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 STEP, STEPS = 13, 16
 
 
-def planted(framework: str, plant: str) -> dict[str, str | None]:
-    """The environment in which a training is not what it should be."""
-    # Words, in which a path of the root might have spaces; programs are called from there.
-    return {"REPRO_PYTHON": f".venv/{framework}/bin/python tests/programs/plant.py", "PLANT": plant}
-
-
 def compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [str(ROOT / "run.sh"), "compare", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
+
+
+def commands_below(process: int) -> list[list[str]]:
+    """The command lines of what a process has started and runs."""
+    lines = []
+    for child in psutil.Process(process).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            lines.append(child.cmdline())
+    return lines
 
 
 def answers(workspace: Path) -> dict[str, Answer]:
@@ -222,12 +227,11 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
     command = [str(ROOT / "run.sh"), "verify", f"--workspace={workspace}", *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, start_new_session=True) as process:
-        assert process.stderr is not None
-        while not process.stderr.readline().startswith("2/3"):
-            assert process.poll() is None
-        time.sleep(1)  # until the first question is answered, and the third run begun, which takes longer
+        until(
+            lambda: any("params.seed=1234567" in one for one in commands_below(process.pid)), process
+        )  # the third run
         os.killpg(process.pid, 2)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANG)
     assert process.returncode == 1
     found = answers(workspace)
     assert found["restart_cpu"].answer == "same"

@@ -10,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
-from support.runs import ROOT
+from support.runs import HANG, ROOT
+from support.waiting import is_gone, until, whole_line
 
 SMALL = ("--out={run}", "--pause=0.02")
 
@@ -645,20 +645,19 @@ def test_a_run_that_fails_under_a_change_is_inconclusive(here: Path) -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
-    hang = f'echo 1 > {{run}}/m; test -z "$PYTHONHASHSEED" || {{ echo $$ > {here}/pid; sleep 60; }}'
+    hang = f'echo 1 > {{run}}/m; test -z "$PYTHONHASHSEED" || {{ echo $$ > {here}/pid; sleep {HANG}; }}'
     command = ["verify", "--ask", "restart,hash_seed,threads", "--output", "{run}/m", "--json", "answers.json"]
     with subprocess.Popen([*REPRO, *command, "--", "sh", "-c", hang], cwd=here, env=environment()) as process:
-        while not (here / "pid").exists() or not (here / "pid").read_text().strip():
-            time.sleep(0.01)
+        number = until(lambda: whole_line(here / "pid"), process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=HANG) == 1
     answers = {one["question"]: one for one in json.loads((here / "answers.json").read_text())["answers"]}
     assert answers["restart"]["answer"] == "same"
     assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
-    assert ends(int((here / "pid").read_text()))
+    assert ends(int(number))
 
 
-TWO = "echo $$ > pid; setsid sh -c 'echo $$ > other; sleep 60' & sleep 60"
+TWO = f"echo $$ > pid; setsid sh -c 'echo $$ > other; sleep {HANG}' & sleep {HANG}"
 """A command whose second process has a session of its own, as the workers of some launchers have."""
 
 
@@ -667,7 +666,7 @@ TWO = "echo $$ > pid; setsid sh -c 'echo $$ > other; sleep 60' & sleep 60"
 def test_whatever_ends_it_in_the_first_run_ends_the_command(number: signal.Signals, here: Path) -> None:
     with hanging(here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.send_signal(number)
-        said, errors = process.communicate(timeout=30)
+        said, errors = process.communicate(timeout=HANG)
     assert ends(int((here / "pid").read_text())) and ends(int((here / "other").read_text()))
     if number == signal.SIGKILL:
         return
@@ -684,7 +683,7 @@ def test_a_terminal_that_is_gone_costs_no_results(here: Path) -> None:
         os.close(theirs)
         os.close(terminal)
         process.send_signal(signal.SIGHUP)
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=HANG) == 1
     assert (here / "runs" / "results.json").exists() and ends(int((here / "pid").read_text()))
 
 
@@ -692,21 +691,13 @@ def hanging(here: Path, **how: Any) -> subprocess.Popen[Any]:
     """`repro verify` of TWO, of which both processes run."""
     command = [*REPRO, "verify", "--to", "runs", "--ask", "restart", "--", "sh", "-c", TWO]
     process = subprocess.Popen(command, cwd=here, env=environment(), **how)
-    while not all((here / name).exists() and (here / name).read_text().strip() for name in ("pid", "other")):
-        time.sleep(0.01)
-        assert process.poll() is None
+    until(lambda: all(whole_line(here / name) for name in ("pid", "other")), process)
     return process
 
 
 def ends(process: int) -> bool:
-    """Whether a process that was killed is gone, or goes: somebody else has to fetch what is left of it."""
-    for _ in range(500):
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.01)
-    return False
+    """Waits until a process that was killed is gone: somebody else has to fetch what is left of it."""
+    return until(lambda: is_gone(process))
 
 
 def test_a_full_disk_is_one_line(

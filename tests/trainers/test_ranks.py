@@ -10,7 +10,6 @@ import random
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,12 @@ from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
 from repro.run import checkpoint, golden, launch
 from repro.run.layout import weights_of
-from support.runs import ROOT, SECONDS, Run, needs, run_sh, some
+from support.runs import HANG, ROOT, Run, needs, planted, run_sh, some
+from support.waiting import until
 
 pytestmark = pytest.mark.xdist_group("ports")
 DETERMINISTIC = ("params.threads=1", "params.device=cpu")
 PORTABLE = ("params.numerics=portable", *DETERMINISTIC)
-END = 30  # seconds in which a rank that dies ends the others
 
 each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
 
@@ -38,24 +37,32 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def started(
-    framework: str, workspace: Path, *overrides: str, ranks: int = 2, of_last: tuple[str, ...] = ()
+    framework: str,
+    workspace: Path,
+    *overrides: str,
+    ranks: int = 2,
+    of_last: tuple[str, ...] = (),
+    hangs: int | None = None,
 ) -> list[subprocess.Popen]:
-    """The ranks of a run, as Slurm or Kubernetes would start them: nobody watches over them all."""
+    """The ranks of a run, as Slurm or Kubernetes would start them: nobody watches over them all.
+
+    The rank `hangs` takes no step after the tenth.
+    """
     port = str(launch.free_port(ranks))
     command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", *overrides]
     common = os.environ | {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     running = []
     for rank in range(ranks):
         own = [*command, *(of_last if rank == ranks - 1 else ())]
-        env = common | {"RANK": str(rank)}
+        env = common | {"RANK": str(rank)} | (planted(framework, "hang:10") if rank == hangs else {})
         running.append(subprocess.Popen(own, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     return running
 
 
-def ended(processes: list[subprocess.Popen], timeout: float = SECONDS) -> list[tuple[int, str, list[str]]]:
+def ended(processes: list[subprocess.Popen]) -> list[tuple[int, str, list[str]]]:
     """Exit code, stdout and the errors on stderr of each, which says nothing else but the log of rank 0."""
     try:
-        said = [process.communicate(timeout=timeout) for process in processes]
+        said = [process.communicate(timeout=HANG) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -66,11 +73,7 @@ def ended(processes: list[subprocess.Popen], timeout: float = SECONDS) -> list[t
 
 
 def first_checkpoint(workspace: Path, framework: str) -> Path:
-    deadline = time.monotonic() + SECONDS
-    while not (found := list(workspace.glob(f"model/{framework}/*.safetensors"))):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found[0]
+    return until(lambda: list(workspace.glob(f"model/{framework}/*.safetensors")))[0]
 
 
 @pytest.mark.slow  # ranks are in the next test, a kill is in test_trainers.py
@@ -79,13 +82,11 @@ def first_checkpoint(workspace: Path, framework: str) -> Path:
 def test_killed_and_resumed_on_half_as_many(framework: str, size: int, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*PORTABLE, "params.checkpoint_steps=10")
-    ranks = started(framework, workspace, *keys, "params.max_steps=1000", ranks=size)
-    before = checkpoint.load(first_checkpoint(workspace, framework))
     victim = random.randrange(size)
+    ranks = started(framework, workspace, *keys, "params.max_steps=1000", ranks=size, hangs=victim)
+    before = checkpoint.load(first_checkpoint(workspace, framework))
     ranks[victim].kill()
-    killed = time.monotonic()
-    found = ended(ranks, END)
-    assert time.monotonic() - killed < END
+    found = ended(ranks)
     assert before.record.step == 10 and fingerprint(weights_of(before.state)) == golden.read("mnist")["sgd/step-10"]
     for rank, (code, out, errors) in enumerate(found):
         if rank == victim:
@@ -93,7 +94,6 @@ def test_killed_and_resumed_on_half_as_many(framework: str, size: int, run: Run,
         else:
             assert (code, out, len(errors)) == (1, "", 1), (victim, rank, errors)
             assert f"rank {rank} lost another rank" in errors[0] and "params.resume=auto" in errors[0]
-    assert checkpoint.load(first_checkpoint(workspace, framework)).record.step < 100
     done = run(framework, *keys, "params.max_steps=100", "params.resume=auto", f"params.ranks={size // 2}")
     assert printed(done) == golden.read("mnist")["sgd/step-100"]
 
@@ -123,17 +123,19 @@ def test_a_last_batch_that_the_ranks_do_not_divide(framework: str, alone: str, r
 def test_deterministic_killed_and_resumed(framework: str, run: Run, workspace: Path) -> None:
     needs(framework)
     keys = (*DETERMINISTIC, "params.checkpoint_steps=2", "params.ranks=2")
-    command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", *keys, "params.max_steps=1000"]
+    command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", *keys, "params.max_steps=100000"]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     first_checkpoint(workspace, framework)
     (victim,) = [child for child in children(parent.pid) if "RANK=1" in variables(child)]
     os.kill(victim, signal.SIGKILL)
-    out, err = parent.communicate(timeout=END)
+    out, err = parent.communicate(timeout=HANG)
     assert (parent.returncode, out) == (1, "")
     errors = [line for line in err.splitlines() if "error" in line.lower()]
     assert errors == err.splitlines()[-1:] and "rank 1 was killed by SIGKILL" in errors[0], err
 
-    to_its_end = (*keys, "params.max_steps=40")
+    stopped = checkpoint.newest(workspace / "model" / framework)
+    assert stopped is not None
+    to_its_end = (*keys, f"params.max_steps={stopped.record.step + 38}")
     resumed = printed(run(framework, *to_its_end, "params.resume=auto"))
     assert printed(run(framework, *to_its_end)) == resumed
 

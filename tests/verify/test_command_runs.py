@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,8 @@ from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.surroundings import LISTINGS, LOG
+from support.runs import HANG
+from support.waiting import is_gone, until
 
 
 def listed(code: str, folder: Path) -> str:
@@ -69,24 +70,20 @@ def test_what_ignores_a_signal_is_killed_with_all_that_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("repro.record.process.GRACE", 0.2)
-    code = "trap '' TERM; sleep 60 & echo $! > child; echo; wait; sleep 60"
+    code = f"trap '' TERM; sleep {HANG} & echo $! > child; echo; wait; sleep {HANG}"
     with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
         terminate(process, signal.SIGTERM)
     assert process.returncode == -signal.SIGKILL
-    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
-    while state.exists() and state.read_text().split()[2] not in "ZX":  # it ends within the test's time, or never
-        time.sleep(0.01)
+    until(lambda: is_gone(int((tmp_path / "child").read_text())))
 
 
 def test_what_went_into_a_session_of_its_own_is_ended_too(tmp_path: Path) -> None:
-    code = "setsid sh -c 'echo $$ > child; sleep 60' & while ! test -s child; do sleep 0.01; done; echo; wait"
+    code = f"setsid sh -c 'echo $$ > child; sleep {HANG}' & while ! test -s child; do sleep 0.01; done; echo; wait"
     with subprocess.Popen(["sh", "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
         terminate(process, signal.SIGKILL)
-    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
-    while state.exists() and state.read_text().split()[2] not in "ZX":
-        time.sleep(0.01)
+    until(lambda: is_gone(int((tmp_path / "child").read_text())))
 
 
 def test_outputs_of_the_runs_own_folder_have_its_name_in_no_run(
@@ -188,5 +185,5 @@ def test_ctrl_c_ends_what_has_just_been_started(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("repro.record.process.start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Trials(Command(["sleep", "60"]), tmp_path).run(BASELINE)
+        Trials(Command(["sleep", str(HANG)]), tmp_path).run(BASELINE)
     assert started[0].returncode == -signal.SIGKILL

@@ -14,7 +14,7 @@ from repro.run.call import quoted
 from repro.verify import trainer_runs
 from repro.verify.questions import TRAINER_BASELINE, Change
 from repro.verify.results import Run
-from support.runs import PROGRAMS
+from support.runs import HANG, PROGRAMS
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
         ("echo results in x >&2; kill -SEGV $$", "failed", "killed by SIGSEGV"),
         ("echo no $2/x >&2; exit 1", "failed", "no --workspace=DIR/x"),
         ("exit 1", "failed", "it ended with 1"),
-        ("exec sleep 60", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
+        (f"exec sleep {HANG}", "failed", "verify: no end after 0.5 seconds; lower verify.steps"),
     ],
 )
 def test_what_an_emulated_cpu_cannot_run_is_refused(

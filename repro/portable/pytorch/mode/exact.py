@@ -7,7 +7,7 @@ every device, and PyTorch's own kernels run. A name stands for all its overloads
 MEMORY = """
     _chunk_cat _copy_from _copy_from_and_resize _efficientzerotensor _fw_primal _fw_primal_copy _lazy_clone _make_dual
     _make_dual_copy _neg_view _neg_view_copy _new_zeros_with_same_feature_meta _pin_memory _reshape_alias
-    _reshape_alias_copy _reshape_copy _resize_output _stack _to_copy _unsafe_view alias alias_copy as_strided
+    _reshape_alias_copy _reshape_copy _resize_output _stack _unsafe_view alias alias_copy as_strided
     as_strided_copy as_strided_scatter block_diag cat channel_shuffle clone constant_pad_nd copy detach detach_copy
     diag_embed diagonal diagonal_backward diagonal_copy diagonal_scatter empty empty_like empty_permuted empty_strided
     expand expand_copy eye fill flip full full_like lift lift_fresh lift_fresh_copy narrow_copy native_channel_shuffle

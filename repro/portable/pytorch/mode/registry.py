@@ -18,6 +18,7 @@ from repro.portable.refusal import unknown_operation
 
 DEFINITIONS = (
     "arithmetic",
+    "conversions",
     "remainders",
     "choices",
     "factories",

@@ -25,6 +25,7 @@ Function = Callable[..., Any]
 Attributes = dict[str, Any]
 
 FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_BFLOAT16}
+INTEGERS = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_INT", "DT_UINT"))}
 COMPLEX = {types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128}
 COMPLEX_TYPES = {dtypes.complex64, dtypes.complex128}
 QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_Q", "DT_FLOAT8", "DT_FLOAT4"))}
@@ -109,9 +110,20 @@ def type_attributes(name: str) -> tuple[str, ...] | None:
     return None if known is None else tuple(each.name for each in known.attr if each.type == "type")
 
 
-def passes(name: str) -> bool:
-    """Whether nothing of an operation needs a look."""
-    return thread.passing or is_exact(name)
+CONVERSION = "Cast"
+
+
+def passes(name: str, inputs: Sequence[Any], target: Any) -> bool:
+    """Whether nothing of an operation needs a look. `target` is the type that a conversion gives."""
+    if thread.passing or name != CONVERSION:
+        return thread.passing or is_exact(name)
+    return dtypes.as_dtype(target).as_datatype_enum not in INTEGERS or _is_integer(inputs[0])
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether it is a tensor, and one of numbers without fractions; other arguments are not known yet."""
+    source = getattr(getattr(x, "dtype", None), "base_dtype", None)
+    return source is not None and source.as_datatype_enum not in FLOATS
 
 
 def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition | None:
@@ -144,7 +156,7 @@ _fast, _execute = pywrap_tfe.TFE_Py_FastPathExecute, execute.execute
 
 def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
     """TFE_Py_FastPathExecute: what is not exact goes the slow way, to execute()."""
-    if is_exact(name) or thread.passing:
+    if passes(name, rest[1:2], rest[3] if name == CONVERSION else None):
         found = _fast(ctx, name, *rest)
         if name in REAL and getattr(found, "dtype", None) in COMPLEX_TYPES and name not in allowed:
             raise complex_numbers(name, [found])
@@ -156,9 +168,9 @@ def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, 
     """execute.execute: the results of an operation, or of a function."""
     operation = op_name if isinstance(op_name, str) else op_name.decode()
     own = type_attributes(operation)
-    if own is None or passes(operation):
-        return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     given = dict(zip(attrs[::2], attrs[1::2], strict=True)) if attrs else {}
+    if own is None or passes(operation, inputs, given.get("DstT")):
+        return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     types = {each.dtype.as_datatype_enum for each in inputs}
     types.update(int(given[each]) for each in own if each in given)
     found = definition(operation, types, inputs)

@@ -17,7 +17,7 @@ from tensorflow.python.saved_model import save
 
 from repro.errors import UsageError
 from repro.portable.refusal import RefusedError
-from repro.portable.tensorflow.mode import dispatch, graphs
+from repro.portable.tensorflow.mode import dispatch, graphs, lite
 from repro.portable.tensorflow.mode.refusal import place
 
 
@@ -40,7 +40,8 @@ def install(undo: ExitStack) -> None:
     replace(undo, execute, "execute", dispatch.executed)
     replace(undo, ops.Graph, "_create_op_internal", graphs.created)
     replace(undo, ops.Graph, "_create_op_from_tf_operation", graphs.imported)
-    replace(undo, save, "save_and_return_nodes", _not_saved)
+    replace(undo, save, "save_and_return_nodes", _saving(save.save_and_return_nodes))
+    lite.install(undo, replace)
 
 
 def when_initialized(undo: ExitStack, check: Callable[[], None]) -> None:
@@ -72,11 +73,18 @@ class Checked:
     error: UsageError | None = None
 
 
-def _not_saved(*_: Any, **__: Any) -> Any:
-    raise RefusedError(
-        f"portable numerics: a SavedModel at {place() or 'an unknown line'}: graphs of portable numerics run in this "
-        "process alone; save weights or a .keras file, and export the model without portable numerics"
-    )
+def _saving(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Saves graphs of TensorFlow's own operations alone."""
+
+    def saved(*arguments: Any, **options: Any) -> Any:
+        if dispatch.thread.passing:
+            return own(*arguments, **options)
+        raise RefusedError(
+            f"portable numerics: a SavedModel at {place() or 'an unknown line'}: graphs of portable numerics run in this "
+            "process alone; save weights or a .keras file, and export the model without portable numerics"
+        )
+
+    return saved
 
 
 def without_rewrites(undo: ExitStack) -> None:

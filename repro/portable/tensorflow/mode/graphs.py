@@ -18,6 +18,7 @@ from repro.portable.tensorflow.mode import dispatch
 from repro.portable.tensorflow.mode.dispatch import (
     COMPLEX,
     COMPLEX_TYPES,
+    CONVERSION,
     FLOATS,
     QUANTIZED,
     Attributes,
@@ -53,7 +54,7 @@ def created(
     """Graph._create_op_internal: a node."""
     rest = dtypes, input_types, name, attrs, op_def, compute_device
     own = type_attributes(op_type)
-    if own is None or passes(op_type):
+    if own is None or passes(op_type, inputs, attrs["DstT"].type if op_type == CONVERSION else None):
         made = _create(graph, op_type, inputs, *rest)
         if op_type in REAL and made.outputs and made.outputs[0].dtype in COMPLEX_TYPES and op_type not in allowed:
             raise complex_numbers(op_type, made.outputs)
@@ -157,7 +158,7 @@ def imported(graph: Any, c_op: Any, compute_device: bool = True) -> Any:
     """Graph._create_op_from_tf_operation: a node of a graph that was loaded, or that C++ made."""
     made = _create_from(graph, c_op, compute_device)
     own = type_attributes(made.type)
-    if own is None or passes(made.type):
+    if own is None or passes(made.type, made.inputs, made.outputs[0].dtype.as_datatype_enum if made.outputs else None):
         return made
     types = {each.dtype.base_dtype.as_datatype_enum for each in (*made.inputs, *made.outputs)}
     if not types & (FLOATS | COMPLEX | QUANTIZED):

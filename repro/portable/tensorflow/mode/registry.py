@@ -25,6 +25,7 @@ DEFINITIONS = (
     "images",
     "random",
     "candidates",
+    "conversions",
     "collectives",
     "optimizers",
 )
