@@ -18,13 +18,14 @@ from msgspec import UNSET
 
 from repro.compare.difference import Difference
 from repro.compare.live import Live, begun
+from repro.compare.pairs import pairs
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
 from repro.inject.delays import SLOWED
 from repro.record import outputs
 from repro.record.injection import Portable, unobserved
-from repro.record.lines import STEPS
+from repro.record.lines import STEPS, Process
 from repro.record.portable import Computed
 from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
 from repro.record.record import Record, fingerprint
@@ -97,7 +98,9 @@ class Trial:
     left_out: list[str] = field(default_factory=list)
     """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
     incomparable: bool = False
-    """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
+    """Whether it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
+    named: list[Process] | None = None
+    """Of a resumed run its processes, with the names that the whole one's arrays have."""
     divergence: Difference | None = None
     """The first difference from the baseline, where the run was stopped at it."""
     reversed_listings: list[str] = field(default_factory=list)
@@ -121,8 +124,22 @@ class Trial:
 
     @property
     def fingerprint(self) -> str | None:
-        """The record's; None without one, or where it is one of other files."""
+        """The record's; None without one, or where it is one of other files or weights."""
         return self.record.content.fingerprint if self.record and not self.incomparable else None
+
+    def name_as(self, whole: Record) -> None:
+        """Has the fingerprint be one of the whole run's names, if both end with as many weights."""
+        if self.record is None:
+            return
+        self.named = [pair.b for pair in pairs(whole, self.record, resumed=True)]
+        ends = ([process.weights.keys() for process in one] for one in (whole.processes, self.named))
+        self.incomparable = next(ends) != next(ends)
+        self._compute_fingerprint()
+
+    def _compute_fingerprint(self) -> None:
+        if self.record:
+            processes = self.record.processes if self.named is None else self.named
+            self.record.content.fingerprint = fingerprint(processes, self.record.outputs)
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -132,7 +149,7 @@ class Trial:
         if self.record:
             for name in names:
                 self.record.outputs.pop(name, None)
-            self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
+        self._compute_fingerprint()
 
     def as_run(self) -> Run:
         """The run as results.json has it."""

@@ -12,7 +12,7 @@ from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.pairs import Pair, pairs
-from repro.record.lines import SCALARS, STARTS
+from repro.record.lines import SCALARS, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.command_runs import Trial
@@ -51,7 +51,7 @@ class Resumed(Steps):
         for part in _resumed(trial):
             last = part is trial.record
             both = list(zip(whole.processes, part.processes, strict=False))
-            alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
+            alike = all(_starts(a) == _starts(b) for a, b in both)
             anew = alike and not any(align(a, b, resumed=last).after for a, b in both)
             if anew and (part.steps >= whole.steps or not last):
                 return f"the --resume command did not go on: it took all {part.steps} steps from the beginning"
@@ -81,6 +81,11 @@ class Resumed(Steps):
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
         covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides), _within(trials))
         return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+
+
+def _starts(process: Process) -> list[str]:
+    """The initial weights, whatever they are called."""
+    return list(process.of(STARTS).get(0, {}).values())
 
 
 def _within(trials: Sequence[Trial]) -> bool:

@@ -22,6 +22,8 @@ from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
+from repro.verify.command_runs import Trial, Trials
+from repro.verify.questions import Change
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
 from support.runs import ROOT
@@ -656,6 +658,33 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
     assert answers["restart"]["answer"] == "same"
     assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
     assert ends(int((here / "pid").read_text()))
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 3), (OSError(28, "No space left on device"), 1)])
+def test_what_two_runs_have_shown_outlives_the_end_of_all(
+    error: BaseException, code: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two baseline runs differ, or one of two changed runs; then it ends in the next run."""
+    run = Trials.run
+
+    def ended_before(label: str) -> None:
+        def runs(self: Trials, change: Change, *rest: Any) -> Trial:
+            if change.label not in ("as it stands", "again", label):
+                raise error
+            return run(self, change, *rest)
+
+        monkeypatch.setattr(Trials, "run", runs)
+
+    ended_before("again")
+    found, content = verify("--ask", "restart,threads", "--", *script("time_as_seed", *SMALL))
+    answers = content["answers"]
+    assert (found, answers["restart"]["answer"], answers["threads"]["answer"]) == (code, "differs", "cannot tell")
+    assert "no seed is set" in answers["restart"]["why"]
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    ended_before("PYTHONHASHSEED=0")
+    found, content = verify("--ask", "hash_seed,threads", "--", *script("set_order", *SMALL))
+    answers = content["answers"]
+    assert (found, answers["hash_seed"]["answer"], answers["threads"]["answer"]) == (code, "differs", "not asked")
 
 
 TWO = "echo $$ > pid; setsid sh -c 'echo $$ > other; sleep 60' & sleep 60"
