@@ -37,7 +37,7 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
-from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
+from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed, lacks_checkpoint
 from repro.verify.stops import Stop, targets, with_stops
 from repro.verify.verification import Needed, NotMadeError
 
@@ -141,7 +141,12 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        trial = self.trials.run(change, self.stops_of(change), baseline)
+        stops = self.stops_of(change)
+        trial = self.trials.run(change, stops, baseline)
+        later: Trial | None = trial
+        while self.baseline and later and later.stopped_with and lacks_checkpoint(later, record_of(self.baseline)):
+            later = self.trials.again(trial, stops)
+            trial = later or trial
         if trial.parts and self.baseline:
             trial.name_as(record_of(self.baseline))
         if change in (BASELINE, REPEAT):
@@ -176,8 +181,8 @@ class OwnCommand:
         What is half done may be read by the next run, unless each has a folder of its own and writes nowhere else.
         """
         own_folder = any(RUN in word for word in self.command.words)
-        wrote = [trial.wrote for trial in (self.baseline, self.repeat) if trial]
-        return own_folder and not any(wrote) and not self.command.keep
+        changed = any(trial.changed_files for trial in (self.baseline, self.repeat) if trial)
+        return own_folder and not changed and not self.command.keep
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
