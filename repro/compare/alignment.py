@@ -6,19 +6,15 @@ step: those of a GAN's second one stand in step 2.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from repro.record.lines import STARTS, Hashes, Process
+from repro.compare.names import Names, number_of, renamed, renumbered, without_counterpart
+from repro.record.lines import CHANGED, STARTS, Hashes, Process
 
 OF_OPTIMIZERS = ("optimizer", "weights", "buffers")
 """The channels that hold, in each step, what all optimizers have that took a step so far."""
-
-
-def number_of(name: str) -> str:
-    """The number of the optimizer that a name begins with; none where repro.watch saw it."""
-    number, dot, _ = name.partition(".")
-    return number if dot and number.isdecimal() else ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,21 @@ class Course:
         steps, _ = self._hashed.get(name, ([step], []))
         return steps[max(bisect_right(steps, step) - 1, 0)]
 
+    @cached_property
+    def _changed(self) -> dict[int, dict[str, str]]:
+        """By step, the weights that something else than an optimizer changed after it."""
+        return {step - 1: weights for step, weights in self.process.of(CHANGED).items()}
+
+    def before(self, name: str, step: int) -> str | None:
+        """The hash of a weight as the step after this one begins."""
+        return self._changed.get(step, {}).get(name) or self.weight(name, step)
+
+    def counterparts(self, names: Iterable[str], number: str) -> dict[str, str]:
+        """The names of weights of another run, and those of an optimizer of this one, in the order of the framework."""
+        same = {name: renumbered(name, number) for name in names}
+        own = [name for name in self._hashed if number_of(name) == number]
+        return same | without_counterpart(same, own)
+
     def stepped(self, step: int) -> set[str]:
         """The optimizers that took a step, as far as it shows: those with gradients."""
         hashes = self.process.steps.get(step, {})
@@ -81,6 +92,8 @@ class Alignment:
     """The step of the whole one that it goes on after."""
     numbers: dict[str, str] = field(default_factory=dict)
     """By the number of an optimizer of the resumed one, that of the whole one's."""
+    names: Names = field(default_factory=dict)
+    """By channel, the names of arrays of the resumed one that have another one in the whole one, and that one."""
 
 
 def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
@@ -89,6 +102,12 @@ def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
     Where it counts on by itself, its count says so. Where it starts from other weights, or from those of several steps,
     a run known to be resumed is taken to end where `a` does.
     """
+    found = _beside(a, b, resumed)
+    return replace(found, names=renamed(a, aligned(b, found), found.after))
+
+
+def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
+    """The same without the names."""
     if b.begun > a.begun:
         return Alignment(b.begun)
     whole, rest, ends = Course(a), Course(b), a.last - b.last
@@ -123,7 +142,11 @@ def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after
 
 
 def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int) -> bool:
-    return all(whole.weight(renumbered(name, number), step) == code for name, code in weights.items())
+    """Whether an optimizer of the whole one has these weights after a step, or when the next one begins."""
+    names = whole.counterparts(weights, number)
+    return all(
+        code in (whole.weight(names[name], step), whole.before(names[name], step)) for name, code in weights.items()
+    )
 
 
 def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str]) -> bool:
@@ -132,18 +155,15 @@ def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str])
     return first <= following or following <= first
 
 
-def renumbered(name: str, number: str) -> str:
-    """The name with another number of its optimizer."""
-    return f"{number}.{name.partition('.')[2]}" if number_of(name) else name
-
-
 def aligned(process: Process, alignment: Alignment) -> Process:
-    """The same with its steps counted from 1, and its optimizers numbered as those of the whole run."""
+    """The same with its steps counted from 1, and its optimizers and arrays called as those of the whole run."""
     steps = process.steps
     if alignment.after and alignment.after == process.begun:
         steps = {step - process.begun: hashes for step, hashes in steps.items()}
     if any(number != other for number, other in alignment.numbers.items()):
         steps = {step: _renumbered(hashes, alignment.numbers) for step, hashes in steps.items()}
+    if alignment.names:
+        steps = {step: _renamed(hashes, alignment.names) for step, hashes in steps.items()}
     return process if steps is process.steps else replace(process, steps=steps)
 
 
@@ -154,4 +174,11 @@ def _renumbered(hashes: Hashes, numbers: dict[str, str]) -> Hashes:
         if channel == "batch"
         else {renumbered(name, numbers.get(number_of(name), number_of(name))): code for name, code in names.items()}
         for channel, names in hashes.items()
+    }
+
+
+def _renamed(hashes: Hashes, names: Names) -> Hashes:
+    return {
+        channel: {names[channel].get(name, name): code for name, code in of.items()} if channel in names else of
+        for channel, of in hashes.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.compare.alignment import number_of
+from repro.compare.names import number_of
 from repro.compare.pairs import Pair, natural, pairs
 from repro.errors import UsageError
 from repro.record.lines import CHANNELS, COPIES, PASSES, SCALARS, SCALE, STARTS, Process
@@ -71,7 +71,8 @@ def check_comparable(a: Record, b: Record) -> None:
             f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"
         )
     names = [{name for process in one.processes for name in process.weights} for one in (a, b)]
-    if all(names) and not names[0] & names[1]:
+    both = pairs(a, b) if all(names) and not names[0] & names[1] else []
+    if both and not any(pair.a.weights.keys() & pair.b.weights.keys() for pair in both):
         raise UsageError(
             f"compare: the records are of different programs: no weight of {a.path} has the name of one of {b.path} "
             f"({min(names[0])} and {min(names[1])}); compare two records of one program"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
-from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned, number_of
-from repro.record.lines import STARTS, Process
+from repro.compare.alignment import OF_OPTIMIZERS, Alignment, Course, align, aligned
+from repro.compare.names import number_of, renamed
+from repro.record.lines import CHANGED, STARTS, Process
 from repro.record.record import Record
 
 CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
@@ -44,6 +45,8 @@ class Pair:
         """What both hold of a channel at a step of `a`; None where one of them did not see it."""
         if channel == STARTS and self.offset and step == self.offset:
             return self._starts
+        if channel == CHANGED:
+            return self._changed(step)
         ours, theirs = self.a.steps.get(step, {}).get(channel), self.b.steps.get(step - self.offset, {}).get(channel)
         if ours is None or theirs is None:
             return None
@@ -65,19 +68,37 @@ class Pair:
         return {name: ours[name] for name in ours.keys() - options if number_of(name) in numbers}, theirs
 
     @cached_property
+    def _courses(self) -> tuple[Course, Course]:
+        return Course(self.a), Course(self.b)
+
+    def _changed(self, step: int) -> tuple[dict[str, str], dict[str, str]] | None:
+        """Weights that something changed after the step before, of one of them or both; None where one did not look."""
+        ours, theirs = self.a.steps.get(step, {}).get(CHANGED), self.b.steps.get(step - self.offset, {}).get(CHANGED)
+        if ours is None or theirs is None:
+            return None
+        steps = step - 1, step - self.offset - 1
+        before = [
+            {name: code for name in ours | theirs if (code := course.before(name, after)) is not None}
+            for course, after in zip(self._courses, steps, strict=True)
+        ]
+        both = before[0].keys() & before[1].keys()
+        return {name: before[0][name] for name in both}, {name: before[1][name] for name in both}
+
+    @cached_property
     def _starts(self) -> tuple[dict[str, str], dict[str, str]] | None:
-        """The weights that `a` has where `b` goes on, and those that the optimizers of `b` start from.
+        """The weights that `a` has where `b` goes on, after its step or as the next begins, and those that `b` starts from.
 
         What another optimizer changes before, as both have it, is not what `b` starts from; nor is what both make later.
         """
-        whole = Course(self.a)
+        whole, rest = self._courses
         ours: dict[str, str] = {}
         theirs: dict[str, str] = {}
-        for later, weights in Course(self.b).starts.items():
+        for later, weights in rest.starts.items():
             for name, code in weights.items():
                 then = whole.weight(name, self.offset)
                 if whole.place(name, self.offset) <= self.offset and then == whole.weight(name, self.offset + later):
-                    ours |= {name: then} if then is not None else {}
+                    changed = whole.before(name, self.offset + later)
+                    ours |= {} if then is None or changed is None else {name: then if code == then else changed}
                     theirs[name] = code
         return (ours, theirs) if theirs and ours else None
 
@@ -86,10 +107,10 @@ class Pair:
         """By optimizer that `a` has looked at when `b` goes on: the step at which `b` first does, if ever."""
         if not self.offset:
             return {}
-        last = Course(self.a).last_steps
+        last = self._courses[0].last_steps
         whole = len(self.a.steps) > self.a.last
         over = {number: self.a.last + 1 for number, step in last.items() if whole and step <= self.offset}
-        starts = Course(self.b).starts.items()
+        starts = self._courses[1].starts.items()
         return over | {number_of(name): self.offset + later + 1 for later, names in starts if later for name in names}
 
     def places(self, step: int, channel: str, name: str = "") -> tuple[tuple[int, str], tuple[int, str]]:
@@ -100,8 +121,18 @@ class Pair:
         if channel == STARTS and self.offset and step == self.offset:
             starts = self.b.of(STARTS).items()
             line = next((line for line, weights in sorted(starts) if name in weights), 0)
-            return (Course(self.a).place(name, step), "weights"), (line, STARTS)
+            return (self._courses[0].place(name, step), "weights"), (line, STARTS)
+        if channel == CHANGED:
+            return self._changed_at(self.a, name, step), self._changed_at(self.b, name, step - self.offset)
         return (step, channel), (step - self.offset, channel)
+
+    @staticmethod
+    def _changed_at(process: Process, name: str, step: int) -> tuple[int, str]:
+        """Where the hash of a weight before a step is: in its line if something changed it, or in that of an earlier step."""
+        if name in process.steps.get(step, {}).get(CHANGED, {}):
+            return step, CHANGED
+        place = Course(process).place(name, step - 1)
+        return place, "weights" if place else STARTS
 
     def differing(self, step: int, channel: str) -> list[str]:
         """The names whose hashes differ."""
@@ -142,6 +173,7 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
         if ours is None or theirs is None:
             break
         called = CALLED[resumed]
-        alignment = Alignment() if resumed is False else align(ours, theirs, bool(resumed))
+        begun = Alignment(names=renamed(ours, theirs, 0)) if resumed is False else None
+        alignment = begun or align(ours, theirs, bool(resumed))
         found.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
     return found

@@ -19,5 +19,6 @@ modules             names of PyTorch's modules and parameters
 generators          states of the random number generators
 hashing             SHA-256 of arrays, scalars and text
 contents            zeros and NaN in what is hashed
+files               the files that the process writes
 recorder            the file of lines, and what keeps an exception from the program
 """

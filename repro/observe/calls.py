@@ -47,6 +47,7 @@ class Compiled:
         self.carried: dict[str, traces.Place] = {}  # by argument, where in the result its counterpart is
         self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result, weak references to its arrays
         self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
+        self.last: dict[str, Any] = {}  # by path, weak references to the weights that the last step returned
         self.index: Optional[int] = None  # of a function that is a step
         self.updates = True  # whether the result is the next argument; else it is gradients
         self.pending: Optional[dict[str, Any]] = None  # of a step whose line cannot be written yet
@@ -94,7 +95,7 @@ def _before(function: Compiled, args: Any, kwargs: Any) -> Optional[dict[str, An
         function.pending = None
     if function.index is not None and not active.is_due(active.steps + 1):
         return {}
-    begun: dict[str, Any] = {"generator": generators.hashes(), "seen": {}, "scalars": {}}
+    begun: dict[str, Any] = {"generator": generators.hashes(), "seen": {}, "scalars": {}, "between": {}}
     for name, value in arguments.items():
         after = function.index is not None and name in function.carried
         begun["seen"][name] = hashed(
@@ -105,9 +106,11 @@ def _before(function: Compiled, args: Any, kwargs: Any) -> Optional[dict[str, An
             ]
         )
         begun["scalars"][name] = numbers(name, value)
+        if after and function.updates and active.looks_between:
+            begun["between"].update(_replaced(function, name, value))
     if function.index is None:
         begun["signatures"] = {name: traces.signature(value) for name, value in arguments.items()}
-        function.given = _references(
+        function.given = traces.references(
             [array for name, value in arguments.items() for array in traces.arrays(value, name)]
         )
     return begun
@@ -130,7 +133,7 @@ def _after(function: Compiled, begun: dict[str, Any], result: Any) -> None:
         if not any("float" in kind for name in function.carried for _, kind in signatures[name][1]):
             function.carried = {}
         parts = {place: traces.arrays(traces.part(result, place), "") for place in function.carried.values()}
-        function.results = {place: _references(leaves) for place, leaves in parts.items()}
+        function.results = {place: traces.references(leaves) for place, leaves in parts.items()}
         results = {place: hashed(leaves) for place, leaves in parts.items()}
         function.pending = {**begun, "results": results} if function.carried else None
 
@@ -180,6 +183,8 @@ def _decide(function: Compiled, arguments: dict[str, Any]) -> None:
 def _line(function: Compiled, begun: dict[str, Any]) -> dict[str, Any]:
     """What a step is given: of what is carried on all but the weights."""
     line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
+    if recorder.active is not None and recorder.active.looks_between:
+        line[recorder.CHANGED] = begun["between"]
     for name, seen in begun["seen"].items():
         for each in seen:
             if name not in function.carried:
@@ -214,10 +219,19 @@ def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -
 def _weights_after(function: Compiled, trees: dict[str, Any]) -> dict[str, str]:
     """By path, the hashes of the weights among what is carried on."""
     named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
-    return {
-        f"{function.index}.{each.path}": each.code
-        for each in hashed([(path, leaf) for path, leaf in named if _only_after(function, path, leaf)])
-    }
+    weights = [(path, leaf) for path, leaf in named if _only_after(function, path, leaf)]
+    function.last = dict(zip([path for path, _ in weights], traces.references(weights)))
+    return {f"{function.index}.{each.path}": each.code for each in hashed(weights)}
+
+
+def _replaced(function: Compiled, name: str, value: Any) -> dict[str, str]:
+    """By path, the hashes of the weights of an argument that are not the arrays which the last step returned."""
+    others = [
+        (path, leaf)
+        for path, leaf in traces.arrays(value, name)
+        if _only_after(function, path, leaf) and function.last.get(path, traces.nothing)() is not leaf
+    ]
+    return {f"{function.index}.{each.path}": each.code for each in hashed(others)}
 
 
 def _only_after(function: Compiled, path: str, leaf: Any) -> bool:
@@ -253,15 +267,6 @@ def numbers(name: str, value: Any) -> dict[str, str]:
 def is_traced(tree: Any) -> bool:
     jax = sys.modules["jax"]
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
-
-
-def _references(leaves: traces.Leaves) -> list[Any]:
-    """Weak references to arrays; a number of NumPy has none."""
-    return [weakref.ref(leaf) if getattr(type(leaf), "__weakrefoffset__", 0) else _nothing for _, leaf in leaves]
-
-
-def _nothing() -> None:
-    return None
 
 
 @recorder.never_raise

@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from ..inject import imports
-from . import generators, hashing, recorder, windows
+from . import files, generators, hashing, recorder, windows
 from . import watched as watched  # repro.watch finds it in sys.modules
 
 # The module that is waited for, and the files of this folder that then hook into it, in this order.
@@ -46,6 +46,7 @@ def start() -> None:
     if os.environ.get("REPRO_OBSERVE_KEEP") == "1":
         hashing.content_folder = os.path.join(folder, "kept")
     recorder.start(folder, max(int(every), 1) if every.isdigit() else 1)
+    files.start()
     windows.start(os.environ.get("REPRO_OBSERVE_HOLD", ""))
     generators.start()
     imports.finder.around = generators.execute_import

@@ -16,7 +16,7 @@ import sys
 from typing import Any, Optional
 
 from . import calls, generators, hashing, nnx_calls, recorder, traces
-from .recorder import INITIAL, Arrays
+from .recorder import CHANGED, INITIAL, Arrays
 
 NO_BATCH = "JAX: batches are observed only where they are arguments of a compiled step"
 VMAP = "JAX: a step within vmap is written as one step for each of its elements"
@@ -281,8 +281,11 @@ def _record(index: int, names: list[tuple[str, str]], states: dict[str, str], tr
             return
         hashes: recorder.Hashes = {"generator": dict(states) if first or not traced else {}}
         for (channel, name), value in zip(names, values):
-            told = channel and (channel != INITIAL or first)
-            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if told else None
+            if channel == INITIAL and not first:
+                channel = CHANGED if active.looks_between else ""
+            code = hashing.hash_or_note(value, f"JAX: {name} ({channel})") if channel else None
             if code is not None:
                 hashes.setdefault(channel, {})[name] = code
+        if first and active.looks_between:
+            hashes[CHANGED] = {}
         active.step(number, hashes)

@@ -14,7 +14,7 @@ import weakref
 from typing import Any, Optional
 
 from . import entries, generators, hashing, jax, recorder
-from .recorder import INITIAL, Arrays
+from .recorder import CHANGED, INITIAL, Arrays
 
 SEED = "seed_generator_state"  # the last part of the path of the variable that Keras' layers draw from
 
@@ -42,6 +42,7 @@ class ObservedOptimizer:
         self.index = index
         self.reference = weakref.ref(optimizer)
         self.initial: dict[str, str] = {}
+        self.before: Optional[dict[str, str]] = None  # the weights before this step, where no graph reports them
         self.started = False
         self.by_batches = False  # whether its steps are seen after each batch of `fit`
         self.model: Any = None  # a weak reference
@@ -163,6 +164,8 @@ def before_batch(callbacks: Any) -> None:
     observed.iterations, observed.steps = int(hashing.to_numpy(optimizer.iterations)), active.steps
     if not observed.started:
         observed.initial = _hash_weights(observed, model.trainable_variables)
+    elif active.looks_between:
+        observed.before = _hash_weights(observed, model.trainable_variables)
 
 
 @recorder.never_raise
@@ -186,8 +189,11 @@ def before(optimizer: Any, grads: list[Any], trainable_variables: Optional[list[
             arrays.append(("gradients", name, gradient))
     if backend() == "jax":
         arrays += _arrays(observed, INITIAL, trained)
-    elif not observed.started and not observed.initial:
-        observed.initial = _initial_weights(observed, trained)
+    else:
+        if not observed.started and not observed.initial:
+            observed.initial = _initial_weights(observed, trained)
+        if recorder.active.looks_between:
+            arrays += _weights_before(observed, trained)
     arrays += [("later", "", variable) for variable in trained]
     return arrays
 
@@ -287,6 +293,8 @@ def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     assert recorder.active is not None
     hashes: recorder.Hashes = {"generator": generators.hashes()}
     _add_hashes(hashes, arrays)
+    if observed.before is not None:
+        hashes[CHANGED], observed.before = observed.before, None
     if not observed.started and observed.initial:
         hashes[INITIAL] = observed.initial
     observed.started = True
@@ -330,6 +338,16 @@ def _initial_weights(observed: ObservedOptimizer, trained: list[Any]) -> dict[st
     except Exception:
         recorder.note(NO_INITIAL)
         return {}
+
+
+def _weights_before(observed: ObservedOptimizer, trained: list[Any]) -> Arrays:
+    """The weights as they are now, where a graph is traced; else their hashes are kept for the line of the step."""
+    tensorflow = sys.modules["tensorflow"] if backend() == "tensorflow" else None
+    if tensorflow is None or tensorflow.executing_eagerly():
+        observed.before = _hash_weights(observed, trained)
+        return []
+    arrays = _arrays(observed, CHANGED, trained)
+    return [(*names, tensorflow.convert_to_tensor(variable)) for *names, variable in arrays]
 
 
 def _hash_weights(observed: ObservedOptimizer, trained: Any) -> dict[str, str]:

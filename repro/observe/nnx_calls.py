@@ -23,6 +23,7 @@ class Updates:
         self.calls = 0
         self.index: Optional[int] = None  # of a function that is a step
         self.updates, self.pending = True, None  # as of a function of calls.py that is a step
+        self.last: dict[str, Any] = {}  # by path, weak references to the weights after the last step
 
 
 functions: Any = weakref.WeakKeyDictionary()  # by what nnx.jit returned, Updates
@@ -65,6 +66,9 @@ def _before(compiled: Any, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     begun: dict[str, Any] = {"modules": {name: value for name, value in arguments.items() if variables[name]}}
     if function.index is None:
         begun["weights"] = _weights(variables)
+    elif active.looks_between:
+        replaced = [each for each in _trained(variables) if function.last.get(each[0], traces.nothing)() is not each[1]]
+        begun["between"] = {each.path: each.code for each in calls.hashed(replaced)}
     rest = [array for name, value in arguments.items() if not variables[name] for array in traces.arrays(value, name)]
     state = [(path, leaf) for own in variables.values() for path, trained, leaf in own if not trained]
     begun["line"] = {"generator": generators.hashes(), "batch": {}, "buffers": {}, "scalars": {}}
@@ -86,14 +90,18 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
     if not begun:
         active.count()
         return
-    weights = _weights({name: _variables(value, name) for name, value in begun["modules"].items()})
-    line = begun["line"]
+    variables = {name: _variables(value, name) for name, value in begun["modules"].items()}
+    weights, line = _weights(variables), begun["line"]
     if function.index is None:
         if weights == begun["weights"]:
             return
         function.index = len(calls.functions)
         calls.functions.append(weakref.ref(function))
         line[recorder.INITIAL] = _numbered(function.index, begun["weights"])
+    if active.looks_between:
+        line[recorder.CHANGED] = _numbered(function.index, begun.get("between", {}))
+        trained = _trained(variables)
+        function.last = dict(zip([path for path, _ in trained], traces.references(trained)))
     for each in begun["state"]:
         line[each.state][f"{function.index}.{each.path}"] = each.code
     calls.write(function.index, line, _numbered(function.index, weights))
@@ -101,8 +109,12 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
 
 def _weights(variables: dict[str, Any]) -> dict[str, str]:
     """By path, the hashes of the modules' Params."""
-    trained = [(path, leaf) for own in variables.values() for path, is_param, leaf in own if is_param]
-    return {each.path: each.code for each in calls.hashed(trained)}
+    return {each.path: each.code for each in calls.hashed(_trained(variables))}
+
+
+def _trained(variables: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Path and array of the modules' Params."""
+    return [(path, leaf) for own in variables.values() for path, is_param, leaf in own if is_param]
 
 
 def _numbered(index: int, codes: dict[str, str]) -> dict[str, str]:

@@ -142,8 +142,10 @@ class StepObserver:
         }
         parameters = observed.parameters(optimizer)
         hashes["copies"] = self.hash_copies(optimizer, new)
+        weights = _hash_tensors(parameters, "weights before") if new or active.looks_between else {}
+        if active.looks_between:
+            hashes[recorder.CHANGED] = dict(weights)
         if new:
-            weights = _hash_tensors(parameters, recorder.INITIAL)
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:

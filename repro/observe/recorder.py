@@ -20,6 +20,7 @@ Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
 Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
 INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
+CHANGED = "changed weights"  # the channel of the weights before a step that were others after the step before
 COARSE = 5  # CLOCK_REALTIME_COARSE, for which Python has no name
 LOADED = "loaded"  # the empty file in FOLDER/steps that says that a Python process loaded the observer
 
@@ -44,11 +45,17 @@ class Recorder:
         self.watched = False  # whether repro.watch was called
         self.path: Optional[str] = None
         self.seal = ""  # of the last line
+        self.weights: dict[str, str] = {}  # the last that were hashed, where each step is
         self.notes: list[str] = []
 
     def is_due(self, step: int) -> bool:
         """Whether the step of this number is hashed."""
         return step == 1 or step % self.every == 0
+
+    @property
+    def looks_between(self) -> bool:
+        """Whether what changes weights between two steps can be seen: only where each step is hashed."""
+        return self.every == 1
 
     def count(self) -> int:
         """Counts one step; its number."""
@@ -58,11 +65,21 @@ class Recorder:
             return self.steps
 
     def step(self, number: int, hashes: Hashes, samples: Optional[dict[str, Any]] = None) -> None:
-        """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0."""
+        """Writes the line of a step without its empty channels, but for step 0; the weights before step 1 are those of step 0.
+
+        `hashes` may have all weights before the step as CHANGED, of which those are written that are not as they were
+        after the step before: without any, the empty channel says that they were looked at.
+        """
         if number == 1 and INITIAL in hashes:
             self.step(0, {INITIAL: hashes.pop(INITIAL), "generator": hashes["generator"]})
+        if self.looks_between:
+            self.weights.update(hashes.get(INITIAL, {}))
+            for name, code in [*hashes.get(CHANGED, {}).items()]:
+                if self.weights.get(name, code) == code:
+                    del hashes[CHANGED][name]
+            self.weights.update(hashes.get("weights", {}))
         scalars = hashes.pop("scalars", {})  # as text, which is no hash
-        seen = {name: content for name, content in hashes.items() if content or not number}
+        seen = {name: content for name, content in hashes.items() if content or name == CHANGED or not number}
         line = {"kind": "step", "step": number, "hashes": seen, "time": file_time(), **contents.conditions(hashes)}
         more = {"scalars": scalars, "samples": samples}
         self.write({**line, **{name: content for name, content in more.items() if content}})
@@ -128,7 +145,7 @@ class Recorder:
             pass
 
     def append(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line, sort_keys=True)
+        text = json.dumps(line)  # names in the order of the framework, by which arrays that were renamed are paired
         seal = hashlib.sha256((self.seal + text).encode()).hexdigest()
         sealed = f'{text[:-1]}, "seal": "{seal}"}}\n'.encode()
         with open(str(self.path), "ab", buffering=0) as file:

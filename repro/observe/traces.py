@@ -239,3 +239,12 @@ def _differentiate(argnums: Any, args: Any) -> None:
 def watch(jax: Any) -> None:
     """Has the gradients looked at that the program takes."""
     jax.grad, jax.value_and_grad = _watch_gradient(jax.grad), _watch_gradient(jax.value_and_grad)
+
+
+def references(leaves: Leaves) -> list[Any]:
+    """Weak references to arrays; a number of NumPy has none."""
+    return [weakref.ref(leaf) if getattr(type(leaf), "__weakrefoffset__", 0) else nothing for _, leaf in leaves]
+
+
+def nothing() -> None:
+    return None

@@ -26,6 +26,7 @@ CHANNELS = (
     "batch",
     "generator",
     "initial weights",
+    "changed weights",
     "scalars",
     "copies",
     "gradients",
@@ -35,6 +36,8 @@ CHANNELS = (
 )
 """What is known of a step, in the order of cause."""
 STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
+CHANGED = "changed weights"
+"""Weights before a step that are not as they were after the step before: something else than an optimizer changed them."""
 PASSES, CLOSURE, SCALE = "backward passes", "backward passes of the closure", "scaler.scale"
 """Three of the scalars. Others are options of a group, `0.group 0.lr`, and counters of schedules, `StepLR.last_epoch`."""
 LOADED, BROKEN = "loaded", ".broken"
@@ -215,6 +218,8 @@ def take(process: Process, text: bytes) -> dict[str, Any]:
         hashes = process.steps.setdefault(step.step, {})
         if step.step == 0 and "optimizer" in step.hashes:
             hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
+        if CHANGED in step.hashes:
+            hashes.setdefault(CHANGED, {})
         texts = {sha256(text.encode()).hexdigest(): printable(text) for text in step.scalars.values()}
         process.texts.update(texts)
         numbers = {name: sha256(text.encode()).hexdigest() for name, text in step.scalars.items()}

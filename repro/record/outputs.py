@@ -6,12 +6,15 @@ Which of them it wrote, and their hashes.
 import contextlib
 import glob
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import NoReturn
 
-from repro.files import naming
+from repro.files import matching, naming
+from repro.observe.files import NAME
+from repro.record.lines import STEPS
 from repro.text import RUN, escaped
 
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
@@ -95,6 +98,23 @@ def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
 def written(before: dict[str, State], after: dict[str, State]) -> set[str]:
     """What is new, or was written since."""
     return {name for name, state in after.items() if before.get(name) != state}
+
+
+def named(folder: Path) -> set[str]:
+    """The files that the observed processes of a run say they wrote, in the folder of its record."""
+    found: set[str] = set()
+    for file in matching(folder / STEPS, f"{NAME}*"):
+        for line in file.read_bytes().splitlines(keepends=True):
+            with contextlib.suppress(ValueError):  # a last one that was being written
+                found.add(os.path.realpath(json.loads(line)))
+    return found
+
+
+def own(names: Iterable[str], known: Set[str]) -> set[str]:
+    """Of some files those that are known, or lie in a folder that is, as one which was renamed."""
+    return {
+        name for name in names if any(os.path.realpath(path) in known for path in (Path(name), *Path(name).parents))
+    }
 
 
 def hashes(paths: dict[str, Path]) -> dict[str, str]:

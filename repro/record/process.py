@@ -185,33 +185,41 @@ def _in_foreground() -> bool:
         os.close(terminal)
 
 
-def seen_steps(process: subprocess.Popen[bytes], folder: Path) -> Iterator[int]:
-    """The highest step that any process has written down, each time that it grows, until the command ends."""
-    highest = 0
-    for lines in new_lines(process, folder):
-        grown = highest
-        for _, line in lines:
+@dataclasses.dataclass
+class NewLines:
+    """What the processes of a run write down, into one folder."""
+
+    folder: Path
+    places: dict[Path, int] = dataclasses.field(default_factory=dict)
+    """By file, how far it was read."""
+    step: int = 0
+
+    def read(self) -> list[tuple[Path, bytes]]:
+        """Whole lines since the last time, with their file."""
+        found = []
+        for file in matching(self.folder, "*.jsonl"):
+            with open(file, "rb") as lines:
+                lines.seek(self.places.get(file, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    self.places[file] = self.places.get(file, 0) + len(line)
+                    found.append((file, line))
+        return found
+
+    def highest_step(self) -> int:
+        """The highest one that any process has written down until now."""
+        for _, line in self.read():
             with contextlib.suppress(ValueError, TypeError, AttributeError):
-                grown = max(grown, json.loads(line).get("step", 0))
-        if grown > highest:
-            highest = grown
-            yield highest
+                self.step = max(self.step, json.loads(line).get("step", 0))
+        return self.step
 
 
 def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[tuple[Path, bytes]]]:
     """What its processes have written down since the last time, whole lines with their file, until the command ends."""
-    places: dict[Path, int] = {}
+    lines = NewLines(folder)
     while process.poll() is None:
-        found = []
-        for file in matching(folder, "*.jsonl"):
-            with open(file, "rb") as lines:
-                lines.seek(places.get(file, 0))
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break
-                    places[file] = places.get(file, 0) + len(line)
-                    found.append((file, line))
-        if found:
+        if found := lines.read():
             yield found
         else:
             time.sleep(0.002)

@@ -135,7 +135,11 @@ def run(options: argparse.Namespace) -> int:
     if verification.failure:
         raise verification.failure
     if options.cure and not verification.interrupted:
-        found = _cures(own, verification)
+        try:
+            found = _cures(own, verification)
+        except KeyboardInterrupt:  # the answers are known, and what they are decides
+            log.warning("interrupted; no remedy is known")
+            return verification.exit_code
         if options.json is not None:
             write_json(options.json, brief | {"cures": [cure.as_json() for cure in found]})
     return verification.exit_code

@@ -3,6 +3,7 @@
 Where two baseline runs differ, every other question is inconclusive.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,9 +37,9 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
-from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
+from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed, lacks_checkpoint
 from repro.verify.stops import Stop, targets, with_stops
-from repro.verify.verification import Needed
+from repro.verify.verification import Needed, NotMadeError
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +141,14 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        trial = self.trials.run(change, self.stops_of(change), baseline)
+        stops = self.stops_of(change)
+        trial = self.trials.run(change, stops, baseline)
+        later: Trial | None = trial
+        while self.baseline and later and later.stopped_with and lacks_checkpoint(later, record_of(self.baseline)):
+            later = self.trials.again(trial, stops)
+            trial = later or trial
+        if trial.parts and self.baseline:
+            trial.name_as(record_of(self.baseline))
         if change in (BASELINE, REPEAT):
             baselines.check_observed(trial, self.baseline)
         if change == BASELINE:
@@ -173,8 +181,8 @@ class OwnCommand:
         What is half done may be read by the next run, unless each has a folder of its own and writes nowhere else.
         """
         own_folder = any(RUN in word for word in self.command.words)
-        wrote = [trial.wrote for trial in (self.baseline, self.repeat) if trial]
-        return own_folder and not any(wrote) and not self.command.keep
+        changed = any(trial.changed_files for trial in (self.baseline, self.repeat) if trial)
+        return own_folder and not changed and not self.command.keep
 
     def _compare_baselines(self, baseline: Trial, repeat: Trial) -> None:
         difference = first_difference(record_of(baseline), record_of(repeat), False)
@@ -219,10 +227,17 @@ class OwnCommand:
             return answer
         compared = run(run_name(self._compared_with(question)))
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
-        return self._judged(answer, judgment, [run(run_name(change)) for change in question.possible_changes], run)
+        return self._judged(answer, judgment, run)
 
-    def _judged(self, answer: Answer, judgment: Steps, trials: list[Trial], run: Run) -> Answer:
-        """The first run that differs decides; a failed one leaves the question open."""
+    def _judged(self, answer: Answer, judgment: Steps, run: Run) -> Answer:
+        """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
+        trials: list[Trial] = []
+        missing: NotMadeError | None = None
+        for change in judgment.question.possible_changes:
+            try:
+                trials.append(run(run_name(change)))
+            except NotMadeError as reason:
+                missing = reason
         done = judgment.trials = [trial for trial in trials if not trial.error]
         answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
         obstacles: list[str] = []
@@ -234,11 +249,14 @@ class OwnCommand:
                 obstacle, difference = str(error).removeprefix("compare: "), None
             obstacles += [obstacle] if obstacle else []
             if difference:
-                answer.answer = DIFFERS
-                shown = self._tested(judgment, trial, difference, run)
+                answer.answer, shown = DIFFERS, None
+                with contextlib.suppress(NotMadeError):
+                    shown = self._tested(judgment, trial, difference, run)
                 answer.says = judgment.meaning(trial, difference, shown)
                 answer.comparison = known(*judgment.records(trial), difference)
                 return answer
+        if missing:
+            raise missing
         answer.runs = [] if obstacles else answer.runs
         failed = [f"{trial.change.label}: {trial.error}" for trial in trials if trial.error]
         obstacles = obstacles[:1] or [why for why in (*failed, judgment.unseen(done)) if why]
@@ -274,7 +292,7 @@ class OwnCommand:
         if question.resumes and record_of(baseline).steps and not self.went_on:
             decided = self.cause is not None and self.cause.restorable
             own = OwnSteps(question, baseline, repeat, self.shared, divergence=divergence, decided=decided)
-            return self._judged(answer, own, [run(run_name(change)) for change in question.possible_changes], run)
+            return self._judged(answer, own, run)
         if question.repeats:
             answer.answer, answer.says, answer.reason = DIFFERS, self.why, None
             answer.comparison = known(record_of(baseline), record_of(repeat), divergence)
@@ -291,11 +309,12 @@ class OwnCommand:
         suiting = [] if raced or self.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
         if suiting:
             log.info("two baseline runs differ; further runs test why: %s", ", ".join(one.name for one in suiting))
-        for hypothesis in suiting:
-            shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
-            if shown:
-                self.cause = hypothesis if shown.alone else None
-                return "; ".join([shown.text, *self.shared])
+        with contextlib.suppress(NotMadeError):
+            for hypothesis in suiting:
+                shown = hypothesis.test(divergence, [baseline, repeat], partial(self._further, run))
+                if shown:
+                    self.cause = hypothesis if shown.alone else None
+                    return "; ".join([shown.text, *self.shared])
         return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
     def _further(self, run: Run, change: Change) -> Trial:

@@ -6,6 +6,7 @@ A run is a fresh process of the command with a change, its record, and what it p
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -18,20 +19,22 @@ from msgspec import UNSET
 
 from repro.compare.difference import Difference
 from repro.compare.live import Live, begun
+from repro.compare.pairs import pairs
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
 from repro.inject.delays import SLOWED
 from repro.record import outputs
 from repro.record.injection import Portable, unobserved
-from repro.record.lines import STEPS
+from repro.record.lines import STEPS, Process
 from repro.record.portable import Computed
-from repro.record.process import describe_exit, error_line, own_session, seen_steps, terminate
+from repro.record.process import describe_exit, error_line, own_session, terminate
 from repro.record.record import Record, fingerprint
 from repro.record.recording import Recording
 from repro.run import gpu
 from repro.text import slug
-from repro.verify import surroundings, windows
+from repro.verify import checkpoints, surroundings, windows
+from repro.verify.checkpoints import Checkpoints
 from repro.verify.questions import FULLY_HASHED, Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
 from repro.verify.stops import Stop
@@ -93,11 +96,15 @@ class Trial:
     computed: Computed | None = None
     """What was computed with portable numerics."""
     wrote: set[str] = field(default_factory=set)
-    """Files that it wrote below the folder that the command was started in."""
+    """Files that its processes wrote below the folder that the command was started in, as far as they are known."""
+    changed_files: bool = False
+    """Whether files changed there, whoever wrote them."""
     left_out: list[str] = field(default_factory=list)
     """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
     incomparable: bool = False
-    """Whether it lacks outputs of the baseline, so that its fingerprint is one of other files."""
+    """Whether it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
+    named: list[Process] | None = None
+    """Of a resumed run its processes, with the names that the whole one's arrays have."""
     divergence: Difference | None = None
     """The first difference from the baseline, where the run was stopped at it."""
     reversed_listings: list[str] = field(default_factory=list)
@@ -106,6 +113,8 @@ class Trial:
     """Kinds of what was slowed: threads, processes, ranks."""
     faked: bool = False
     """Whether the program faketime gave it another clock."""
+    stopped_with: set[str] = field(default_factory=set)
+    """The files that it had written when it was stopped."""
     stopped_within: bool = False
     """Whether it was stopped between two backward passes of a step."""
 
@@ -121,8 +130,22 @@ class Trial:
 
     @property
     def fingerprint(self) -> str | None:
-        """The record's; None without one, or where it is one of other files."""
+        """The record's; None without one, or where it is one of other files or weights."""
         return self.record.content.fingerprint if self.record and not self.incomparable else None
+
+    def name_as(self, whole: Record) -> None:
+        """Has the fingerprint be one of the whole run's names, if both end with as many weights."""
+        if self.record is None:
+            return
+        self.named = [pair.b for pair in pairs(whole, self.record, resumed=True)]
+        ends = ([process.weights.keys() for process in one] for one in (whole.processes, self.named))
+        self.incomparable = next(ends) != next(ends)
+        self._compute_fingerprint()
+
+    def _compute_fingerprint(self) -> None:
+        if self.record:
+            processes = self.record.processes if self.named is None else self.named
+            self.record.content.fingerprint = fingerprint(processes, self.record.outputs)
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Takes files out of what is compared; the record on disk keeps them."""
@@ -132,7 +155,7 @@ class Trial:
         if self.record:
             for name in names:
                 self.record.outputs.pop(name, None)
-            self.record.content.fingerprint = fingerprint(self.record.processes, self.record.outputs)
+        self._compute_fingerprint()
 
     def as_run(self) -> Run:
         """The run as results.json has it."""
@@ -171,11 +194,27 @@ class Trials:
 
     command: Command
     folder: Path
+    knows_files: bool = False
+    """Whether the observed processes of a whole run said which files they wrote, or it left some in its own folder."""
+    ignored: set[str] = field(default_factory=set)
+    """Names of files that the command could not resume from."""
 
     @property
     def run_folder(self) -> Path:
         """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
+
+    def again(self, trial: Trial, stops: Sequence[Stop]) -> Trial | None:
+        """The same run, stopped later: once it has written a file of another name than until now; None where it never does."""
+        kept = trial.folder.rename(trial.folder.with_name(f"{trial.folder.name}.earlier"))
+        ignored, self.ignored = self.ignored, self.ignored | trial.stopped_with
+        later = self.run(trial.change, stops)
+        shutil.rmtree(kept if later.parts else later.folder)
+        if later.parts:
+            return later
+        self.ignored = ignored
+        kept.rename(trial.folder)
+        return None
 
     def run(self, change: Change, stops: Sequence[Stop] = (), baseline: Record | None = None) -> Trial:
         """Carries out a change; its failure is the trial's `error`. `stops`: the points at which it is stopped.
@@ -207,7 +246,9 @@ class Trials:
         else:
             self._once(trial, len(change.stops), every, stopped, baseline)
         trial.seconds = time.perf_counter() - started
-        trial.wrote = outputs.written(before, self._files())
+        changed = outputs.written(before, self._files())
+        trial.changed_files, trial.wrote = bool(changed), outputs.own(changed, self._known(trial.folder))
+        self.knows_files |= bool(trial.wrote) or any(self.run_folder.glob("*"))
 
     def _words(self, trial: Trial, number: int) -> tuple[Sequence[str], str]:
         """The words of a process of a run, and the folder of its record: the first, and those that go on."""
@@ -219,6 +260,12 @@ class Trials:
     def _files(self) -> dict[str, outputs.State]:
         """How the files are in the folders that the command may write to, without ours."""
         return outputs.folder(*surroundings.places(self.command.words), without=self.folder.resolve())
+
+    def _known(self, folder: Path) -> set[str]:
+        """The files that the observed processes of a run wrote, and those that --output names."""
+        named = [outputs.named(record.parent) for record in folder.glob(f"*/{STEPS}")]
+        given = map(os.path.realpath, outputs.matched(self.command.patterns, self.run_folder).values())
+        return {*given}.union(*named)
 
     def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
@@ -254,11 +301,12 @@ class Trials:
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
         kill = trial.change.course == "kill"
-        recording, files = self._recording(trial, number, 1, stop.window), self._all_files()
+        recording, files = self._recording(trial, number, 1, stop.window), self._checkpoints(trial)
         recording.before = before.before if before else recording.before
         try:
             with self._started(trial, recording) as process:
                 if self._is_due(trial, recording, process, stop, files):
+                    trial.stopped_with |= files.written().keys()
                     terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
                     trial.parts.append(recording.finish(process.returncode))
                     return recording
@@ -276,32 +324,31 @@ class Trials:
                 recording.runtime.remove()
                 recording.runtime.settle()
 
-    def _all_files(self) -> dict[str, outputs.State]:
-        """How the files are in all places, the run's own folder included."""
-        return self._files() | outputs.folder(self.run_folder)
-
     def _is_due(
-        self,
-        trial: Trial,
-        recording: Recording,
-        process: subprocess.Popen[bytes],
-        stop: Stop,
-        before: dict[str, outputs.State],
+        self, trial: Trial, recording: Recording, process: subprocess.Popen[bytes], stop: Stop, files: Checkpoints
     ) -> bool:
-        """Whether it took a step after a file that was written at the stop or later; waits for that, or for its end."""
-        if stop.window is not None:
-            passes = windows.passes_at_stop(process, recording.folder / STEPS, stop.step, before, self._all_files)
-            trial.stopped_within = bool(passes)
-            return passes is not None
-        written_at = None
-        for step in seen_steps(process, recording.folder / STEPS):
-            if step < stop.step:
-                continue
-            if written_at is not None and step > written_at:
-                return True
-            if outputs.written(before, self._all_files()):
-                written_at = step if written_at is None else written_at
-        return False
+        """Whether it is to be stopped now; waits for that, or for its end."""
+        steps = recording.folder / STEPS
+        if stop.window is None:
+            return checkpoints.is_due(process, steps, stop.step, files)
+        passes = windows.passes_at_stop(process, steps, stop.step, files.before, files.files)
+        trial.stopped_within = bool(passes)
+        return passes is not None
+
+    def _checkpoints(self, trial: Trial) -> Checkpoints:
+        """Files that a process of a run writes: in the run's own folder, and elsewhere those that are known to be its own.
+
+        Where nothing is known of a whole run's files, all that change.
+        """
+        elsewhere = self._files()
+
+        def files() -> dict[str, outputs.State]:
+            now = self._files()
+            changed = outputs.written(elsewhere, now)
+            own = outputs.own(changed, self._known(trial.folder)) if self.knows_files else changed
+            return {name: now[name] for name in own} | outputs.folder(self.run_folder)
+
+        return Checkpoints(files, outputs.folder(self.run_folder), self.ignored)
 
     def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)

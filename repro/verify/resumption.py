@@ -12,9 +12,10 @@ from repro.compare import reasons
 from repro.compare.alignment import align
 from repro.compare.difference import Difference, first_difference, without_effect
 from repro.compare.pairs import Pair, pairs
-from repro.record.lines import SCALARS, STARTS
+from repro.record.lines import SCALARS, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
+from repro.verify.checkpoints import LACKING
 from repro.verify.command_runs import Trial
 from repro.verify.coverage import uncovered
 from repro.verify.judgment import Steps, record_of
@@ -48,14 +49,10 @@ class Resumed(Steps):
         found = first_difference(whole, trial.parts[0], False) if trial.parts else None
         if found and found.step and not found.lengths:
             return f"the run that was stopped differs from the baseline before that (step {found.step}, {found.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
-        for part in _resumed(trial):
-            last = part is trial.record
-            both = list(zip(whole.processes, part.processes, strict=False))
-            alike = all(a.of(STARTS).get(0) == b.of(STARTS).get(0) for a, b in both)
-            anew = alike and not any(align(a, b, resumed=last).after for a, b in both)
-            if anew and (part.steps >= whole.steps or not last):
-                return f"the --resume command did not go on: it took all {part.steps} steps from the beginning"
-        return None
+        anew = next((part for part in _resumed(trial) if _began_anew(whole, part, part is trial.record)), None)
+        if anew is None:
+            return None
+        return f"the --resume command did not go on: it took all {anew.steps} steps from the beginning"
 
     def difference(self, trial: Trial) -> Difference | None:
         return next(filter(None, (self.compare(*side) for side in self.sides(trial))), None)
@@ -81,6 +78,26 @@ class Resumed(Steps):
         offsets = [[max((pair.offset for pair in part), default=0) for part in run] for run in sides]
         covered = uncovered(whole, _all(sides), any(len(run) > 1 for run in sides), _within(trials))
         return f"{gone_on(offsets)} of {whole.steps}{without_effect(whole, record_of(trials[0]), True)}{covered}"
+
+
+def lacks_checkpoint(trial: Trial, whole: Record) -> bool:
+    """Whether a run that was stopped could not go on, as there was nothing to go on from."""
+    if trial.error is not None or trial.record is None:
+        return bool(trial.parts) and bool(LACKING.search(trial.error or ""))
+    return any(_began_anew(whole, part, part is trial.record) for part in _resumed(trial))
+
+
+def _began_anew(whole: Record, part: Record, last: bool) -> bool:
+    """Whether a resumed process took all steps from the beginning; `last`: no other one went on from it."""
+    both = list(zip(whole.processes, part.processes, strict=False))
+    alike = all(_starts(a) == _starts(b) for a, b in both)
+    after = max((align(a, b, resumed=last).after for a, b in both), default=0)
+    return alike and not after and (part.steps >= whole.steps or not last)
+
+
+def _starts(process: Process) -> list[str]:
+    """The initial weights, whatever they are called."""
+    return list(process.of(STARTS).get(0, {}).values())
 
 
 def _within(trials: Sequence[Trial]) -> bool:

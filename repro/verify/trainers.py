@@ -16,7 +16,7 @@ from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE,
 from repro.verify.results import DONE
 from repro.verify.trainer_questions import TRAINER_QUESTIONS
 from repro.verify.trainer_runs import Outcome, Runner
-from repro.verify.verification import Needed, Subject
+from repro.verify.verification import Needed, NotMadeError, Subject
 
 ALL = "all"  # the framework of a question that is asked of all together
 
@@ -57,11 +57,19 @@ class Column:
 
     def answer(self, question: Question, run: Callable[[str], Outcome]) -> Answer:
         """Whether the runs of a question end alike."""
-        outcomes = {name: run(name) for name in self.needed(question)}
+        outcomes: dict[str, Outcome] = {}
+        not_made: NotMadeError | None = None
+        for name in self.needed(question):
+            try:
+                outcomes[name] = run(name)
+            except NotMadeError as reason:
+                not_made = reason
         done = {name: outcome for name, outcome in outcomes.items() if outcome.run.status == DONE}
         missing = list(dict.fromkeys(lack for _, _, lack in self._planned(question) if lack))
         missing += [f"{one.run.label}: {one.run.error}" for name, one in outcomes.items() if name not in done]
         answer = self.skipped(question, "; ".join(missing))
+        if len(done) < 2 and not_made:
+            raise not_made
         if len(done) < 2:
             answer.reason = answer.reason or "one run is not enough"
             return answer
@@ -70,6 +78,8 @@ class Column:
             return answer
         answer.runs, answer.reason = list(done), answer.reason or None
         alike = len({outcome.run.evidence(question.evidence) for outcome in done.values()}) == 1
+        if alike and not_made:
+            raise not_made
         answer.answer = SAME if alike else DIFFERS
         answer.comparison = None if alike else _comparison(list(done.values()))
         self.diverges |= question.repeats and not alike

@@ -25,6 +25,13 @@ from repro.verify.results import COMMAND, FAILED, KIND, Machine, Results, Run, S
 log = logging.getLogger(__name__)
 
 
+INTERRUPTED = "interrupted"
+
+
+class NotMadeError(Exception):
+    """A run that an answer needs was not made, as the call ended before it."""
+
+
 class Outcome(Protocol):
     """The result of one run, of any subject."""
 
@@ -45,7 +52,10 @@ class Subject(Protocol):
         ...
 
     def answer(self, question: Question, run: Callable[[str], Any]) -> Answer:
-        """The answer; `run` returns the outcome of a run of needed(), by its name, and makes it first if need be."""
+        """The answer; `run` returns the outcome of a run of needed(), by its name, and makes it first if need be.
+
+        NotMadeError where `run` raises it, and the other runs show no difference.
+        """
         ...
 
     def skipped(self, question: Question, reason: str) -> Answer:
@@ -99,11 +109,11 @@ class Verification:
             self.interrupted = True
             log.warning("interrupted; what was not run is skipped")
         except (OSError, ReproError) as error:
-            if not self.answers:
-                raise
             self.failure = error
         for subject, question in self.agenda[len(self.answers) :]:
-            self.answers.append(subject.skipped(question, "interrupted"))
+            self.answers.append(self._known(subject, question))
+        if self.failure and all(answer.reason == INTERRUPTED for answer in self.answers):
+            raise self.failure
         self.seconds = time.perf_counter() - started
 
     @property
@@ -132,6 +142,18 @@ class Verification:
     def _total(self) -> int:
         needed = {name for subject, question in self.agenda for name in subject.needed(question)}
         return len(needed | self.outcomes.keys())
+
+    def _known(self, subject: Subject, question: Question) -> Answer:
+        """The answer that the runs give which were made before the end."""
+        try:
+            return subject.answer(question, self._made)
+        except (NotMadeError, OSError, ReproError):
+            return subject.skipped(question, INTERRUPTED)
+
+    def _made(self, name: str) -> Outcome:
+        if name not in self.outcomes:
+            raise NotMadeError(name)
+        return self.outcomes[name]
 
     def _run(self, display: Display, subject: Subject, question: Question, name: str) -> Outcome:
         """The outcome of a run of a question, made once."""

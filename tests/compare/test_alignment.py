@@ -118,3 +118,52 @@ def test_the_arrays_of_a_later_start(tmp_path: Path) -> None:
     assert found and found.pair
     assert found.pair.places(4, "initial weights", "1.weight") == ((4, "weights"), (2, "initial weights"))
     assert found.pair.places(4, "initial weights", "0.weight") == ((4, "weights"), (0, "initial weights"))
+
+
+def clipped(after: int = 0, clips: bool = True) -> Steps:
+    """The lines of a run whose weight is clipped after each step; that of one which goes on from the clipped weight."""
+    codes = {step: (sha(("weight", step)), sha(("clipped", step))) for step in range(9)}
+    found: Steps = {0: {"initial weights": {"0.w": codes[after][after > 0]}}}
+    for step in range(after + 1, 9):
+        changed = {"0.w": codes[step - 1][1]} if clips and step > after + 1 else {}
+        found[step - after] = {"changed weights": changed, "weights": {"0.w": codes[step][0], "0.v": sha(("v", step))}}
+    return found
+
+
+@pytest.mark.parametrize("after", [1, 5])
+def test_weights_that_the_program_changes_between_two_steps(after: int, tmp_path: Path) -> None:
+    """A checkpoint may hold them before that change, or after it."""
+    whole = read(tmp_path / "a", clipped())
+    for number, code in enumerate((sha(("weight", after)), sha(("clipped", after)))):
+        steps = clipped(after)
+        steps[0]["initial weights"]["0.w"] = code
+        steps[1]["changed weights"] = {} if number else {"0.w": sha(("clipped", after))}
+        rest = read(tmp_path / f"b{number}", steps)
+        assert first_difference(whole, rest, True) is None
+        assert [pair.offset for pair in pairs(whole, rest)] == [after]
+
+
+def test_a_resumed_run_that_does_not_make_the_change(tmp_path: Path) -> None:
+    whole, steps = read(tmp_path / "a", clipped()), clipped(5)
+    steps[0]["initial weights"]["0.w"] = sha(("weight", 5))
+    found = first_difference(whole, read(tmp_path / "b", steps), True)
+    assert found and found.pair and (found.step, found.channel, found.names) == (6, "changed weights", ["0.w"])
+    assert found.pair.places(6, "changed weights", "0.w") == ((6, "changed weights"), (0, "initial weights"))
+    assert "as a clip or a mask" in str(reason(found))
+
+
+def test_a_change_that_is_another_one_in_a_second_run(tmp_path: Path) -> None:
+    whole, steps = read(tmp_path / "a", clipped()), clipped()
+    steps[4]["changed weights"] = {"0.v": sha("other")}
+    found = first_difference(whole, read(tmp_path / "b", steps), False)
+    assert found and (found.step, found.channel, found.names) == (4, "changed weights", ["0.v", "0.w"])
+    assert found.pair and found.pair.places(4, "changed weights", "0.w") == ((4, "changed weights"), (3, "weights"))
+    assert "something else than the optimizer" in str(reason(found))
+
+
+def test_a_record_that_does_not_look_for_changes_is_compared_without_them(tmp_path: Path) -> None:
+    older = {
+        step: {name: of for name, of in hashes.items() if name != "changed weights"}
+        for step, hashes in clipped().items()
+    }
+    assert first_difference(read(tmp_path / "a", clipped()), read(tmp_path / "b", older), False) is None

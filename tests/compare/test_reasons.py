@@ -170,6 +170,19 @@ def two_parameters(*held: object) -> Two:
     return two
 
 
+def changing(code: object, *, of_b: bool, resumed: bool = False) -> Two:
+    """Runs in whose second step, or that after a resume, something has changed the weights before: in both, or in A alone."""
+    two = goes_on() if resumed else plain()
+    for steps in (*two.a, *two.b):
+        for step in [step for step in steps if step]:
+            steps[step]["changed weights"] = {}
+    step = 5 if resumed else 2
+    two.a[0][step]["changed weights"] = {"w": sha(code)}
+    if of_b:
+        two.b[0][1 if resumed else step]["changed weights"] = {"w": sha(7)}
+    return two
+
+
 def renamed(two: Two) -> Two:
     """The same with a generator of the model's own, as dropout's in JAX."""
     for steps in (*two.a, *two.b):
@@ -260,6 +273,7 @@ RULES = {
     "average not restored": (averaged(*WEIGHTS), averaged("a", "b", "c", "d")),
     "other copies": (averaged("a", "b", "c", "d"), averaged(*WEIGHTS)),
     "resumed from other weights": (goes_on(initial_weights={0: 7}), plain(initial_weights={0: 7})),
+    "resumed without a change": (changing(8, of_b=False, resumed=True), changing(8, of_b=True)),
     "optimizer state of other parameters": (
         two_parameters(("v", 4), ("optimizer", 4)),
         two_parameters(("v", 4), ("v", 4)),
@@ -301,6 +315,7 @@ RULES = {
         plain(initial_weights={0: 7}),
     ),
     "other initial weights": (plain(initial_weights={0: 7}), plain("tensorflow", initial_weights={0: 7})),
+    "weights changed between steps": (changing(8, of_b=True), changing(8, of_b=False, resumed=True)),
     "operation gives other bits": (replace(plain(gradients={2: 7}), sampled=True), plain(gradients={2: 7})),
     "optimizer gives other weights": (
         plain(optimizer={2: 7}, weights={2: 7}),

@@ -40,6 +40,7 @@ def check(place: int, seen: list[Any], weights: dict[str, str]) -> None:
     assert seen[-1]["weights"] == {f"{place}.{name}": code for name, code in weights.items()}
     moved = [line["weights"] for line in seen]
     assert all(a != b for a, b in pairwise(moved))
+    assert all(line["changed weights"] == {} for line in seen)
     assert all(any(".state." in name for name in line["optimizer"]) for line in seen)
     assert ("initial weights" in seen[0]) == (place > 0)  # the first one's are in line 0
     assert not any("initial weights" in line for line in seen[1:])
@@ -193,6 +194,23 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
     assert all(set(line["batch"]) == {"x"} for line in found)
     assert len({json.dumps(line) for line in found}) == count
     assert set(found[0]["initial weights"]) == set(found[0]["weights"])
+    assert all(line["changed weights"] == {} for step, line in seen.items() if step)
+
+
+def test_what_changes_weights_between_two_steps_is_seen(tmp_path: Path) -> None:
+    """Between calls of a step of Optax, of one that is written by hand, and of one that NNX compiled."""
+    script, names = str(SCRIPTS / "jax_by_hand.py"), ("halved", "halved nnx")
+    by_hand = steps(observed(interpreter("jax"), tmp_path / "hand", script, *names)[1])
+    seen = [line for _, line in sorted(by_hand.items())][1:]
+    half = len(seen) // 2
+    optax = loops(tmp_path / "optax", "clipped")[0][0][0]
+    for found, name in (
+        (optax, "0.clipped.kernel"),
+        (seen[:half], "0.weights.w"),
+        (seen[half:], "1.network.kernel"),
+    ):
+        changed = [line["changed weights"] for line in found]
+        assert [list(names) for names in changed] == [[], *[[name]] * (len(found) - 1)]
 
 
 def test_a_function_that_is_pickled_is_the_program_s_own() -> None:

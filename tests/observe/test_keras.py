@@ -15,7 +15,7 @@ LOOPS = str(SCRIPTS / "keras_loops.py")
 COUNT = 10
 EACH = ["fit", "fit, 5 at a time", "fit, eager", "fit, XLA", "own, eager", "own, graph"]
 SOME = "fit, XLA, 5 at a time"
-RESTORED = "restored"  # weights that a callback puts in
+RESTORED, CLIPPED = "restored", "clipped"  # weights that a callback puts in, before the first batch or before each
 BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygments", "markdown_it", "mdurl")
 
 
@@ -23,7 +23,7 @@ BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygm
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Any], list[dict[str, str]], list[Any]]:
     """The steps, the last weights of each scenario, and all lines, on TensorFlow."""
     printed, written = observed(
-        interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME, RESTORED
+        interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME, RESTORED, CLIPPED
     )
     return steps(written), [json.loads(line)[2] for line in printed.splitlines()], written
 
@@ -35,6 +35,7 @@ def check(place: int, seen: list[Any], weights: dict[str, str]) -> None:
     assert {f"{place}.{name}": code for name, code in weights.items()}.items() <= everything.items()
     moved = [line["weights"] for line in seen]
     assert all(a != b for a, b in pairwise(moved))
+    assert all(line["changed weights"] == {} for line in seen)
     assert ("initial weights" in seen[0]) == (place > 0)  # the first one's are in line 0
 
 
@@ -71,6 +72,12 @@ def test_what_a_callback_restores_are_the_initial_weights(found: Any) -> None:
     place = len(EACH) + 1
     put_in = {f"{place}.{name}": code for name, code in found[1][place].items()}
     assert found[0][place * COUNT + 1]["initial weights"] == put_in
+
+
+def test_what_a_callback_changes_between_two_steps_is_seen(found: Any) -> None:
+    place = len(EACH) + 2
+    changed = [found[0][place * COUNT + step]["changed weights"] for step in range(2, COUNT + 1)]
+    assert [[*line.values()] for line in changed] == [[found[1][place][str(step)]] for step in range(1, COUNT)]
 
 
 def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ EAGER = [
     "scheduled",
     "averaged",
     "closure",
+    "clipped",
 ]
 
 
@@ -56,6 +57,7 @@ def check(seen: dict[int, Any], weights: dict[str, str]) -> None:
     assert named(last["weights"] | last.get("buffers", {})) == weights
     moved = [line["weights"] for line in seen.values()]
     assert all(a != b for a, b in pairwise(moved))
+    assert all(line["changed weights"] == {} for line in seen.values())
 
 
 @pytest.mark.parametrize(
@@ -65,10 +67,17 @@ def test_each_step_is_seen_once(eager: Any, scenario: str) -> None:
     check(*eager[0][scenario])
 
 
+def test_what_changes_weights_between_two_steps_is_seen(eager: Any) -> None:
+    seen, clipped = eager[0]["clipped"]
+    changed = [named(line["changed weights"]) for line in list(seen.values())[1:]]
+    assert changed == [{"0.weight": clipped[str(number)]} for number in range(1, len(seen))]
+    assert seen[min(seen)]["changed weights"] == {}  # those are initial weights
+
+
 def test_the_channels_of_a_step(eager: Any) -> None:
     seen, weights = eager[0]["adamw"]
     channels = {channel for line in seen.values() for channel in line}
-    assert channels == {"batch", "generator", "gradients", "optimizer", "weights", "buffers"}
+    assert channels == {"batch", "generator", "gradients", "optimizer", "weights", "buffers", "changed weights"}
     assert all(set(line["batch"]) == {"0.0", "0.1"} for line in seen.values())
     assert len({json.dumps(line["batch"]) for line in seen.values()}) == len(seen)
     assert len({line["generator"]["torch"] for line in seen.values()}) == len(seen)  # dropout draws

@@ -21,6 +21,8 @@ from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
+from repro.verify.command_runs import Trial, Trials
+from repro.verify.questions import Change
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
 from support.runs import HANG, ROOT
@@ -208,6 +210,17 @@ def test_a_fault_that_shows_after_the_next_border_needs_an_early_stop(here: Path
     assert answer["why"].startswith("killed, resumed 1: ")
 
 
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_a_stop_is_moved_on_where_there_was_nothing_to_resume_from(strict: tuple[str, ...], here: Path) -> None:
+    """A log, which the command would not read, comes before the first checkpoint."""
+    command = script("log_first", *SMALL, *strict)
+    words = ("--ask", "kill", "--stops", "2", "--resume", shlex.join([*command, "--resume"]))
+    code, content = verify("--to", "runs", *words, "--", *command)
+    answer = content["answers"]["kill"]
+    assert (code, answer["answer"]) == (0, "same") and answer["why"].startswith("went on after step 5, ")
+    assert not [*(here / "runs").glob("*.earlier")]
+
+
 def test_every_step_is_hashed_to_find_where_a_resumed_run_parts(here: Path) -> None:
     code, content = verify("--every", "5", "--ask", "kill", *resumable("momentum_forgotten"))
     assert code == 3 and content["answers"]["kill"]["first"]["channel"] == "optimizer"
@@ -320,6 +333,17 @@ def test_runs_that_write_to_one_place_are_named(here: Path, capfd: pytest.Captur
     told = " ".join(capfd.readouterr().out.split())
     assert code == 0 and "both runs wrote to one place: out/checkpoint.json, out/model.json" in told
     assert "Put {run} into the command" in told
+
+
+def test_a_file_that_another_program_writes_is_not_ascribed_to_the_command(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is written once in each run, by what the observer is not loaded into."""
+    other = "import os, sys; os.environ.pop('REPRO_OBSERVE'); os.execvp('sh', ['sh', '-c', 'echo $$ > notes'])"
+    command = f"{sys.executable} -S -c {shlex.quote(other)}; exec {shlex.join(script('trainer', *SMALL))}"
+    assert verify("--ask", "restart", "--", "sh", "-c", command)[0] == 0
+    told = " ".join(capfd.readouterr().out.split())
+    assert (here / "notes").exists() and "wrote to one place" not in told
 
 
 def test_a_run_that_finds_the_end_of_the_one_before(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -655,6 +679,33 @@ def test_ctrl_c_keeps_what_is_known_and_ends_what_hangs(here: Path) -> None:
     assert answers["restart"]["answer"] == "same"
     assert (answers["threads"]["answer"], answers["threads"]["why"]) == ("not asked", "interrupted")
     assert ends(int(number))
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 3), (OSError(28, "No space left on device"), 1)])
+def test_what_two_runs_have_shown_outlives_the_end_of_all(
+    error: BaseException, code: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two baseline runs differ, or one of two changed runs; then it ends in the next run."""
+    run = Trials.run
+
+    def ended_before(label: str) -> None:
+        def runs(self: Trials, change: Change, *rest: Any) -> Trial:
+            if change.label not in ("as it stands", "again", label):
+                raise error
+            return run(self, change, *rest)
+
+        monkeypatch.setattr(Trials, "run", runs)
+
+    ended_before("again")
+    found, content = verify("--ask", "restart,threads", "--", *script("time_as_seed", *SMALL))
+    answers = content["answers"]
+    assert (found, answers["restart"]["answer"], answers["threads"]["answer"]) == (code, "differs", "cannot tell")
+    assert "no seed is set" in answers["restart"]["why"]
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    ended_before("PYTHONHASHSEED=0")
+    found, content = verify("--ask", "hash_seed,threads", "--", *script("set_order", *SMALL))
+    answers = content["answers"]
+    assert (found, answers["hash_seed"]["answer"], answers["threads"]["answer"]) == (code, "differs", "not asked")
 
 
 TWO = f"echo $$ > pid; setsid sh -c 'echo $$ > other; sleep {HANG}' & sleep {HANG}"

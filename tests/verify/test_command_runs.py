@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from repro.record import outputs
+from repro.record import outputs, record
 from repro.record.process import error_line, limited_to_cores, start, terminate
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Command, Trial, Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.surroundings import LISTINGS, LOG
+from support.commands import Steps, sha, write
 from support.runs import HANG
 from support.waiting import is_gone, until
 
@@ -161,6 +162,28 @@ def test_without_the_observer_there_is_nothing_to_compare(
         trial.leave_out(written)
     (question,) = (question for question in COMMAND_QUESTIONS if question.name == "observed")
     assert Outputs(question, baseline, repeat).obstacle(baseline) == said
+
+
+def test_the_fingerprint_of_a_resumed_run_is_one_of_the_whole_runs_names(tmp_path: Path) -> None:
+    """It lacks an optimizer that was done when it began; of one whose weights are not there, nothing is said."""
+    first = {0: {"initial weights": weights(0, "0")}, 1: step(1, "0")}
+    whole = record.read(write(tmp_path / "whole", first | {2: step(2, "1") | {"initial weights": weights(1, "1")}}))
+    for number, names in enumerate((("w",), ("net.w",), ("w", "more"))):
+        rest: Steps = {0: {"initial weights": weights(1, "0", *names)}, 1: step(2, "0", *names)}
+        resumed = record.read(write(tmp_path / str(number), rest))
+        trial = Trial(Change("killed", course="kill"), Command(["x"]), tmp_path, record=resumed)
+        assert trial.fingerprint != whole.content.fingerprint
+        trial.name_as(whole)
+        assert trial.fingerprint == (whole.content.fingerprint if len(names) == 1 else None)
+
+
+def weights(after: int, optimizer: str, *names: str) -> dict[str, str]:
+    """The weights of an optimizer after a step."""
+    return {f"{optimizer}.{name}": sha((name.rpartition(".")[2], after)) for name in names or ("w",)}
+
+
+def step(number: int, optimizer: str, *names: str) -> dict[str, dict[str, str]]:
+    return {"gradients": weights(number, optimizer, *names), "weights": weights(number, optimizer, *names)}
 
 
 def test_what_a_command_sets_in_a_list_of_settings_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ class MadeUp:
     def run(self, framework: str, numerics: str, change: Change, name: str, tasks: list[str]) -> Outcome:
         self.made.append(name)
         said = self.fingerprints.get(change.label.replace(" ", "_"), "0")
+        if said == "^C":
+            raise KeyboardInterrupt
         run = Run(framework, numerics, change.label, "./run.sh", DONE, 10, 1.0)
         if said.startswith("!"):
             run.status, run.error = (REFUSED if "needs" in said else FAILED), said[1:]
@@ -76,6 +78,15 @@ def test_a_run_that_fails_is_not_among_those_compared(ask) -> None:
     assert answer.runs == ["deterministic/jax/as-configured", "deterministic/jax/3-workers"]
     found, code, _ = ask("restart_cpu", again="!it needs AVX")
     assert (found["jax", "restart_cpu"].answer, code) == ("not asked", 0)
+
+
+def test_what_runs_have_shown_outlives_an_interrupt(ask) -> None:
+    """Two of three runs differ; of two others, one was made."""
+    found, code, _ = ask("workers", "seed", **{"1_worker": "1", "3_workers": "^C"})
+    assert (found["jax", "workers"].answer, code) == ("differs", 3)
+    assert (found["jax", "seed"].answer, found["jax", "seed"].reason) == ("not asked", "interrupted")
+    found, code, _ = ask("workers", **{"3_workers": "^C"})
+    assert (found["jax", "workers"].answer, code) == ("not asked", 1)
 
 
 def test_what_this_machine_lacks_is_not_run(ask) -> None:

@@ -1,8 +1,8 @@
 """Two runs from the beginning, with equal batches."""
 
-from repro.compare.reasons.case import GUESS, Case, Rule, rule
+from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.compare.reasons.draws import SEED, UNSEEDED
-from repro.record.lines import STARTS
+from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
 OTHER_ORDER = "an operation that adds in another order"
@@ -34,6 +34,17 @@ def other_initial_weights(case: Case) -> str | None:
     return (
         "the initial weights differ, though the generators that can be seen are equal: "
         "they are drawn from one that cannot be seen, or in another order, or read from another file"
+    )
+
+
+@rule(HASHES, "look at what the program does to the weights beside the optimizer: clips, masks, averages")
+def weights_changed_between_steps(case: Case) -> str | None:
+    """Something else than an optimizer's step gives other weights, from equal ones."""
+    if case.channel != CHANGED:
+        return None
+    return (
+        f"weights are equal after step {case.step - 1}, and are others as step {case.step} begins ({case.names}): "
+        "something else than the optimizer changed them, as a clip, a mask or an average"
     )
 
 
@@ -82,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     initial_weights_without_a_seed,
     initial_weights_of_unseeded_tensorflow,
     other_initial_weights,
+    weights_changed_between_steps,
     operation_gives_other_bits,
     optimizer_gives_other_weights,
     step_gives_other_results,

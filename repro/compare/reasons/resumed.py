@@ -1,7 +1,7 @@
 """The first step of a resumed run, from the same batch."""
 
 from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
-from repro.record.lines import STARTS
+from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
 WATCHED = "watch."  # how the names of what repro.watch was given begin
@@ -18,6 +18,18 @@ def resumed_from_other_weights(case: Case) -> str | None:
     return (
         f"the weights that {b} starts from are those of no step of {a} ({case.names}): "
         "the checkpoint does not hold them, or they are changed when it is read"
+    )
+
+
+@rule(HASHES, "save the weights after that change, or make it again when resuming")
+def resumed_without_a_change(case: Case) -> str | None:
+    """What changes the weights between two steps in the whole run, as a clip or a mask, changed them otherwise before the first resumed step."""
+    if not case.resumed or case.channel != CHANGED:
+        return None
+    a, b = case.pair.called
+    return (
+        f"something else than the optimizer changes weights of {a} between steps {case.step - 1} and {case.step} ({case.names}), "
+        f"as a clip or a mask, and {b} begins its first step with others"
     )
 
 
@@ -129,6 +141,7 @@ def resumed_with_other_gradients(case: Case) -> str | None:
 
 RULES: tuple[Rule, ...] = (
     resumed_from_other_weights,
+    resumed_without_a_change,
     optimizer_starts_from_another_state,
     watched_state_not_restored,
     resumed_to_other_weights,

@@ -6,8 +6,8 @@ Backward passes, the scale of the loss, the options of each group; the counters 
 from collections import Counter
 from dataclasses import dataclass
 
-from repro.compare.alignment import number_of
 from repro.compare.difference import decides
+from repro.compare.names import number_of
 from repro.compare.pairs import Pair, natural
 from repro.compare.reasons.case import HASHES, Case, Rule, rule
 from repro.compare.reasons.draws import batches_of_others

@@ -6,6 +6,7 @@ Each prints its name, its number of steps, and the hashes of its last weights, a
 import functools
 import inspect
 import re
+import sys
 from typing import Any
 
 import jax
@@ -132,6 +133,31 @@ def train_nnx(_: str = "") -> None:
     report("nnx", COUNT, {"kernel": np.asarray(network.dense.kernel[...])})
 
 
+def train_halved(_: str = "") -> None:
+    """A weight is halved before each step."""
+    found = weights()
+    for step in range(COUNT):
+        found["w"] = found["w"] / 2
+        _, found = update(found, x + step, y, 0.1)
+    report("halved", COUNT, found)
+
+
+def train_halved_nnx(_: str = "") -> None:
+    """A Param is halved before each step."""
+    from flax import nnx
+
+    @nnx.jit
+    def step(network: nnx.Linear, x: jax.Array) -> None:
+        gradients = nnx.grad(lambda network: ((network(x) - 1) ** 2).mean())(network)
+        nnx.update(network, jax.tree.map(lambda w, g: w - 0.1 * g, nnx.state(network, nnx.Param), gradients))
+
+    network = nnx.Linear(4, 3, rngs=nnx.Rngs(0))
+    for _ in range(COUNT):
+        network.kernel[...] = network.kernel[...] / 2
+        step(network, x)
+    report("halved nnx", COUNT, {"kernel": np.asarray(network.kernel[...])})
+
+
 def original(weights: dict, x: jax.Array) -> dict:
     """A step, its trace printed: each is made once."""
     print("traced", flush=True)
@@ -162,8 +188,12 @@ SCENARIOS = {
     "state": train_with_state,
     "nnx": train_nnx,
 }
+HALVED = {"halved": train_halved, "halved nnx": train_halved_nnx}
 
 if __name__ == "__main__":
-    for train in SCENARIOS.values():
-        train()
-    show_what_is_compiled()
+    for name in sys.argv[1:]:
+        HALVED[name]()
+    if not sys.argv[1:]:
+        for train in SCENARIOS.values():
+            train()
+        show_what_is_compiled()

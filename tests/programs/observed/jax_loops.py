@@ -23,7 +23,7 @@ def weights(tree: object) -> dict[str, np.ndarray]:
 
 
 def plain(scenario: str) -> None:
-    """`eager`, `jit` with donated buffers, or `scan`."""
+    """`eager`, `jit` with donated buffers, `clipped` with weights that are clipped after each step, or `scan`."""
     params = {scenario: {"kernel": jnp.full((4, 3), 0.1), "bias": jnp.zeros(3)}}  # optimizers differ in their names
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-2))
 
@@ -42,9 +42,12 @@ def plain(scenario: str) -> None:
         )
         carry = all_steps(carry)
     else:
-        one = jax.jit(step, donate_argnums=(0, 1)) if scenario == "jit" else step
+        one = jax.jit(step, donate_argnums=(0, 1)) if scenario in ("jit", "clipped") else step
         for x in DATA:
             carry = one(*carry, x)
+            if scenario == "clipped":
+                clipped = {scenario: carry[0][scenario] | {"kernel": jnp.clip(carry[0][scenario]["kernel"], -0.1, 0.1)}}
+                carry = clipped, carry[1]
     report(scenario, COUNT, weights(carry[0]))
 
 
@@ -267,6 +270,7 @@ def equinox(scenario: str) -> None:
 SCENARIOS: dict[str, Callable[[str], None]] = {
     "eager": plain,
     "jit": plain,
+    "clipped": plain,
     "scan": plain,
     "key": key,
     "state": with_state,

@@ -49,6 +49,20 @@ def restored(scenario: str) -> None:
     report(scenario, COUNT, {v.path: array for v, array in zip(model.weights, held, strict=True) if v.path in trained})
 
 
+def clipped(scenario: str) -> None:
+    """A callback clips weights before each batch; they are what is reported."""
+    model, seen = network(), {}
+    model.compile(keras.optimizers.Adam(), "mse", jit_compile=False)
+    kernel = model.layers[0].kernel
+
+    def clip(batch: int, logs: object = None) -> None:
+        kernel.assign(np.clip(keras.ops.convert_to_numpy(kernel), -0.1, 0.1))
+        seen[str(batch)] = keras.ops.convert_to_numpy(kernel)
+
+    model.fit(X, Y, batch_size=16, verbose=0, callbacks=[keras.callbacks.LambdaCallback(on_train_batch_begin=clip)])
+    report(scenario, COUNT, seen)
+
+
 def scaled(scenario: str, **options: object) -> None:
     """What Keras makes of an optimizer under mixed precision; its scale is so large that it skips the first steps."""
     model = network()
@@ -104,6 +118,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "fit, XLA, 5 at a time": lambda name: fit(name, jit_compile=True, steps_per_execution=5),
     "own, XLA": lambda name: own(name, compiled(True)),
     "restored": restored,
+    "clipped": clipped,
     "scaled": lambda name: scaled(name, jit_compile=False),
     "scaled, XLA": lambda name: scaled(name, jit_compile=True),
     "scaled, as it comes": scaled,

@@ -54,6 +54,19 @@ def plain(scenario: str, make: Callable, compiled: Callable = lambda step: step,
     loop(scenario, model, compiled(step), workers)
 
 
+def clipped(scenario: str) -> None:
+    """Weights are clipped before each forward pass, behind PyTorch's back; they are what is reported."""
+    model, seen = network(), {}
+    optimizer = sgd(model)
+    for number, (x, y) in enumerate(batches()):
+        model[0].weight.data.clamp_(-0.1, 0.1)
+        seen[str(number)] = model[0].weight.detach().numpy().copy()
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+    report(scenario, COUNT, seen)
+
+
 def ahead(scenario: str) -> None:
     """The next batch is asked for before the step of this one: no batch comes before the last step."""
     model = network()
@@ -205,6 +218,7 @@ SCENARIOS: dict[str, Callable[[str], None]] = {
     "scaled, fused": lambda name: scaled(name, fused=True),
     "scheduled": scheduled,
     "averaged": averaged,
+    "clipped": clipped,
     "closure": closure,
     "compiled": lambda name: plain(name, sgd, compiled("aot_eager")),
     "compiled optimizer": lambda name: compiled_optimizer(name, "aot_eager"),
