@@ -43,6 +43,8 @@ class Definition:
 class _Thread(threading.local):
     inside = False
     """Whether a definition runs: what it calls is PyTorch's own."""
+    before = False
+    """The same when the garbage collector began."""
 
 
 thread = _Thread()
