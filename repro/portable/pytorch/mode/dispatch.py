@@ -236,6 +236,15 @@ def refusal(operation: OpOverload, name: str) -> Function:
     return refused
 
 
+def refusal_of_all(name: str) -> Function:
+    """What the dispatcher calls for an operation that computes by itself and cannot be called from here."""
+
+    def refused(*arguments: Any, **options: Any) -> Any:
+        raise refuse(name, "it has no portable form", tensors=tensors_in((*arguments, *options.values())))
+
+    return refused
+
+
 def passage(operation: OpOverload, name: str) -> Function:
     """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
     redispatch = operation._handle.redispatch_boxed
