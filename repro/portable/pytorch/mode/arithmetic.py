@@ -25,7 +25,7 @@ from repro.portable.pytorch.mode.dispatch import (
     special,
     thread,
 )
-from repro.portable.pytorch.mode.types import HALVES, as_given
+from repro.portable.pytorch.mode.types import HALVES, as_given, scalar
 from repro.portable.pytorch.mode.variants import fill
 
 STRIDED = torch.strided
@@ -113,7 +113,7 @@ def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:
         # Beside a half, a CPU takes the second number as it is, and rounds the first one.
         return (b, number_like(b, a)) if commutes else (number_like(b, a), b)
     if not isinstance(a, Tensor):
-        a = torch.scalar_tensor(a, dtype=torch.result_type(a, a), device="cpu")
+        a = scalar(a, torch.result_type(a, a))
     return a, number_like(a, b)
 
 
@@ -122,12 +122,12 @@ def number_like(x: Tensor, number: Any) -> Tensor:
     dtype = torch.result_type(x, number)
     if dtype in HALVES and x.dim():
         dtype = torch.float32  # a tensor of no dimension widens none
-    return _cached(number, dtype) if number else torch.scalar_tensor(number, dtype=dtype, device="cpu")
+    return _cached(number, dtype) if number else scalar(number, dtype)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _cached(number: Any, dtype: torch.dtype) -> Tensor:
-    return torch.scalar_tensor(number, dtype=dtype, device="cpu")
+    return scalar(number, dtype)
 
 
 def _with_factor(name: str, a: Tensor, b: Any, alpha: Any, out: Tensor | None) -> Tensor:

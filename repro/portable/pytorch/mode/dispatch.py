@@ -17,6 +17,7 @@ from torch._C import DispatchKey
 from torch._ops import OpOverload
 
 from repro.portable.pytorch.mode.refusal import allowed_name, refuse
+from repro.portable.pytorch.mode.types import scalar
 from repro.portable.pytorch.mode.validation import check, is_checked
 
 KEY = DispatchKey.BackendSelect
@@ -206,8 +207,7 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
         return arguments
     like, found = next(tensors_in(arguments)), list(arguments)
     for index in missing:
-        dtype = torch.result_type(like, found[index])
-        found[index] = torch.scalar_tensor(found[index], dtype=dtype, device="cpu")
+        found[index] = scalar(found[index], torch.result_type(like, found[index]))
     return tuple(found)
 
 
