@@ -18,6 +18,14 @@ def test_what_pytorch_refuses_is_refused_in_its_words(found: dict[str, Any]) -> 
     assert found["no errors"] == []
 
 
+def test_results_and_gradients_of_unusual_shapes_are_pytorchs(found: dict[str, Any]) -> None:
+    assert found["shapes"] == {}
+
+
+def test_a_norm_over_several_axes_is_one_over_a_row(found: dict[str, Any]) -> None:
+    assert found["normalized"] == [True] * 12
+
+
 def test_special_numbers_stay_in_their_group(found: dict[str, Any]) -> None:
     rows = ["nan", "6.0", "nan"]
     assert found["special numbers"] == {
@@ -36,6 +44,54 @@ def test_special_numbers_stay_in_their_group(found: dict[str, Any]) -> None:
 
 def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(found: dict[str, Any]) -> None:
     assert found["conversions"] == []
+
+
+OUTSIDE = "0.0 [0.0, 0.0] 0.0"
+NONE = "nan [nan, nan] 0.0"
+
+
+def edges(first: str, last: str) -> list[str]:
+    """NaN counts as the first pixel; infinities as the edges."""
+    return [first, last, first]
+
+
+PLACES = {
+    "bilinear zeros": [NONE, OUTSIDE, OUTSIDE],
+    "bilinear border": edges("8.0 [0.0, 8.0] 1.0", "11.0 [0.0, 8.0] 1.0"),
+    "bilinear reflection": ["8.0 [0.0, 8.0] 1.0"] * 3,
+    "nearest zeros": [OUTSIDE] * 3,
+    "nearest border": edges("8.0 [0.0, 0.0] 1.0", "11.0 [0.0, 0.0] 1.0"),
+    "nearest reflection": ["8.0 [0.0, 0.0] 1.0"] * 3,
+    **{f"bicubic {padding}": [NONE] * 3 for padding in ("zeros", "border", "reflection")},
+}
+
+
+def test_places_in_an_image_that_are_no_numbers(found: dict[str, Any]) -> None:
+    assert found["places"] == PLACES
+
+
+def test_logit_counts_numbers_beyond_eps_as_eps_also_where_that_is_large(found: dict[str, Any]) -> None:
+    three, seven, nan = "1.0986123085021973", "1.945910096168518", "nan"
+    inside = ["9.142857551574707", "4.0", "9.142857551574707", nan, nan]
+    assert found["logits"] == {
+        "0.75": [[three, three, f"-{three}", f"-{three}", nan], [*["0.0"] * 4, nan]],
+        "0.25": [[f"-{three}", "0.0", three, three, nan], ["0.0", "4.0", "0.0", "0.0", nan]],
+        "-0.5": [[f"-{seven}", "0.0", seven, nan, nan], inside],
+        "None": [[f"-{seven}", "0.0", seven, nan, nan], inside],
+        "integers": ["-inf", "inf"],
+    }
+
+
+def test_renorm_scales_rows_of_any_size(found: dict[str, Any]) -> None:
+    scaled = {
+        "0.5": ["0.21539029479026794", "0.2871870696544647"],
+        "1": ["0.4285714626312256", "0.5714285969734192"],
+        "2": ["0.6000000238418579", "0.800000011920929"],
+        "inf": ["0.75", "1.0"],
+    }
+    rest = [["1.0", "0.0"], ["0.0", "0.0"], ["9.99994610111476e-41", "0.0"], ["nan", "0.0"], ["nan", "4.0"]]
+    halves = {p: ["0.25", "0.25"] if p == "0.5" else ["0.5", "0.5"] for p in scaled}
+    assert found["renormed"] == {p: [row, halves[p], *rest] for p, row in scaled.items()}
 
 
 def test_a_sum_that_is_too_long_is_an_error_that_names_both_numbers(found: dict[str, Any]) -> None:

@@ -79,3 +79,27 @@ def test_operations_that_python_defines_pass(said: dict[str, Any]) -> None:
 
 def test_only_extensions_that_need_pytorch_are_looked_through(said: dict[str, Any]) -> None:
     assert said["needs PyTorch"] == [True, False]
+
+
+def test_every_operation_of_the_dispatcher_is_of_a_known_kind(said: dict[str, Any]) -> None:
+    assert said["kinds"].pop("none") == []
+    assert said["kinds"].keys() == {"exact", "guarded", "special", "defined", "replaced", "composed", "refused"}
+    assert {"aten::_sparse_mm_reduce_impl", "aten::hspmm", "aten::_linalg_eigh"} < {*said["kinds"]["refused"]}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *((f"mm {kind}", "sparse_mm_reduce_impl") for kind in ("sum", "mean", "amax", "amin")),
+        *(("sampled_addmm", "sparse_sampled_addmm"), ("hspmm", "hspmm"), ("softmax", "sparse_softmax")),
+        *(
+            ("coalesce", "coalesce"),
+            ("to_dense", "to_dense"),
+            ("matmul", "sparse_sparse_matmul"),
+            ("sum and dense", "add"),
+        ),
+        *(("sparse norm", "native_norm"), ("fbgemm", "fbgemm_pack_gemm_matrix_fp16")),
+    ],
+)
+def test_operations_that_compute_by_themselves_are_refused(said: dict[str, Any], call: str, name: str) -> None:
+    assert said["layouts"][call].startswith(f"portable numerics: {name} of float32 [3, 3]")

@@ -1,6 +1,7 @@
 """Functions under portable numerics over all of float32, beside float64; and shares of softmax."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from repro.frameworks import FRAMEWORKS
 from repro.portable.reference import activations, functions
 from support.programs import program
 
-VALUES = {
+VALUES: dict[str, Callable[..., np.ndarray]] = {
     "sigmoid": functions.sigmoid,
     "silu": activations.silu,
     "gelu": activations.gelu,
@@ -21,7 +22,7 @@ VALUES = {
     "mish": activations.mish,
     "cbrt": np.cbrt,
 }
-SLOPES = {
+SLOPES: dict[str, Callable[..., np.ndarray]] = {
     "silu": lambda x: activations.silu_backward(np.ones_like(x), x),
     "gelu": lambda x: activations.gelu_backward(np.ones_like(x), x),
     "gelu_tanh": lambda x: activations.gelu_backward(np.ones_like(x), x, tanh=True),
@@ -41,7 +42,7 @@ def arguments() -> np.ndarray:
     random = np.random.default_rng(0)
     sizes = np.ldexp(random.uniform(1, 2, (6, 276)), np.arange(-149, 127)).ravel()
     near = np.concatenate([np.linspace(0, 130, 2000), sizes, [0.0, 3.4e38, np.inf]]).astype(np.float32)
-    zeros = np.float32(ZEROS).view(np.int32)[:, None] + np.arange(-40, 41)
+    zeros = np.array(ZEROS, np.float32).view(np.int32)[:, None] + np.arange(-40, 41)
     x = np.concatenate([near, -near, zeros.astype(np.int32).view(np.float32).ravel()])
     return np.append(x, np.float32(np.nan))
 

@@ -13,10 +13,12 @@ OPERATIONS = ["aten.matmul.default", "aten.tanh.default", "aten.sum.default", "a
 EXPECTED: dict[str, Any] = {
     "threads_train_alike_and_are_counted": [True] * 3,
     "a_forked_child_has_the_mode_and_may_leave_it": 0,
+    "a_child_of_several_threads_has_several_threads": 0,
     "workers_of_a_loader_have_the_mode": True,
     "threads_of_autograd_have_the_mode": [True] * 2,
     "it_may_be_switched_on_while_another_thread_runs": True,
     "exceptions_within_a_definition_leave_it_whole": [True] * 4,
+    "handlers_and_finalizers_amid_a_definition_compute_portably": [True, True, True, [True] * 2, True, [True], False],
     "contexts_nest": [True] * 4,
     "other_options_are_refused_while_it_is_on": [ON] * 2,
     "other_modes_and_subclasses_go_along": dict.fromkeys(

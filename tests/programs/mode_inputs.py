@@ -11,6 +11,7 @@ from torch import Tensor
 
 import repro.portable.pytorch as portable
 from programs import conversion_cases
+from programs.shape_cases import CASES, results
 
 NAN, INF = math.nan, math.inf
 o, e = torch.ones, torch.empty
@@ -49,6 +50,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "the largest of nothing": lambda: e(0).max(),
     "scatter_add": lambda: o(2, 2).scatter_add(0, integers(2, 2), o(2, 2).double()),
     "two devices": lambda: torch.tanh(o(2), out=e(2, device="meta")),
+    "a norm below 0": lambda: o(2, 2).renorm(-INF, 0, 1.0),
     "a second backward pass": twice,
 }
 
@@ -210,13 +212,72 @@ def conversions() -> list[str]:
     return list(conversion_cases.wrong({name: each.double().numpy() for name, each in floats.items()}, convert))
 
 
+def shapes() -> dict[str, Any]:
+    """Cases of unusual shapes."""
+    return {f"{name}, {dtype}": results(name, dtype) for name in CASES for dtype in (torch.float32, torch.float64)}
+
+
+def normalized() -> list[bool]:
+    """Whether a layer norm over several axes, and its gradients, are those over one axis."""
+    same = []
+    for batch in ((), (2,), (2, 3)):
+        found = []
+        for shape in ((3, 4, 5), (60,)):
+            x, weight, bias = (
+                torch.linspace(-1, 2, torch.Size(each).numel()).pow(3).view(each).requires_grad_()
+                for each in ((*batch, *shape), shape, shape)
+            )
+            y = F.layer_norm(x, shape, weight, bias)
+            factors = torch.linspace(-2, 1, y.numel()).view(y.shape)
+            found.append([y, *torch.autograd.grad((y * factors).sum(), (x, weight, bias))])
+        same += [a.flatten().equal(b.flatten()) for a, b in zip(*found, strict=True)]
+    return same
+
+
+def places() -> dict[str, list[str]]:
+    """Pixels at places that are NaN and infinite, and the gradients of the places and of the image."""
+    found = {}
+    image = torch.arange(16.0).view(1, 1, 4, 4)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            said = []
+            for x in (NAN, INF, -INF):
+                pixels, grid = image.clone().requires_grad_(), torch.tensor([x, 0.25]).view(1, 1, 1, 2).requires_grad_()
+                y = F.grid_sample(pixels, grid, mode, padding, align_corners=False)
+                of_pixels, of_grid = torch.autograd.grad(y, (pixels, grid), torch.ones_like(y))
+                said.append(f"{y.item()} {of_grid.flatten().tolist()} {of_pixels.sum().item()}")
+            found[f"{mode} {padding}"] = said
+    return found
+
+
+def logits() -> dict[str, Any]:
+    """Of numbers on both sides of eps and 1 - eps, and the gradients."""
+    found = {}
+    for eps in (0.75, 0.25, -0.5, None):
+        x = torch.tensor([0.125, 0.5, 0.875, 2.0, NAN], requires_grad=True)
+        y = torch.logit(x, eps)
+        found[str(eps)] = text(y), text(torch.autograd.grad(y.sum(), x)[0])
+    return found | {"integers": text(torch.logit(torch.tensor([0, 1])))}
+
+
+def renormed() -> dict[str, list[str]]:
+    """Rows of large, tiny, infinite and no numbers, and zeros, whose norm may be 1."""
+    rows = torch.tensor([[3.0, 4.0], [0.5, 0.5], [2.0**127, 0.0], [0.0, 0.0], [1e-40, 0.0], [INF, 1.0], [NAN, 4.0]])
+    return {str(p): [text(row) for row in rows.renorm(p, 0, 1.0)] for p in (0.5, 1, 2, INF)}
+
+
 if __name__ == "__main__":
-    own = errors()
+    own, own_shapes = errors(), shapes()
     portable.enable()
-    ours = errors()
+    ours, our_shapes = errors(), shapes()
     found = {
         "errors": {name: [own[name], ours[name]] for name in WRONG if own[name] != ours[name]},
         "no errors": [name for name in WRONG if own[name] == "no error"],
+        "shapes": {name: [own_shapes[name], ours] for name, ours in our_shapes.items() if own_shapes[name] != ours},
+        "normalized": normalized(),
+        "places": places(),
+        "logits": logits(),
+        "renormed": renormed(),
         "special numbers": special_numbers(),
         "too long": too_long(),
         "nothing": nothing(),

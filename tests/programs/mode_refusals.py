@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import repro.portable.pytorch as portable
-from repro.portable.pytorch.mode import libraries
+from repro.portable.pytorch.mode import exact, libraries, registry
 from repro.portable.refusal import RefusedError
 
 portable.enable()
@@ -110,6 +110,48 @@ def loaded_later() -> dict[str, str]:
     return found
 
 
+# --- all operations ---------------------------------------------------------------------------------------------------
+
+
+def kinds() -> dict[str, list[str]]:
+    """Operations of the dispatcher by their kind, and those that run PyTorch's own kernels for no reason that is known."""
+    by_kind: dict[str, list[str]] = {"none": []}
+    for full in torch._C._dispatch_get_all_op_names():
+        kind = registry.kind_of(full)
+        by_kind.setdefault(kind, []).append(full)
+        kernels = [line for line in torch._C._dispatch_dump(full).splitlines() if ": registered at " in line]
+        ours = any(registry.__file__ in line for line in kernels)
+        made = any("CompositeImplicit" in line for line in kernels) or all(".py:" in line for line in kernels)
+        space, name = full.split("::")
+        made = made or space in exact.NAMESPACES or exact.is_window(name)
+        if ours != (kind in CAUGHT) or not (ours or kind == registry.EXACT or made):
+            by_kind["none"].append(full)
+    return by_kind
+
+
+CAUGHT = {registry.GUARDED, registry.SPECIAL, registry.DEFINED, registry.REPLACED, registry.REFUSED}
+
+
+def layouts() -> dict[str, str]:
+    """Operations that have kernels for other layouts alone, or compute in what is registered as made of others."""
+    crow, column, dense = torch.tensor([0, 1, 2, 3]), torch.tensor([0, 1, 2]), torch.ones(3, 3)
+    rows = torch.sparse_csr_tensor(crow, column, torch.ones(3), (3, 3))
+    coordinates = torch.sparse_coo_tensor(torch.stack([column, column]), torch.ones(3), (3, 3))
+    calls: dict[str, Callable[[], Any]] = {
+        **{f"mm {kind}": partial(torch.sparse.mm, rows, dense, kind) for kind in ("sum", "mean", "amax", "amin")},
+        "sampled_addmm": lambda: torch.sparse.sampled_addmm(rows, dense, dense),
+        "hspmm": lambda: torch.hspmm(coordinates, dense),
+        "softmax": lambda: torch.sparse.softmax(coordinates, 1),
+        "coalesce": lambda: coordinates.coalesce(),
+        "to_dense": lambda: coordinates.to_dense(),
+        "matmul": lambda: torch.sparse.mm(coordinates, coordinates),
+        "sum and dense": lambda: dense + coordinates,
+        "sparse norm": lambda: torch.native_norm(coordinates),
+        "fbgemm": lambda: torch.fbgemm_pack_gemm_matrix_fp16(dense),
+    }
+    return {name: refused(call) for name, call in calls.items()}
+
+
 def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
     found = {
@@ -126,6 +168,8 @@ def main() -> None:
             f"{enabling}exec(compile('torch.linalg.svd(torch.eye(2))', '<ipython-input-3>', 'exec'))"
         ),
         "source that is gone": source_that_is_gone(),
+        "kinds": kinds(),
+        "layouts": layouts(),
         "later": loaded_later(),
         "needs PyTorch": [needs(torch._C.__file__), needs(str(_ctypes.__file__))],
     }

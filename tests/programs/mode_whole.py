@@ -1,13 +1,16 @@
 """The mode among threads, forks, exceptions, compilers, tracers and other modes: prints as JSON what holds."""
 
 import contextlib
+import gc
 import io
 import json
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -108,6 +111,22 @@ def a_forked_child_has_the_mode_and_may_leave_it() -> int:
 
 
 @case
+def a_child_of_several_threads_has_several_threads() -> int:
+    """0 where it computes the same; the signal ends one that waits for threads of its parent."""
+    large = numbers(700, 700)
+    torch.set_num_threads(4)
+    try:
+        expected = work(large)
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            os._exit(1 - torch.equal(work(large), expected))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    finally:
+        torch.set_num_threads(1)
+
+
+@case
 def workers_of_a_loader_have_the_mode() -> bool:
     batches = list(torch.utils.data.DataLoader(Rows(), batch_size=None, num_workers=1, multiprocessing_context="fork"))
     return all(torch.equal(batch, EXPECTED) for batch in batches)
@@ -160,26 +179,80 @@ def it_may_be_switched_on_while_another_thread_runs() -> bool:
 # --- exceptions, contexts ---------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def defined(name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Another definition of an operation, for a while."""
+    definition = dispatch.definitions[name]
+    portable.disable()
+    dispatch.definitions[name] = replace(definition, function=function)
+    portable.enable()
+    try:
+        yield
+    finally:
+        portable.disable()
+        dispatch.definitions[name] = definition
+        portable.enable()
+
+
 @case
 def exceptions_within_a_definition_leave_it_whole() -> list[bool]:
     found = []
-    definition = dispatch.definitions["tanh"]
     for error in (KeyboardInterrupt, MemoryError, RuntimeError):
 
         def broken(x: Tensor, error: type[BaseException] = error) -> Tensor:
             raise error
 
-        portable.disable()
-        dispatch.definitions["tanh"] = dispatch.Definition(broken, definition.composed, definition.integers)
-        portable.enable()
-        try:
-            work(X)
-        except error:
-            found.append(not dispatch.thread.inside)
-        portable.disable()
-        dispatch.definitions["tanh"] = definition
-        portable.enable()
+        with defined("tanh", broken):
+            try:
+                work(X)
+            except error:
+                found.append(not dispatch.thread.inside)
     return [*found, ours(work, X)]
+
+
+class Finalized:
+    """Computes when the garbage collector meets it."""
+
+    found: ClassVar[list[bool]] = []
+
+    def __init__(self) -> None:
+        self.circle = self
+
+    def __del__(self) -> None:
+        self.found.append(product_is_ours())
+
+
+def product_is_ours() -> bool:
+    before = dispatch.counts["mm"]
+    return torch.equal(X @ X, PRODUCT) and dispatch.counts["mm"] > before
+
+
+@case
+def handlers_and_finalizers_amid_a_definition_compute_portably() -> list[Any]:
+    """A handler of the program's, from before the mode and from after, and a finalizer; both give the flag back."""
+    found: list[Any] = []
+
+    def interrupted(x: Tensor) -> Tensor:
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            signal.raise_signal(number)
+        Finalized()
+        gc.collect()
+        found.append(dispatch.thread.inside)
+        return x
+
+    def handler(*_: Any) -> None:
+        found.append(product_is_ours())
+
+    portable.disable()
+    signal.signal(signal.SIGUSR1, handler)
+    with defined("tanh", interrupted):
+        signal.signal(signal.SIGUSR2, handler)
+        torch.tanh(X)
+        found.append([signal.getsignal(number) is handler for number in (signal.SIGUSR1, signal.SIGUSR2)])
+    portable.disable()
+    found.append(signal.getsignal(signal.SIGUSR2) is handler)
+    portable.enable()
+    return [*found, Finalized.found, dispatch.thread.inside]
 
 
 @case
@@ -351,7 +424,7 @@ def flex_attention_runs_eagerly() -> bool:
 
 if __name__ == "__main__":
     portable.enable()
-    EXPECTED = work(X)
+    EXPECTED, PRODUCT = work(X), X @ X
     leaf = X.clone().requires_grad_()
     work(leaf).sum().backward()
     GRADIENT = leaf.grad

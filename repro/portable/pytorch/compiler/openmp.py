@@ -4,17 +4,16 @@ A kernel is a function of the addresses of tensors, and runs on the threads of P
 """
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
 from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
+from repro.portable.pytorch.compiler.threads import gnu_openmp
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,12 @@ THREADS = "omp_get_thread_num", "omp_get_num_threads"
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """PyTorch's OpenMP, where it is GNU's."""
-    own = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
+    """GNU's OpenMP with what kernels call, where PyTorch has it."""
+    library = gnu_openmp()
     try:
-        library = ctypes.CDLL(str(own[0]) if own else "libgomp.so.1", mode=os.RTLD_NOLOAD)
         for name in THREADS:
             llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
-        library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
-    except (OSError, AttributeError):
+        library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]  # type: ignore[union-attr]
+    except AttributeError:
         return None
     return library

@@ -14,7 +14,7 @@ import torch
 
 from repro.portable import kernels, switch
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import compilers, dispatch, libraries
+from repro.portable.pytorch.mode import compilers, dispatch, forks, interruptions, libraries
 from repro.portable.pytorch.mode.registry import Registration
 from repro.portable.refusal import RefusedError as RefusedError
 
@@ -44,6 +44,8 @@ class Mode(switch.Mode):
         compilers.install(self.undo)
         compilers.one_form_of_optimizers(self.undo)
         libraries.install(self.undo, registration.scan)
+        interruptions.install(self.undo)
+        forks.install(self.undo)
         self.undo.callback(dispatch.devices_checked.clear)
         dispatch.check_device(torch.device("cpu"))
         if torch.cuda.is_initialized():  # otherwise when the first tensor is there

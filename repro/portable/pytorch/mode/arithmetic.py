@@ -25,8 +25,10 @@ from repro.portable.pytorch.mode.dispatch import (
     special,
     thread,
 )
-from repro.portable.pytorch.mode.types import HALVES, as_given
+from repro.portable.pytorch.mode.types import HALVES, as_given, scalar
 from repro.portable.pytorch.mode.variants import fill
+
+STRIDED = torch.strided
 
 
 @special("add", "sub")
@@ -36,6 +38,8 @@ def addition(operation: OpOverload, name: str) -> Function:
 
     def added(keys: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
         alpha = options.get("alpha", 1) if not rest else rest[0]
+        if not thread.inside:
+            check_dense(name, a, b)
         if alpha != 1 and not thread.inside and concerned(name, (a, b), options, integers=False):
             counts[name] += 1
             return _with_factor(name, a, b, alpha, options.get("out"))
@@ -87,10 +91,18 @@ def division(operation: OpOverload, name: str) -> Function:
 
 
 def check_real(name: str, *numbers: Any) -> None:
-    """RefusedError for complex numbers."""
+    """RefusedError for complex numbers, and for sparse tensors."""
     for each in numbers:
         if isinstance(each, complex) or (isinstance(each, Tensor) and KINDS[each.dtype] == REFUSED):
             concerned(name, tuple(one for one in numbers if isinstance(one, Tensor)), {}, integers=False)
+    check_dense(name, *numbers)
+
+
+def check_dense(name: str, *numbers: Any) -> None:
+    """RefusedError for sparse tensors, where a number may stand several times."""
+    for each in numbers:
+        if isinstance(each, Tensor) and each.layout is not STRIDED:
+            concerned(name, (each,), {}, integers=False)
 
 
 def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:
@@ -101,7 +113,7 @@ def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:
         # Beside a half, a CPU takes the second number as it is, and rounds the first one.
         return (b, number_like(b, a)) if commutes else (number_like(b, a), b)
     if not isinstance(a, Tensor):
-        a = torch.scalar_tensor(a, dtype=torch.result_type(a, a), device="cpu")
+        a = scalar(a, torch.result_type(a, a))
     return a, number_like(a, b)
 
 
@@ -110,12 +122,12 @@ def number_like(x: Tensor, number: Any) -> Tensor:
     dtype = torch.result_type(x, number)
     if dtype in HALVES and x.dim():
         dtype = torch.float32  # a tensor of no dimension widens none
-    return _cached(number, dtype) if number else torch.scalar_tensor(number, dtype=dtype, device="cpu")
+    return _cached(number, dtype) if number else scalar(number, dtype)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _cached(number: Any, dtype: torch.dtype) -> Tensor:
-    return torch.scalar_tensor(number, dtype=dtype, device="cpu")
+    return scalar(number, dtype)
 
 
 def _with_factor(name: str, a: Tensor, b: Any, alpha: Any, out: Tensor | None) -> Tensor:

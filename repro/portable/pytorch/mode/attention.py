@@ -124,7 +124,8 @@ class _Attention(Function):
 def _differentiable(gradient: Tensor, arrays: Any, mask: Any, bias: Any, held: Any, needs: Any, how: Any) -> Any:
     """Gradients by operations that have gradients, too."""
     with torch.enable_grad():
-        y = _composed(*arrays, mask, bias, held, how)
+        query, key, value = arrays
+        y = _composed(query, key, value, mask, bias, held, how)
         asked = [x for x, need in zip((*arrays, mask, bias, held), needs, strict=True) if need]
         gradients = iter(torch.autograd.grad(y, asked, gradient, create_graph=True))
     return [next(gradients) if need else None for need in needs]

@@ -17,6 +17,7 @@ from torch._C import DispatchKey
 from torch._ops import OpOverload
 
 from repro.portable.pytorch.mode.refusal import allowed_name, refuse
+from repro.portable.pytorch.mode.types import scalar
 from repro.portable.pytorch.mode.validation import check, is_checked
 
 KEY = DispatchKey.BackendSelect
@@ -43,6 +44,8 @@ class Definition:
 class _Thread(threading.local):
     inside = False
     """Whether a definition runs: what it calls is PyTorch's own."""
+    before = False
+    """The same when the garbage collector began."""
 
 
 thread = _Thread()
@@ -204,8 +207,7 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
         return arguments
     like, found = next(tensors_in(arguments)), list(arguments)
     for index in missing:
-        dtype = torch.result_type(like, found[index])
-        found[index] = torch.scalar_tensor(found[index], dtype=dtype, device="cpu")
+        found[index] = scalar(found[index], torch.result_type(like, found[index]))
     return tuple(found)
 
 
@@ -230,6 +232,15 @@ def refusal(operation: OpOverload, name: str) -> Function:
             values = tensors_in((*arguments, *options.values()))
             raise refuse(name, "it has no portable form", tensors=values)
         return redispatch(keys & BELOW, *arguments, **options)
+
+    return refused
+
+
+def refusal_of_all(name: str) -> Function:
+    """What the dispatcher calls for an operation that computes by itself and cannot be called from here."""
+
+    def refused(*arguments: Any, **options: Any) -> Any:
+        raise refuse(name, "it has no portable form", tensors=tensors_in((*arguments, *options.values())))
 
     return refused
 

@@ -143,7 +143,17 @@ def per_sample_weights_backward(
 def _shrunk(x: Tensor, order: float, axes: Any, most: float) -> Tensor:
     """Rows whose norm is larger than it may be, scaled down to it."""
     norm = torch.linalg.vector_norm(x, order, axes, keepdim=True)
-    return x * torch.where(norm > most, torch.full_like(norm, most) / (norm + 1e-7), 1.0)
+    found = x * _share(norm, most)
+    in_range = (norm > 0) & norm.isfinite()
+    if not bool(in_range.all()):  # float64 holds the norms of rows that are too large, or too small, for float32
+        wide = torch.linalg.vector_norm(x.double(), order, axes, keepdim=True)
+        wide = torch.where(wide.isnan() & ~x.isnan().any(axes, True), torch.inf, wide)
+        found = torch.where(in_range, found, (x.double() * _share(wide, most)).to(x.dtype))
+    return found
+
+
+def _share(norm: Tensor, most: float) -> Tensor:
+    return torch.where(norm > most, torch.full_like(norm, most) / (norm + 1e-7), 1.0)
 
 
 @compose("renorm")

@@ -20,6 +20,8 @@ MEMORY = """
     tril triu tril_indices triu_indices im2col reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
     replication_pad2d replication_pad3d upsample_nearest1d upsample_nearest2d upsample_nearest3d
     _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+    copy_sparse_to_sparse resize_as_sparse sparse_resize sparse_resize_and_clear empty_quantized
+    _empty_affine_quantized _empty_per_channel_affine_quantized
 """
 """What moves numbers, or makes room for them."""
 
@@ -70,11 +72,25 @@ STATE = """
     _coalesced indices crow_indices col_indices ccol_indices row_indices _values _indices _dimI _dimV _nnz is_leaf
     _sparse_coo_tensor_with_dims _sparse_coo_tensor_with_dims_and_tensors _sparse_compressed_tensor_with_dims
     sparse_coo_tensor sparse_compressed_tensor _validate_compressed_sparse_indices set_data output_nr
+    _nested_get_jagged_dummy _nested_get_lengths _nested_get_max_seqlen _nested_get_min_seqlen _nested_get_offsets
+    _nested_get_ragged_idx qscheme q_scale q_zero_point q_per_channel_axis q_per_channel_scales
+    q_per_channel_zero_points int_repr inductor_prims::inductor_reserve_rng_state
 """
 """What is known about tensors, and checks."""
 
 GUARDED = "abs angle reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
+
+WINDOWS = "bartlett_window blackman_window hamming_window hann_window fft_fftfreq fft_rfftfreq"
+"""Numbers that PyTorch makes of others, though it has registered them like kernels."""
+
+RAW = """
+    fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
+    fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16
+    fbgemm_pack_quantized_matrix choose_qparams_optimized _choose_qparams_per_tensor _wrapped_linear_prepack
+    _wrapped_quantized_linear_prepacked
+"""
+"""Operations that compute by themselves, though PyTorch has registered them as made of others: they are refused."""
 
 EXACT = frozenset(" ".join((MEMORY, INDICES, CHOICES, SINGLE, INTEGERS, FILLED, STATE)).split())
 REAL = frozenset(GUARDED.split())
@@ -93,13 +109,14 @@ NAMESPACES = frozenset(
         "_c10d_functional",
         "_c10d_functional_autograd",
         "_dtensor",
-        "symm_mem",
         "fsdp",
         "coor",
         "quantization",
     )
 )
 """Namespaces whose operations are made of others, or move numbers."""
+KERNELS = frozenset(("_native",))
+"""Namespaces of kernels that PyTorch has registered from Python."""
 
 
 def base(name: str) -> str:
@@ -108,10 +125,20 @@ def base(name: str) -> str:
 
 
 def is_exact(name: str) -> bool:
-    """Whether PyTorch computes an operation of ATen exactly."""
+    """Whether PyTorch computes an operation exactly; that of another library has its namespace, too."""
     return base(name) in EXACT
 
 
 def is_guarded(name: str) -> bool:
     """The same for real numbers alone."""
     return base(name) in REAL
+
+
+def is_window(name: str) -> bool:
+    """Whether PyTorch makes an operation of ATen of others, though it is registered like a kernel."""
+    return base(name) in WINDOWS.split()
+
+
+def is_raw(name: str) -> bool:
+    """Whether an operation of ATen computes by itself, though it is registered as made of others."""
+    return base(name) in RAW.split()

@@ -22,7 +22,7 @@ from repro.portable.operations.functions import (
 )
 from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode.dispatch import define
-from repro.portable.pytorch.mode.types import HALVES
+from repro.portable.pytorch.mode.types import HALVES, scalar
 
 
 def evaluate(function: Callable[..., Any], *arrays: Tensor, **options: Any) -> Any:
@@ -39,9 +39,7 @@ def floats(*arrays: Any) -> tuple[tuple[Tensor, ...], torch.dtype]:
         dtype = torch.get_default_dtype()
     wide = torch.float32 if dtype in HALVES else dtype
     device = next(each.device for each in arrays if isinstance(each, Tensor))
-    given = (
-        each if isinstance(each, Tensor) else torch.scalar_tensor(each, dtype=wide, device=device) for each in arrays
-    )
+    given = (each if isinstance(each, Tensor) else scalar(each, wide) for each in arrays)
     return tuple(each.to(dtype=wide, device=device) for each in given), dtype
 
 
@@ -111,18 +109,21 @@ def entropy(self: Tensor) -> Tensor:
     return torch.where(x < 0, -math.inf, -evaluate(logarithmic.xlogy, x, x)).to(dtype)
 
 
-@define("logit")
+@define("logit", integers=True)
 def logit(self: Tensor, eps: float | None = None) -> Tensor:
+    """A number below eps counts as eps, any other one above 1 - eps as that; none does where eps is negative."""
     (x,), dtype = floats(self)
-    return evaluate(logarithmic.logit, x if eps is None else x.clamp(eps, 1 - eps)).to(dtype)
+    if eps is not None and eps >= 0:
+        x = torch.where(x < eps, eps, torch.where(x > 1 - eps, 1 - eps, x))
+    return evaluate(logarithmic.logit, x).to(dtype)
 
 
 @define("logit_backward")
 def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) -> Tensor:
     (g, x), dtype = floats(grad_output, self)
     slope = g / (x * (1.0 - x))
-    low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
-    return torch.where((x >= low) & (x <= high), slope, outside).to(dtype)
+    low, high, outside = (0.0, 1.0, math.nan) if eps is None or eps < 0 else (eps, 1.0 - eps, 0.0)
+    return torch.where((x < low) | (x > high), outside, slope).to(dtype)
 
 
 # --- powers -----------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
     if x.dtype == torch.float64:
         bits = doubles.sum_bits(x.numel())
         parts, unit = doubles.slices(Backend, x.reshape(-1), (0,), bits, numbers=2)
-        return doubles.joined([add(part.view(x.shape)) for part in parts], bits) * unit
+        return doubles.joined([add(part.view(x.shape)) for part in parts], bits) * unit.reshape(())
     q, unit = run(_integers, x, axes=tuple(range(x.dim())) or ())
     return add(q) * unit.reshape(())
 

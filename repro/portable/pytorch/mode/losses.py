@@ -1,5 +1,6 @@
 """Losses of margins, each number by itself; their sums have definitions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,8 +11,13 @@ from repro.portable.pytorch.mode.dispatch import compose
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def _reduced(x: Tensor, reduction: int) -> Tensor:
-    return x if reduction == NONE else x.mean() if reduction == MEAN else x.sum()
+def _reduced(x: Tensor, reduction: int, shape: Sequence[int]) -> Tensor:
+    return x.view(shape) if reduction == NONE else x.mean() if reduction == MEAN else x.sum()
+
+
+def _share(x: Tensor, reduction: int) -> float:
+    """How much each class of each row counts."""
+    return 1.0 / max(1, x.numel() if reduction == MEAN else x.shape[1])
 
 
 def _margins(x: Tensor, target: Tensor, margin: float) -> tuple[Tensor, Tensor]:
@@ -30,8 +36,7 @@ def multi_margin_loss(
     away = away if p == 1 else away * away
     if weight is not None:
         away = away * weight[classes][:, None]
-    found = _reduced(away.mean(1), reduction)
-    return found if self.dim() > 1 or reduction != NONE else found.squeeze(0)
+    return _reduced(away.mean(1), reduction, target.shape)
 
 
 @compose("multi_margin_loss_backward")
@@ -49,21 +54,20 @@ def multi_margin_loss_backward(
     slope = (away > 0).to(x.dtype) if p == 1 else 2.0 * away
     if weight is not None:
         slope = slope * weight[classes][:, None]
-    slope = slope * (1.0 / (x.shape[1] * (len(x) if reduction == MEAN else 1)))
+    slope = slope * _share(x, reduction)
     slope = torch.where(right, -slope.sum(1, keepdim=True), slope) * grad_output.reshape(-1, 1)
     return slope.view(self.shape)
 
 
 def _rows(x: Tensor) -> Tensor:
-    return x if x.dim() > 1 else x.unsqueeze(0)
+    return x if x.dim() > 1 else x.view(1, -1)
 
 
 @compose("multilabel_margin_loss_forward")
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     x, is_target, given = _labels(self, target)
     away = _pairs(x, _rows(target), is_target, given)
-    found = _reduced(away.sum((1, 2)) * (1.0 / x.shape[1]), reduction)
-    found = found if self.dim() > 1 or reduction != NONE else found.squeeze(0)
+    found = _reduced(away.sum((1, 2)) * (1.0 / x.shape[1]), reduction, self.shape[:-1])
     return found, is_target.to(self.dtype).view(target.shape)
 
 
@@ -75,7 +79,7 @@ def multilabel_margin_loss_backward(
     labels = _rows(target)
     slope = (_pairs(x, labels, which, given) > 0).to(x.dtype)
     found = slope.sum(1).scatter_add(1, labels.clamp(min=0), -slope.sum(2))
-    found = found * (1.0 / (x.shape[1] * (len(x) if reduction == MEAN else 1))) * grad_output.reshape(-1, 1)
+    found = found * _share(x, reduction) * grad_output.reshape(-1, 1)
     return found.view(self.shape)
 
 

@@ -12,12 +12,15 @@ from repro.portable.pytorch.compiler.plan import run
 from repro.portable.pytorch.mode.dispatch import compose, define, replace
 from repro.portable.pytorch.mode.types import single
 
+aten = torch.ops.aten
 Mask = Sequence[bool]
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 
 
 @define("native_layer_norm")
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    if not input.numel():
+        return aten.native_layer_norm(input, normalized_shape, weight, bias, eps)
     x = _rows(input, normalized_shape)
     y, mean, _, inverse = run(normalization.scaled_forward, x, _row(weight), _row(bias), axes=(1,), eps=eps)
     outer = (*input.shape[: input.dim() - len(normalized_shape)], *(1,) * len(normalized_shape))
@@ -35,12 +38,20 @@ def layer_norm_backward(
     bias: Any,
     output_mask: Mask,
 ) -> Gradients:
+    if not input.numel():
+        others = mean, rstd, weight, bias, output_mask
+        return aten.native_layer_norm_backward(grad_out, input, normalized_shape, *others)
     x, g = _rows(input, normalized_shape), _rows(grad_out, normalized_shape)
-    return _backward(input, x, g, mean.view(-1, 1), rstd.view(-1, 1), _row(weight), _row(bias), (1,), output_mask)
+    given = x, g, mean.view(-1, 1), rstd.view(-1, 1), _row(weight), _row(bias), (1,)
+    grad_x, *rest = _backward(input, *given, output_mask)
+    grad_weight, grad_bias = (None if each is None else each.view(normalized_shape) for each in rest)
+    return grad_x, grad_weight, grad_bias
 
 
 @define("native_group_norm")
 def group_norm(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+    if not input.numel():
+        return aten.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
     x = _groups(input, N, group)
     scale, shift = (_groups(each, 1, group) for each in (weight, bias))
     y, mean, _, inverse = run(normalization.scaled_forward, x, scale, shift, axes=(2, 3), eps=eps)
@@ -60,6 +71,9 @@ def group_norm_backward(
     group: int,
     output_mask: Mask,
 ) -> Gradients:
+    if not input.numel():
+        others = mean, rstd, weight, N, C, HxW, group, output_mask
+        return aten.native_group_norm_backward(grad_out, input, *others)
     x, g, scale = _groups(input, N, group), _groups(grad_out, N, group), _groups(weight, 1, group)
     like = torch.empty(1, group, C // group, 1, device=input.device)
     shape = (N, group, 1, 1)
@@ -194,13 +208,20 @@ def _groups(x: Tensor | None, outer: int, group: int) -> Tensor | None:
 @compose("_weight_norm_interface")
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """T. Salimans and D. Kingma, arXiv 1602.07868: v g / |v|, and the norms."""
-    norms = torch.norm_except_dim(v, 2, dim)
+    norms = torch.linalg.vector_norm(v, 2, _but(v, dim), keepdim=dim != -1)
     return v * (g / norms), norms
 
 
 @compose("_weight_norm_interface_backward")
 def weight_norm_backward(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int) -> Any:
-    return torch.ops.aten._weight_norm_differentiable_backward(grad_w, saved_v, saved_g, saved_norms, dim)
+    norms = saved_norms.to(saved_g.dtype)
+    total = (grad_w * saved_v).sum(_but(saved_v, dim), keepdim=dim != -1)
+    return (saved_g / norms) * (grad_w - saved_v * (total / (norms * norms))), total / norms
+
+
+def _but(x: Tensor, dim: int) -> list[int]:
+    """All axes but one; all, where that is -1."""
+    return [axis for axis in range(x.dim()) if axis != dim]
 
 
 @replace("rms_norm")

@@ -73,7 +73,7 @@ def _separate(
     state: State,
     projection: Tensor | None = None,
 ) -> tuple[Tensor, State]:
-    rows = given.split(list(times.sizes) if times.sizes else given.shape[0] // times.length)
+    rows = given.split(list(times.sizes or [given.shape[0] // times.length] * times.length))
     out: dict[int, Tensor] = {}
     for time in times.order():
         size = rows[time].shape[0]
@@ -238,6 +238,8 @@ def layers(
     x = x.transpose(0, 1) if batch_first else x
     shape = x.shape[:-1]
     length = len(sizes) if sizes else shape[0]
+    if not length:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")  # as PyTorch
     weights = _of_layers(parameters, has_biases, len(states))
     last: list[State] = []
     for depth in range(num_layers):
@@ -260,8 +262,7 @@ def _of_layers(parameters: Sequence[Tensor], has_biases: bool, number: int) -> l
     for at in range(0, len(parameters), size):
         each: list[Tensor | None] = list(parameters[at : at + size])
         biases = each[2:4] if has_biases else [None, None]
-        projection = each[-1] if size % 2 else None
-        found.append([*each[:2], *biases, projection])
+        found.append([*each[:2], *biases, each[-1] if size % 2 else None])
     return found
 
 

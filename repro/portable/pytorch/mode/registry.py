@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from repro.portable.pytorch.mode import dispatch, variants
-from repro.portable.pytorch.mode.exact import NAMESPACES, base, is_exact, is_guarded
+from repro.portable.pytorch.mode import dispatch, exact, variants
+from repro.portable.pytorch.mode.exact import base
 from repro.portable.pytorch.mode.refusal import allowed_name
 from repro.portable.refusal import unknown_operation
 
@@ -56,7 +56,11 @@ DEFINITIONS = (
 """The files of this folder that define operations."""
 COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
 """Where PyTorch takes an operation apart: of tensors, and of those that vmap makes."""
-BACKENDS = ("CPU", "CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+EXACT, GUARDED, SPECIAL, DEFINED, REPLACED, COMPOSED, REFUSED = KINDS = (
+    *("exact", "guarded", "special", "defined", "replaced"),
+    *("composed", "refused"),
+)
+"""What an operation is to the mode: README.md says more."""
 
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
@@ -87,12 +91,16 @@ class Registration:
 
     def _register(self, full: str) -> None:
         space, _, name = full.partition("::")
-        if space == "aten" and name in dispatch.replacements:
+        kind = kind_of(full)
+        allowed = allowed_name(full) in self.allowed
+        is_composite = _has_kernel(full, "CompositeImplicitAutograd")
+        if kind == REPLACED or (kind == REFUSED and is_composite and not allowed):
+            kernel = dispatch.replacements.get(name) or dispatch.refusal_of_all(full.removeprefix("aten::"))
             for key in COMPOSITE:
-                self._library(space).impl(name, key, dispatch.replacements[name], False)
+                self._library(space).impl(name, key, kernel, False)
             return
-        found = self._kernel(full, space, name)
-        if found is None or (_has_kernel(full, "BackendSelect") and base(name) not in dispatch.specials):
+        found = self._kernel(full, kind, allowed)
+        if found is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
             return
         self._library(space).impl(name, "BackendSelect", found, True)
 
@@ -101,33 +109,45 @@ class Registration:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
         return self.libraries[space]
 
-    def _kernel(self, full: str, space: str, name: str) -> dispatch.Function | None:
+    def _kernel(self, full: str, kind: str, allowed: bool) -> dispatch.Function | None:
         """What an operation gets; None for PyTorch's own kernel."""
-        operation = overload(full)
+        if kind in (EXACT, COMPOSED):
+            return None
+        operation, name = overload(full), full.removeprefix("aten::")
         if operation is None:
-            return None
-        computed = any(_has_kernel(full, key) for key in BACKENDS)
-        if computed and allowed_name(full) in self.allowed:
+            return dispatch.refusal_of_all(name)
+        if allowed:
             return dispatch.passage(operation, full)
-        if full in dispatch.definitions:
-            return dispatch.kernel(operation, full, dispatch.definitions[full])
-        if space in NAMESPACES:
-            return None
-        if space == "aten":
-            if base(name) in dispatch.specials:
-                return dispatch.specials[base(name)](operation, name)
-            definition = variants.definition(operation, name)
-            if definition is not None:
-                return dispatch.kernel(operation, name, definition)
-            if is_guarded(name):
-                return dispatch.guard(operation, name)
-            if is_exact(name) or operation.is_view:
-                return None
-        elif is_python(full):
-            return None
-        if _has_kernel(full, "CompositeImplicitAutograd") or not computed:
-            return None
-        return dispatch.refusal(operation, name if space == "aten" else full)
+        if kind == SPECIAL:
+            return dispatch.specials[base(name)](operation, name)
+        definition = variants.definition(operation, name)
+        if definition is not None:
+            return dispatch.kernel(operation, name, definition)
+        return (dispatch.guard if kind == GUARDED else dispatch.refusal)(operation, name)
+
+
+def kind_of(full: str) -> str:
+    """What an operation is to the mode. What is not known is refused, whichever devices and layouts have a kernel."""
+    space, name, operation = full.partition("::")[0], full.removeprefix("aten::"), overload(full)
+    if name in dispatch.replacements:
+        return REPLACED
+    if base(name) in dispatch.specials:
+        return SPECIAL
+    if operation is not None and variants.definition(operation, name) is not None:
+        return DEFINED
+    if exact.is_guarded(name):
+        return GUARDED
+    if exact.is_exact(name) or (space == "aten" and operation is not None and operation.is_view):
+        return EXACT
+    if exact.is_raw(name):
+        return REFUSED
+    made_of_others = (
+        exact.is_window(name)
+        or space in exact.NAMESPACES
+        or _has_kernel(full, "CompositeImplicitAutograd")
+        or (space not in ("aten", *exact.KERNELS) and is_python(full))
+    )
+    return COMPOSED if made_of_others else REFUSED
 
 
 def checked(names: frozenset[str]) -> frozenset[str]:

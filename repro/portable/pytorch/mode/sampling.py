@@ -52,6 +52,7 @@ def padded(x: Tensor, size: int, padding: int, align_corners: bool) -> tuple[Ten
             x = torch.where(odd, span - rest, rest) + low
             slope = torch.where(odd, -slope, slope)
     if padding != ZEROS:
+        x = torch.where(x == x, x, 0.0)
         slope = torch.where((x <= 0) | (x >= size - 1), 0.0, slope)
         x = x.clamp(0.0, size - 1.0)
     return torch.where(x == x, x, -FAR).clamp(-FAR, size + FAR), slope
@@ -135,12 +136,23 @@ def summed(x: Tensor, axes: Sequence[Axis], slope: int | None = None) -> Tensor:
     return found
 
 
+def undefined(grid: Tensor, mode: int, padding: int) -> Tensor | None:
+    """Places that have no pixels, bool [N, 1, P]; None where all have some, or zeros around the image."""
+    if mode == BICUBIC:
+        return ~grid.isfinite().all(-1).flatten(1)[:, None]
+    if mode == BILINEAR and padding == ZEROS:
+        return grid.isnan().any(-1).flatten(1)[:, None]
+    return None
+
+
 @define("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     axes = axes_of(input, grid, interpolation_mode, padding_mode, align_corners)
-    return rounded(summed(input, axes).view(*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+    found, nowhere = summed(input, axes), undefined(grid, interpolation_mode, padding_mode)
+    found = found if nowhere is None else found.masked_fill(nowhere, torch.nan)
+    return rounded(found.view(*input.shape[:2], *grid.shape[1:-1]), input.dtype)
 
 
 @define("grid_sampler_2d_backward", "grid_sampler_3d_backward")
@@ -154,7 +166,8 @@ def grid_sampler_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None]:
     axes = axes_of(input, grid, interpolation_mode, padding_mode, align_corners)
-    gradient = grad_output.flatten(2).double()
+    gradient, nowhere = grad_output.flatten(2).double(), undefined(grid, interpolation_mode, padding_mode)
+    gradient = gradient if nowhere is None else gradient.masked_fill(nowhere, 0.0)
     grad_input = _of_pixels(gradient, input, axes) if output_mask[0] else None
     if not output_mask[1]:
         return grad_input, None
@@ -163,7 +176,8 @@ def grid_sampler_backward(
     found = []
     for axis in reversed(range(len(axes))):
         parts = rounded(summed(input, axes, axis) * gradient, single(input).dtype)
-        found.append(sums.exact(parts, (1,)).squeeze(1))
+        total = sums.exact(parts, (1,))
+        found.append((total if nowhere is None else total.masked_fill(nowhere, torch.nan)).squeeze(1))
     return grad_input, rounded(torch.stack(found, -1).view(grid.shape), grid.dtype)
 
 

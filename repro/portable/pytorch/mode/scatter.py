@@ -169,5 +169,7 @@ def scatter_value_by(self: Tensor, dim: int, index: Tensor, value: Any, *, reduc
 def index_reduce(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    index = index.view(-1, *[1] * (source.dim() - 1 - dim % max(1, source.dim()))).expand(source.shape)
+    if not source.dim():
+        source = source.view(1)
+    index = index.view(-1, *[1] * (source.dim() - 1 - dim % source.dim())).expand(source.shape)
     return scatter_reduce(self, dim, index, source, reduce, include_self=include_self)

@@ -1,5 +1,6 @@
 """Types of numbers: computed in float32 or float64, rounded where PyTorch rounds."""
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -13,6 +14,16 @@ HALVES = {torch.float16, torch.bfloat16}
 def single(x: Tensor) -> Tensor:
     """Halves as float32, which holds them; other tensors as they are."""
     return x.float() if x.dtype in HALVES else x
+
+
+def scalar(number: Any, dtype: torch.dtype) -> Tensor:
+    """A number as a tensor of no dimension: rounded where it is too large for its type, as PyTorch's kernels round it."""
+    if isinstance(number, float) and dtype.is_floating_point and math.isfinite(number):
+        type_ = torch.finfo(dtype)
+        if abs(number) > type_.max:
+            infinite = abs(number) >= math.ldexp(1 - type_.eps / 4, math.frexp(type_.max)[1])
+            number = math.copysign(math.inf if infinite else type_.max, number)
+    return torch.scalar_tensor(number, dtype=dtype, device="cpu")
 
 
 def as_given(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,6 +62,8 @@ def _kind(argument: Any) -> Any:
         return argument.shape, argument.dtype
     if isinstance(argument, (list, tuple)):
         return tuple(map(_kind, argument))
+    if isinstance(argument, float):
+        return float, argument > 0, argument < 0, argument > 1
     return argument if argument is None or isinstance(argument, (int, str, torch.dtype)) else type(argument)
 
 
