@@ -315,7 +315,7 @@ def test_activations(name: str, derivative: bool) -> None:
         context.prec = 60
         for i in [0, 1, reach * 2**10 - 1, reach * 2**10, *range(7, len(nodes) - 1, 509), len(nodes) - 2]:
             here, there = (multiple(CURVES[name](Decimal(k) / 2**10 - reach)[derivative], 50) for k in (i, i + 1))
-            here = 0 if i == 0 and name != "tanh" else here
+            here = Fraction(0) if i == 0 and name != "tanh" else here
             assert Fraction(nodes[i]) == here and Fraction(nodes[i + 1]) == there
             assert Fraction(slopes[i]) == Fraction(math.floor((there - here) * 2**40 + Fraction(1, 2)), 2**50)
     assert slopes[-1] == 0

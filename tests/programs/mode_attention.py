@@ -92,7 +92,9 @@ def split() -> list[str]:
     with portable.enable():
         masked, causal = attention(QUERY, KEY, VALUE, SEEN), attention(KEY, KEY, VALUE, is_causal=True)
         ways = {
-            f"padding {first} {numbers}": (masked, padded(first, numbers)) for first in (0, 1) for numbers in (0, 1)
+            f"padding {first} {numbers}": (masked, padded(first, numbers))
+            for first in (False, True)
+            for numbers in (False, True)
         }
         ways |= {f"cache {size}": (causal, by_cache(size)) for size in (1, 4, 13)}
         ways["a sample alone"] = masked[1:], attention(QUERY[1:], KEY[1:], VALUE[1:], SEEN[1:])
