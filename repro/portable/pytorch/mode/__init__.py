@@ -29,6 +29,11 @@ KERNELS = (
 """Switches of kernels for what is otherwise made of smaller operations: what they are, and how to set them."""
 
 
+def capability() -> str:
+    """One answer on all machines to a library that asks it for its way: torchvision resizes images as on most CPUs."""
+    return "AVX2"
+
+
 class Mode(switch.Mode):
     """Portable numerics in PyTorch."""
 
@@ -39,6 +44,8 @@ class Mode(switch.Mode):
             self.undo.callback(change, given())
             change(False)
         self.replace(Backend, "engine", "int16" if kernels.paired() else "float64")
+        for owner, name in ((torch.backends.cpu, "get_cpu_capability"), (torch._C, "_get_cpu_capability")):
+            self.replace(owner, name, capability)
         # As on a CPU that has no such switch; before, the self-check finds it.
         self.replace(torch, "set_flush_denormal", lambda _: False)
         compilers.install(self.undo)
