@@ -354,6 +354,21 @@ def defaults_of_types_and_devices() -> list[Any]:
     return [wide, meta, ours(work, X)]
 
 
+@case
+def questions_about_the_machine_have_one_answer() -> list[Any]:
+    from torch.nn.modules import linear_cross_entropy_options as losses
+
+    kind = losses.LinearCrossEntropyOptions
+    own = vars(kind)["_resolve_auto_acc_dtype"]
+    found = [torch.backends.cpu.get_cpu_capability(), torch._C._get_cpu_capability()]
+    types = (kind._resolve_auto_acc_dtype(dtype, torch.device("cuda")) for dtype in (torch.bfloat16, torch.float32))
+    found.extend(map(str, types))
+    portable.disable()
+    found.append(vars(kind)["_resolve_auto_acc_dtype"] is not own)
+    portable.enable()
+    return found
+
+
 # --- compilers and tracers --------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import torch
 
 from repro.portable import kernels, switch
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import compilers, dispatch, forks, interruptions, libraries
+from repro.portable.pytorch.mode import compilers, dispatch, forks, interruptions, libraries, machine
 from repro.portable.pytorch.mode.registry import Registration
 from repro.portable.refusal import RefusedError as RefusedError
 
@@ -29,11 +29,6 @@ KERNELS = (
 """Switches of kernels for what is otherwise made of smaller operations: what they are, and how to set them."""
 
 
-def capability() -> str:
-    """One answer on all machines to a library that asks it for its way: torchvision resizes images as on most CPUs."""
-    return "AVX2"
-
-
 class Mode(switch.Mode):
     """Portable numerics in PyTorch."""
 
@@ -44,12 +39,11 @@ class Mode(switch.Mode):
             self.undo.callback(change, given())
             change(False)
         self.replace(Backend, "engine", "int16" if kernels.paired() else "float64")
-        for owner, name in ((torch.backends.cpu, "get_cpu_capability"), (torch._C, "_get_cpu_capability")):
-            self.replace(owner, name, capability)
         # As on a CPU that has no such switch; before, the self-check finds it.
         self.replace(torch, "set_flush_denormal", lambda _: False)
         compilers.install(self.undo)
         compilers.one_form_of_optimizers(self.undo)
+        machine.install(self.undo)
         libraries.install(self.undo, registration.scan)
         interruptions.install(self.undo)
         forks.install(self.undo)
