@@ -1,14 +1,16 @@
-"""torchvision's operations that find objects."""
+"""torchvision's operations that find objects, and its way to resize images."""
 
 import json
 
+from repro.verify.command_questions import SSE4
 from support.programs import program
 
 
 def test_boxes_and_regions_are_those_of_torchvision() -> None:
-    found = json.loads(program("pytorch", "mode_detection.py"))
+    found = json.loads(program("pytorch", "mode_detection.py", **dict(SSE4)))  # where it takes another way by itself
     assert max(found["far"].values()) < 1e-6, found["far"]
     kept, same = found["boxes"]
     assert 20 < kept < 180
     assert same
+    assert found["resized"] == [True, True, "AVX2"] and found["capability"]
     assert found["empty"] == [[0], [0, 3, 2, 2]]

@@ -87,6 +87,10 @@ def test_every_operation_of_the_dispatcher_is_of_a_known_kind(said: dict[str, An
     assert {"aten::_sparse_mm_reduce_impl", "aten::hspmm", "aten::_linalg_eigh"} < {*said["kinds"]["refused"]}
 
 
+def test_an_operation_of_sparse_tensors_may_be_let_through(said: dict[str, Any]) -> None:
+    assert said["allowed layouts"] == [True, 1]
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [

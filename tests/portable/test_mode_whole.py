@@ -37,6 +37,7 @@ EXPECTED: dict[str, Any] = {
     ),
     "hooks_of_saved_tensors_compute_portably": True,
     "defaults_of_types_and_devices": [True, "meta", True],
+    "questions_about_the_machine_have_one_answer": ["AVX2", "AVX2", "torch.float32", "None", True],
     "compiled_functions_run_eagerly_and_one_note_says_so": [True, True, True, NOTE],
     "modules_and_optimizers_that_are_compiled_are_what_they_are_otherwise": [
         ["_orig_mod.weight", "_orig_mod.bias"],

@@ -105,6 +105,22 @@ for _mode, _image in IMAGES.items():
     if _mode in ("bilinear", "bicubic"):
         case(f"{_mode} without aliases", resized(_mode, scale_factor=0.4, antialias=True), _image)
 
+
+def pixels(*shape: int) -> Callable[[], Tensor]:
+    return lambda: integers(256, *shape).to(torch.uint8)
+
+
+for _mode in ("bilinear", "bicubic"):
+    for _channels in (3, 6):
+        _bytes = pixels(2, _channels, 13, 17)
+        _name = f"{_mode} of bytes, {_channels} channels"
+        case(f"{_name}, larger", resized(_mode, size=(30, 41)), _bytes)
+        case(f"{_name}, smaller", resized(_mode, scale_factor=0.6), _bytes)
+        case(f"{_name}, of corners", resized(_mode, size=(20, 9), align_corners=True), _bytes)
+        case(f"{_name}, without aliases", resized(_mode, size=(5, 8), antialias=True), _bytes)
+# PyTorch's kernels disagree here, by instructions and channels.
+case("bytes to one column", resized("bilinear", size=(60, 1), antialias=True), pixels(1, 3, 24, 5), compared=False)
+
 # --- order ------------------------------------------------------------------------------------------------------------
 
 

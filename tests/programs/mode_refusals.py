@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import repro.portable.pytorch as portable
-from repro.portable.pytorch.mode import exact, libraries, registry
+from repro.portable.pytorch.mode import dispatch, exact, libraries, registry
 from repro.portable.refusal import RefusedError
 
 portable.enable()
@@ -152,6 +152,16 @@ def layouts() -> dict[str, str]:
     return {name: refused(call) for name, call in calls.items()}
 
 
+def allowed_layouts() -> list[Any]:
+    """Of a sparse tensor, which a portable operation never takes: the result, and how often it was let through."""
+    column = torch.tensor([0, 1, 2])
+    coordinates = torch.sparse_coo_tensor(torch.stack([column, column]), torch.ones(3), (3, 3))
+    with allowed("coalesce"):
+        before = dispatch.let_through["coalesce"]
+        found = coordinates.coalesce()
+        return [found.is_coalesced(), dispatch.let_through["coalesce"] - before]
+
+
 def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
     found = {
@@ -170,6 +180,7 @@ def main() -> None:
         "source that is gone": source_that_is_gone(),
         "kinds": kinds(),
         "layouts": layouts(),
+        "allowed layouts": allowed_layouts(),
         "later": loaded_later(),
         "needs PyTorch": [needs(torch._C.__file__), needs(str(_ctypes.__file__))],
     }

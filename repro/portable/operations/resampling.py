@@ -24,7 +24,7 @@ class Taps:
     index: np.ndarray
     """Inputs of each output, int64 [outputs, taps]; `size` where an output has fewer."""
     weight: np.ndarray | None = None
-    """Factors, float64 [outputs, taps]; None where all are 1."""
+    """Factors, float64 or int32 [outputs, taps]; None where all are 1."""
 
     @property
     def counts(self) -> np.ndarray:
@@ -91,6 +91,23 @@ def nearest(size: int, outputs: int, scale: float | None, exact: bool) -> Taps:
     step = np.float32(1.0 / scale) if scale else np.float32(size) / np.float32(outputs)
     place = np.arange(outputs, dtype=np.float32) + np.float32(0.5 if exact else 0)
     return Taps(size, np.minimum(np.floor(place * step).astype(np.int64), size - 1)[:, None])
+
+
+@lru_cache(maxsize=1024)
+def whole(taps: Taps) -> tuple[Taps, int]:
+    """The same with weights that are integers of 15 bits, and how many of them come after the point, as Pillow has it.
+
+    Weights of one input are added before they are rounded, half away from 0.
+    """
+    assert taps.weight is not None
+    index, weight = taps.index, taps.weight.copy()
+    for place in range(1, index.shape[1]):
+        again = index[:, place] == index[:, place - 1]
+        weight[again, place] += weight[again, place - 1]
+        weight[again, place - 1] = 0.0
+    bits = next(bits for bits in range(23) if bits == 22 or int(0.5 + weight.max() * 2.0 ** (bits + 1)) >= 2**15)
+    scaled = weight * 2.0**bits
+    return Taps(taps.size, index, np.trunc(scaled + np.where(scaled < 0, -0.5, 0.5)).astype(np.int32)), bits
 
 
 def _step(size: int, outputs: int, align_corners: bool, scale: float | None) -> float:

@@ -14,7 +14,7 @@ import torch
 
 from repro.portable import kernels, switch
 from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import compilers, dispatch, forks, interruptions, libraries
+from repro.portable.pytorch.mode import compilers, dispatch, forks, interruptions, libraries, machine
 from repro.portable.pytorch.mode.registry import Registration
 from repro.portable.refusal import RefusedError as RefusedError
 
@@ -43,6 +43,7 @@ class Mode(switch.Mode):
         self.replace(torch, "set_flush_denormal", lambda _: False)
         compilers.install(self.undo)
         compilers.one_form_of_optimizers(self.undo)
+        machine.install(self.undo)
         libraries.install(self.undo, registration.scan)
         interruptions.install(self.undo)
         forks.install(self.undo)

@@ -149,6 +149,13 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
     return found
 
 
+def has_numbers(arguments: tuple[Any, ...]) -> bool:
+    """Whether floating or complex numbers are computed, in whatever layout."""
+    types = [each for each in arguments if isinstance(each, torch.dtype)]
+    types += [each.dtype for each in tensors_in(arguments) if each.device.type in DEVICES]
+    return any(each.is_floating_point or each.is_complex for each in types)
+
+
 def _refused(name: str, tensor: Tensor) -> Exception:
     if tensor.is_complex():
         remedy = "compute with the real and imaginary parts"
@@ -250,7 +257,7 @@ def passage(operation: OpOverload, name: str) -> Function:
     redispatch = operation._handle.redispatch_boxed
 
     def passed(keys: Any, *arguments: Any, **options: Any) -> Any:
-        if not thread.inside and concerned(name, arguments, options, integers=False):
+        if not thread.inside and has_numbers((*arguments, *options.values())):
             let_through[allowed_name(name)] += 1
         return redispatch(keys & BELOW, *arguments, **options)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from repro.portable.operations.resampling import Taps, cubic, linear, nearest, smoothed
 from repro.portable.pytorch.mode.dispatch import define
-from repro.portable.pytorch.mode.resampling import resampled, spread
+from repro.portable.pytorch.mode.resampling import resampled, resampled_bytes, spread
 
 aten = torch.ops.aten
 Sizes = Sequence[int]
@@ -29,6 +29,8 @@ def interpolation(name: str, dimensions: int, taps: Callable[..., Taps], options
     def forward(self: Tensor, output_size: Sizes, *given: Any, **named: Any) -> Tensor:
         given = (*given, *named.values())
         misfit = self.dim() != dimensions + 2 or min(output_size) < 1 or 0 in self.shape[1:]
+        if not misfit and options and dimensions == 2 and self.dtype == torch.uint8:
+            return resampled_bytes(self, axes(self.shape[2:], output_size, given))
         if misfit or (options and not self.is_floating_point()):
             return own(self, output_size, *given)
         return resampled(self, axes(self.shape[2:], output_size, given))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.portable.operations.resampling import Taps, transposed
+from repro.portable.operations.resampling import Taps, transposed, whole
 from repro.portable.pytorch.mode.types import narrowed
 
 Column = tuple[slice | Tensor, Tensor | None]
@@ -24,6 +24,15 @@ def resampled(x: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> T
     for place, taps in reversed(list(enumerate(axes))):
         found = _along(found, place - len(axes), taps)
     return laid_out(found if isinstance(share, float) and share == 1.0 else found * share, x)
+
+
+def resampled_bytes(x: Tensor, axes: Sequence[Taps]) -> Tensor:
+    """The same of uint8, by integers: what each axis gives is rounded, half up, and kept from 0 to 255."""
+    found = x.int()
+    for place, taps in reversed(list(enumerate(axes))):
+        weights, bits = whole(taps)
+        found = ((_along(found, place - len(axes), weights) + (1 << (bits - 1))) >> bits).clamp(0, 255)
+    return laid_out(found.to(x.dtype), x)
 
 
 def spread(gradient: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:
