@@ -18,7 +18,7 @@ from repro.compare.difference import DRAWN, Difference, first_difference
 from repro.compare.pairs import CALLED, Pair
 from repro.errors import ReproError, UsageError
 from repro.record.lines import STEPS, Process, in_order, take
-from repro.record.process import new_lines
+from repro.record.new_lines import new_lines
 from repro.record.record import KEPT, Record
 from repro.structs import Flaw
 from repro.text import printable

@@ -162,10 +162,11 @@ def before_batch(callbacks: Any) -> None:
     if backend() == "jax" or (observed.started and not observed.by_batches):
         return
     observed.iterations, observed.steps = int(hashing.to_numpy(optimizer.iterations)), active.steps
+    weights = _hash_weights(observed, model.trainable_variables)
     if not observed.started:
-        observed.initial = _hash_weights(observed, model.trainable_variables)
-    elif active.looks_between:
-        observed.before = _hash_weights(observed, model.trainable_variables)
+        observed.initial = weights
+    if active.looks_between:
+        observed.before = dict(weights)
 
 
 @recorder.never_raise
@@ -294,7 +295,8 @@ def _write(observed: ObservedOptimizer, number: int, arrays: Arrays) -> None:
     hashes: recorder.Hashes = {"generator": generators.hashes()}
     _add_hashes(hashes, arrays)
     if observed.before is not None:
-        hashes[CHANGED], observed.before = observed.before, None
+        hashes.setdefault(CHANGED, observed.before)
+        observed.before = None
     if not observed.started and observed.initial:
         hashes[INITIAL] = observed.initial
     observed.started = True

@@ -2,6 +2,7 @@
 
 record         what a record is: record.json, as typed structs
 lines          the lines that the observer wrote of each process
+new_lines      those that come while a run goes on
 seal           their running hash
 recording      one run of a command with the observer
 process        the command's processes: started, watched, ended

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -20,7 +19,6 @@ import psutil
 
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
-from repro.files import matching
 from repro.text import printable
 
 GRACE = 30.0  # seconds to end after SIGTERM
@@ -183,46 +181,6 @@ def _in_foreground() -> bool:
         return False
     finally:
         os.close(terminal)
-
-
-@dataclasses.dataclass
-class NewLines:
-    """What the processes of a run write down, into one folder."""
-
-    folder: Path
-    places: dict[Path, int] = dataclasses.field(default_factory=dict)
-    """By file, how far it was read."""
-    step: int = 0
-
-    def read(self) -> list[tuple[Path, bytes]]:
-        """Whole lines since the last time, with their file."""
-        found = []
-        for file in matching(self.folder, "*.jsonl"):
-            with open(file, "rb") as lines:
-                lines.seek(self.places.get(file, 0))
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break
-                    self.places[file] = self.places.get(file, 0) + len(line)
-                    found.append((file, line))
-        return found
-
-    def highest_step(self) -> int:
-        """The highest one that any process has written down until now."""
-        for _, line in self.read():
-            with contextlib.suppress(ValueError, TypeError, AttributeError):
-                self.step = max(self.step, json.loads(line).get("step", 0))
-        return self.step
-
-
-def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[tuple[Path, bytes]]]:
-    """What its processes have written down since the last time, whole lines with their file, until the command ends."""
-    lines = NewLines(folder)
-    while process.poll() is None:
-        if found := lines.read():
-            yield found
-        else:
-            time.sleep(0.002)
 
 
 @contextlib.contextmanager

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     from repro.report import answers
     from repro.verify import results, vary
     from repro.verify.command import OwnCommand, without_local_folders
-    from repro.verify.command_runs import Command
+    from repro.verify.trial import Command
     from repro.verify.verification import Verification
 
     varied = vary.questions(options.vary, QUESTIONS)
@@ -149,8 +149,8 @@ def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
     """The cures of what differs, shown."""
     from repro.console import wide_console
     from repro.report import cures as report
-    from repro.verify.command_runs import Trial
     from repro.verify.cure import cures
+    from repro.verify.trial import Trial
 
     trials = {name: outcome for name, outcome in verification.outcomes.items() if isinstance(outcome, Trial)}
     found = cures(own, verification.answers, trials)

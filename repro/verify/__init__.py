@@ -8,6 +8,8 @@ machines.py       the question across machines, answered from their results
 baselines.py      its two baseline runs
 vary.py           an option of the command as a question
 stops.py          points at which it is stopped
+checkpoints.py    files that it may resume from, once they are whole
+trial.py          a command, and the result of one of its runs
 surroundings.py   what a change gives to a process, or to a container
 answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself

@@ -9,9 +9,9 @@ from collections.abc import Set
 from repro.compare import incomplete
 from repro.errors import ReproError
 from repro.text import MOST_NAMES, RUN, escaped
-from repro.verify.command_runs import Trial
 from repro.verify.judgment import record_of
 from repro.verify.questions import REPEAT
+from repro.verify.trial import Trial
 
 OWN_FOLDER = f"Put {RUN} into the command, which stands for a folder of each run's own, as in --out={RUN}"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.record import outputs
-from repro.record.process import NewLines
+from repro.record.new_lines import NewLines
 
 PAUSE = 0.002  # seconds between two looks
 LOOKS = 3  # at files of which none stays as it is, until the command is stopped all the same

@@ -21,7 +21,7 @@ from repro.text import RUN, listed, slug
 from repro.verify import baselines, dependence
 from repro.verify.answers import Answer
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.command_runs import Command, Trial, Trials
+from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
@@ -37,8 +37,9 @@ from repro.verify.questions import (
     Question,
 )
 from repro.verify.results import COMMAND, Results, Settings
-from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed, lacks_checkpoint
+from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import Stop, targets, with_stops
+from repro.verify.trial import Command, Trial
 from repro.verify.verification import Needed, NotMadeError
 
 log = logging.getLogger(__name__)
@@ -141,14 +142,10 @@ class OwnCommand:
         """A run. ReproError where the command fails, or nothing of it is seen, without any change."""
         early = self.divergence is None and self.repeat is not None and change != FULLY_HASHED and not whole
         baseline = record_of(self.baseline) if self.baseline and early and self.may_end_early else None
-        stops = self.stops_of(change)
-        trial = self.trials.run(change, stops, baseline)
-        later: Trial | None = trial
-        while self.baseline and later and later.stopped_with and lacks_checkpoint(later, record_of(self.baseline)):
-            later = self.trials.again(trial, stops)
-            trial = later or trial
-        if trial.parts and self.baseline:
-            trial.name_as(record_of(self.baseline))
+        if change.stops and self.baseline:
+            trial = self.trials.resumed(change, self.stops_of(change), record_of(self.baseline))
+        else:
+            trial = self.trials.run(change, (), baseline)
         if change in (BASELINE, REPEAT):
             baselines.check_observed(trial, self.baseline)
         if change == BASELINE:

@@ -22,10 +22,10 @@ from repro.text import counted
 from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand, run_name
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.command_runs import Trial
 from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, DIFFERS, Change, Question
 from repro.verify.remedies import Remedy, environment, known
+from repro.verify.trial import Trial
 
 log = logging.getLogger(__name__)
 

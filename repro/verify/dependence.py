@@ -13,8 +13,8 @@ from repro.compare.reasons.case import RUNS, Case
 from repro.compare.reasons.draws import old_batches, old_state
 from repro.record.record import Record
 from repro.text import listed
-from repro.verify.command_runs import Trial
 from repro.verify.questions import Change
+from repro.verify.trial import Trial
 
 NAME = "generator not restored, and it decides"
 MEANING = "a run that draws one number more where the resumed one goes on has another next batch, or other results from an equal one"

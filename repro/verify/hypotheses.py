@@ -13,8 +13,8 @@ from repro.compare.difference import Difference, first_difference
 from repro.compare.reasons.case import RUNS
 from repro.record.lines import CHANNELS, STARTS
 from repro.record.record import OUTPUTS
-from repro.verify.command_runs import Trial
 from repro.verify.questions import Change
+from repro.verify.trial import Trial
 
 MOST = 5  # runs with one value
 LIKELY = 0.01  # the chance that runs come out so though nothing decides but chance: below it, a hypothesis holds

@@ -11,8 +11,8 @@ from repro.compare.difference import Difference, first_difference, without_effec
 from repro.compare.facts import besides_the_container
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
-from repro.verify.command_runs import Trial
 from repro.verify.questions import Question
+from repro.verify.trial import Trial
 
 NO_FILE = "--output names no file that the command wrote"
 MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"

@@ -16,10 +16,10 @@ from repro.record.lines import SCALARS, STARTS, Process
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.checkpoints import LACKING
-from repro.verify.command_runs import Trial
 from repro.verify.coverage import uncovered
 from repro.verify.judgment import Steps, record_of
 from repro.verify.stops import gone_on
+from repro.verify.trial import Trial
 
 TWO_DIFFER = "two baseline runs differ"
 NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"

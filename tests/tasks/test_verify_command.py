@@ -21,8 +21,9 @@ from repro.record import record
 from repro.tasks.verify import BY_NAME
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_NAMES
-from repro.verify.command_runs import Trial, Trials
+from repro.verify.command_runs import Trials
 from repro.verify.questions import Change
+from repro.verify.trial import Trial
 from support.commands import REPRO, SCRIPTS, environment, script
 from support.observed import interpreter
 from support.runs import HANG, ROOT

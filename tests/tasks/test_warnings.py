@@ -11,8 +11,8 @@ from repro.record import record
 from repro.report import answers
 from repro.tasks import record as task
 from repro.verify.command import OwnCommand
-from repro.verify.command_runs import Command, Trial
 from repro.verify.questions import BASELINE
+from repro.verify.trial import Command, Trial
 from support.commands import straight, write
 
 SAID = "warning: NaN from step 4 on, to the last step, 4: first in the gradients (`w`)"

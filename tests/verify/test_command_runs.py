@@ -14,10 +14,11 @@ import pytest
 from repro.record import outputs, record
 from repro.record.process import error_line, limited_to_cores, start, terminate
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.command_runs import Command, Trial, Trials
+from repro.verify.command_runs import Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT, Change
 from repro.verify.surroundings import LISTINGS, LOG
+from repro.verify.trial import Command, Trial
 from support.commands import Steps, sha, write
 from support.runs import HANG
 from support.waiting import is_gone, until

@@ -14,9 +14,9 @@ from repro.record import record
 from repro.report.cures import show
 from repro.text import slug
 from repro.verify.command import OwnCommand
-from repro.verify.command_runs import Command, Trial
 from repro.verify.cure import Cure, cures
 from repro.verify.questions import Change
+from repro.verify.trial import Command, Trial
 from repro.verify.verification import Verification
 from support.commands import straight, write
 

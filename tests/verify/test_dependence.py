@@ -11,8 +11,8 @@ from repro.compare.difference import first_difference
 from repro.inject import changes
 from repro.record import record
 from repro.verify import dependence
-from repro.verify.command_runs import Command, Trial
 from repro.verify.questions import Change
+from repro.verify.trial import Command, Trial
 from support.commands import resumed, sha, straight, write
 
 OLD: dict[str, Any] = {"generator": {1: sha(("generator", 1))}, "weights": {1: 7}}

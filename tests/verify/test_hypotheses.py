@@ -12,9 +12,9 @@ from repro.compare.difference import Among, first_difference
 from repro.inject import changes
 from repro.record import record
 from repro.verify.command import OwnCommand
-from repro.verify.command_runs import Command, Trial
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, chance
 from repro.verify.questions import BASELINE, REPEAT, Change
+from repro.verify.trial import Command, Trial
 from support.commands import straight, write
 
 LATE, SEED, ORIGIN, SET, MEMORY, LIMIT = HYPOTHESES

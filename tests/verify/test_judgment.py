@@ -9,10 +9,10 @@ from repro.record import record
 from repro.verify import judgment, vary
 from repro.verify.command import JUDGMENTS, OwnCommand
 from repro.verify.command_questions import COMMAND_QUESTIONS
-from repro.verify.command_runs import Command, Trial
 from repro.verify.judgment import record_of
 from repro.verify.questions import BASELINE, Change
 from repro.verify.resumption import OwnSteps, Resumed
+from repro.verify.trial import Command, Trial
 from support.commands import Steps, resumed, sha, straight, write
 
 (KILL,) = (question for question in COMMAND_QUESTIONS if question.name == "kill")

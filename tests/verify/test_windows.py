@@ -13,9 +13,10 @@ from repro.files import matching
 from repro.observe import recorder, windows
 from repro.record import outputs
 from repro.record.process import terminate
-from repro.verify.command_runs import Command, Trials
+from repro.verify.command_runs import Trials
 from repro.verify.questions import Change
 from repro.verify.stops import Stop
+from repro.verify.trial import Command
 from repro.verify.windows import passes_at_stop
 from support.observed import interpreter
 from support.runs import HANG, PROGRAMS, ROOT

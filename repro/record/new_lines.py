@@ -1,0 +1,51 @@
+"""Lines that the processes of a run write down while it goes on."""
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from repro.files import matching
+
+
+@dataclass
+class NewLines:
+    """What the processes of a run write down, into one folder."""
+
+    folder: Path
+    places: dict[Path, int] = field(default_factory=dict)
+    """By file, how far it was read."""
+    step: int = 0
+
+    def read(self) -> list[tuple[Path, bytes]]:
+        """Whole lines since the last time, with their file."""
+        found = []
+        for file in matching(self.folder, "*.jsonl"):
+            with open(file, "rb") as lines:
+                lines.seek(self.places.get(file, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    self.places[file] = self.places.get(file, 0) + len(line)
+                    found.append((file, line))
+        return found
+
+    def highest_step(self) -> int:
+        """The highest one that any process has written down until now."""
+        for _, line in self.read():
+            with contextlib.suppress(ValueError, TypeError, AttributeError):
+                self.step = max(self.step, json.loads(line).get("step", 0))
+        return self.step
+
+
+def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[tuple[Path, bytes]]]:
+    """What its processes have written down since the last time, whole lines with their file, until the command ends."""
+    lines = NewLines(folder)
+    while process.poll() is None:
+        if found := lines.read():
+            yield found
+        else:
+            time.sleep(0.002)

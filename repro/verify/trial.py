@@ -1,0 +1,165 @@
+"""A command, and the result of one of its runs."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from msgspec import UNSET
+
+from repro.compare.difference import Difference
+from repro.compare.pairs import pairs
+from repro.record.injection import Portable
+from repro.record.lines import Process
+from repro.record.portable import Computed
+from repro.record.record import Record, fingerprint
+from repro.verify import surroundings
+from repro.verify.questions import Change
+from repro.verify.results import COMMAND, DONE, FAILED, Run
+from repro.verify.timeline import Part, parts
+from repro.verify.vary import with_option
+
+
+@dataclass
+class Command:
+    """The command that questions are about, and what the user says of it."""
+
+    words: Sequence[str]
+    resume: Sequence[str] | None = None
+    seed_option: str | None = None
+    patterns: Sequence[str] = ()
+    every: int = 1
+    image: str | None = None
+    """A Docker image, or a SIF."""
+    keep: bool = False
+    """Whether runs keep the arrays that are hashed."""
+    portable: Portable | None = None
+    """Whether it is run with portable numerics."""
+
+    @property
+    def typed(self) -> str:
+        """The words, as somebody types them who wants the same without `verify`."""
+        return self.with_portable(self.words)
+
+    def with_portable(self, words: Sequence[str]) -> str:
+        """Words of this command as a line of a shell."""
+        return shlex.join([*(self.portable.words if self.portable else []), *words])
+
+    def changed(self, change: Change) -> list[str]:
+        """The words with another seed, or another value of an option, where a change has one."""
+        words = list(self.words)
+        if change.seed:
+            assert self.seed_option is not None
+            words = with_option(words, self.seed_option, change.seed)
+        return with_option(words, *change.option) if change.option else words
+
+
+@dataclass
+class Trial:
+    """The result of one run."""
+
+    change: Change
+    command: Command
+    folder: Path
+    seconds: float = 0.0
+    record: Record | None = None
+    """None where it was not observed, or failed; of a command that was resumed, of its last process."""
+    parts: list[Record] = field(default_factory=list)
+    """The records of those that were stopped, and resumed by the next."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each output file."""
+    error: str | None = None
+    computed: Computed | None = None
+    """What was computed with portable numerics."""
+    wrote: set[str] = field(default_factory=set)
+    """Files that its processes wrote below the folder that the command was started in, as far as they are known."""
+    changed_files: bool = False
+    """Whether files changed there, whoever wrote them."""
+    left_out: list[str] = field(default_factory=list)
+    """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
+    incomparable: bool = False
+    """Whether it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
+    named: list[Process] | None = None
+    """Of a resumed run its processes, with the names that the whole one's arrays have."""
+    divergence: Difference | None = None
+    """The first difference from the baseline, where the run was stopped at it."""
+    reversed_listings: list[str] = field(default_factory=list)
+    """Folders whose names were given in the reverse order."""
+    slowed: list[str] = field(default_factory=list)
+    """Kinds of what was slowed: threads, processes, ranks."""
+    faked: bool = False
+    """Whether the program faketime gave it another clock."""
+    stopped_with: set[str] = field(default_factory=set)
+    """The files that it had written when it was stopped."""
+    stopped_within: bool = False
+    """Whether it was stopped between two backward passes of a step."""
+
+    @property
+    def environment(self) -> tuple[tuple[str, str], ...]:
+        """The variables that are changed."""
+        return surroundings.REAL_STAT if self.faked else self.change.environment
+
+    @property
+    def faketime(self) -> list[str]:
+        """The program that runs the command with another clock."""
+        return [surroundings.FAKETIME, "-f", self.change.clock] if self.faked and self.change.clock else []
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The record's; None without one, or where it is one of other files or weights."""
+        return self.record.content.fingerprint if self.record and not self.incomparable else None
+
+    def name_as(self, whole: Record) -> None:
+        """Has the fingerprint be one of the whole run's names, if both end with as many weights."""
+        if self.record is None:
+            return
+        self.named = [pair.b for pair in pairs(whole, self.record, resumed=True)]
+        ends = ([process.weights.keys() for process in one] for one in (whole.processes, self.named))
+        self.incomparable = next(ends) != next(ends)
+        self._compute_fingerprint()
+
+    def _compute_fingerprint(self) -> None:
+        if self.record:
+            processes = self.record.processes if self.named is None else self.named
+            self.record.content.fingerprint = fingerprint(processes, self.record.outputs)
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Takes files out of what is compared; the record on disk keeps them."""
+        self.left_out += names
+        for name in names:
+            self.hashes.pop(name, None)
+        if self.record:
+            for name in names:
+                self.record.outputs.pop(name, None)
+        self._compute_fingerprint()
+
+    def as_run(self) -> Run:
+        """The run as results.json has it."""
+        straight = self.change.course == "straight"
+        words = self.command.changed(self.change) if straight else self.command.resume or []
+        words = [*self.faketime, *words]
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]
+        return Run(
+            task=COMMAND,
+            numerics=self.command.typed,
+            label=self.change.label,
+            command=" ".join([*variables, self.command.with_portable(words)]),
+            status=FAILED if self.error else DONE,
+            steps=self.record.steps if self.record else 0,
+            seconds=self.seconds,
+            error=self.error,
+            fingerprint=self.fingerprint,
+            parts=self.timeline or UNSET,
+            experiment={"facts": {"versions": {}, "scripts": {}} | self.record.facts} if self.record else None,
+        )
+
+    @cached_property
+    def timeline(self) -> list[Part]:
+        """Its processes over the steps."""
+        return parts(self.folder, self.wrote) if self.change.observed else []
+
+    @property
+    def stdout(self) -> bytes:
+        """What the command printed."""
+        return (self.folder / "stdout").read_bytes()
