@@ -9,6 +9,7 @@ import pytest
 from repro.observe.files import NAME
 from repro.record import outputs
 from support.observed import ended, interpreter, start
+from support.runs import HANG
 
 CODE = """
 import os, pathlib, shutil, subprocess, sys
@@ -39,7 +40,7 @@ def test_what_python_opens_to_write_or_renames_is_the_process_own(tmp_path: Path
     before = outputs.folder(work)
     code = f"import os; os.chdir({str(work)!r}){CODE}"
     process = start([sys.executable, "-c", code], folder)
-    assert process.communicate(timeout=60) == ("raised\n", "") and process.returncode == 0
+    assert process.communicate(timeout=HANG) == ("raised\n", "") and process.returncode == 0
     (work / "nobody").write_text("somebody else")
     (work / "folder" / "part").write_text("more")
     changed = outputs.written(before, outputs.folder(work))
@@ -66,5 +67,5 @@ def test_a_file_that_a_shell_opened_for_it(tmp_path: Path) -> None:
 def test_what_c_code_opens(framework: str, code: str, tmp_path: Path) -> None:
     code = f"import os; os.chdir({str(tmp_path)!r}); {code}"
     process = start([interpreter(framework), "-c", code], tmp_path / "record")
-    assert process.communicate(timeout=60)[1] == ""
+    assert process.communicate(timeout=HANG)[1] == ""
     assert str(tmp_path / "file") in outputs.named(tmp_path / "record")
