@@ -101,6 +101,7 @@ def test_an_operation_of_sparse_tensors_may_be_let_through(said: dict[str, Any])
             ("to_dense", "to_dense"),
             ("matmul", "sparse_sparse_matmul"),
             ("sum and dense", "add"),
+            ("product by rows", "mul"),
         ),
         *(("sparse norm", "native_norm"), ("fbgemm", "fbgemm_pack_gemm_matrix_fp16")),
     ],

@@ -146,6 +146,7 @@ def layouts() -> dict[str, str]:
         "to_dense": lambda: coordinates.to_dense(),
         "matmul": lambda: torch.sparse.mm(coordinates, coordinates),
         "sum and dense": lambda: dense + coordinates,
+        "product by rows": lambda: rows * 2.0,
         "sparse norm": lambda: torch.native_norm(coordinates),
         "fbgemm": lambda: torch.fbgemm_pack_gemm_matrix_fp16(dense),
     }

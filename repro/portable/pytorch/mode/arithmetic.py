@@ -28,8 +28,6 @@ from repro.portable.pytorch.mode.dispatch import (
 from repro.portable.pytorch.mode.types import HALVES, as_given, scalar
 from repro.portable.pytorch.mode.variants import fill
 
-STRIDED = torch.strided
-
 
 @special("add", "sub")
 def addition(operation: OpOverload, name: str) -> Function:
@@ -38,8 +36,6 @@ def addition(operation: OpOverload, name: str) -> Function:
 
     def added(keys: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
         alpha = options.get("alpha", 1) if not rest else rest[0]
-        if not thread.inside:
-            check_dense(name, a, b)
         if alpha != 1 and not thread.inside and concerned(name, (a, b), options, integers=False):
             counts[name] += 1
             return _with_factor(name, a, b, alpha, options.get("out"))
@@ -91,18 +87,10 @@ def division(operation: OpOverload, name: str) -> Function:
 
 
 def check_real(name: str, *numbers: Any) -> None:
-    """RefusedError for complex numbers, and for sparse tensors."""
+    """RefusedError for complex numbers."""
     for each in numbers:
         if isinstance(each, complex) or (isinstance(each, Tensor) and KINDS[each.dtype] == REFUSED):
             concerned(name, tuple(one for one in numbers if isinstance(one, Tensor)), {}, integers=False)
-    check_dense(name, *numbers)
-
-
-def check_dense(name: str, *numbers: Any) -> None:
-    """RefusedError for sparse tensors, where a number may stand several times."""
-    for each in numbers:
-        if isinstance(each, Tensor) and each.layout is not STRIDED:
-            concerned(name, (each,), {}, integers=False)
 
 
 def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:

@@ -252,6 +252,16 @@ def refusal_of_all(name: str) -> Function:
     return refused
 
 
+def refusal_of_sparse(name: str) -> Function:
+    """What the dispatcher calls for sparse tensors, where the mode's kernel does not look at layouts."""
+
+    def refused(*arguments: Any, **options: Any) -> Any:
+        tensors = tensors_in((*arguments, *options.values()))
+        raise _refused(name, next(each for each in tensors if each.layout is not torch.strided))
+
+    return refused
+
+
 def passage(operation: OpOverload, name: str) -> Function:
     """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
     redispatch = operation._handle.redispatch_boxed

@@ -62,6 +62,8 @@ EXACT, GUARDED, SPECIAL, DEFINED, REPLACED, COMPOSED, REFUSED = KINDS = (
 )
 """What an operation is to the mode: README.md says more."""
 
+SPARSE = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA")
+
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 
 
@@ -103,6 +105,10 @@ class Registration:
         if found is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
             return
         self._library(space).impl(name, "BackendSelect", found, True)
+        if kind == SPECIAL and not allowed:
+            for key in SPARSE:
+                if _has_kernel(full, key):
+                    self._library(space).impl(name, key, dispatch.refusal_of_sparse(name), False)
 
     def _library(self, space: str) -> Any:
         if space not in self.libraries:
