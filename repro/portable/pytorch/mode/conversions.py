@@ -36,6 +36,15 @@ def to_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
     return wide.long().to(dtype)
 
 
+@plainly
+def _fits(x: Tensor, dtype: torch.dtype) -> bool:
+    """Whether PyTorch's own kernel does it: all numbers lie within the type. Of a GPU it is not asked, as that takes a wait."""
+    if not x.is_cpu or not x.numel():
+        return x.is_cpu
+    ends, (low, high) = torch.iinfo(dtype), (each.item() for each in x.aminmax())
+    return ends.min < low and high < ends.max
+
+
 def _tensor(x: Any) -> Tensor:
     """A tensor; PyTorch's kernels take no numbers in its place."""
     return x if isinstance(x, Tensor) else torch.scalar_tensor(x, dtype=WIDEST[type(x)], device="cpu")
@@ -55,7 +64,7 @@ def converted(operation: OpOverload, name: str) -> Function:
         x = _tensor(x)
         if _is_conversion(x, options.get("dtype")) and concerned(name, (x,), {}, integers=False):
             counts[name] += 1
-            x = to_integers(x, options["dtype"])
+            x = x if _fits(x, options["dtype"]) else to_integers(x, options["dtype"])
         return redispatch(keys & BELOW, x, **options)
 
     return copied
