@@ -11,7 +11,7 @@ from typing import Optional
 from . import recorder
 
 NAME = "held"  # of the file: held.PID.STEP.PASSES
-LIMIT = 2.0  # seconds
+LIMIT = 60.0  # seconds until it goes on though nobody looks
 PAUSE = 0.001
 
 first_step: Optional[int] = None  # the number of steps after which it waits; None: never

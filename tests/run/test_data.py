@@ -20,6 +20,7 @@ import pytest
 from repro.errors import ReproError
 from repro.run import data
 from repro.run.config import Data
+from support.runs import HANG
 
 SMALL = {"train": 7, "t10k": 3}  # samples
 NAMES = tuple(data.CHECKSUMS["mnist"])
@@ -288,9 +289,9 @@ def test_a_kill_in_the_middle_leaves_nothing_under_the_final_name(tmp_path: Path
     sums = [f"{name} {sha256(content)}" for name, content in contents.items()]
     command = [sys.executable, "-c", DOWNLOAD, server.url, str(tmp_path), *sums]
     child = subprocess.Popen(command, cwd=Path(data.__file__).parents[2])
-    assert server.stalled.wait(60)
+    assert server.stalled.wait(HANG)
     child.send_signal(signal.SIGKILL)
-    assert child.wait(60) == -signal.SIGKILL
+    assert child.wait(HANG) == -signal.SIGKILL
     raw = tmp_path / "MNIST" / "raw"
     assert [name for name in NAMES if (raw / name).exists()] == []
     server.stall = False

@@ -234,6 +234,12 @@ class TestLock:
             pass
 
 
+AFTER = (
+    "while rank != {0} and not os.path.exists(os.environ[launch.ERRORS] + '/{0}' + launch.ERROR): time.sleep(0.01)\n"
+)
+"""A program in which other ranks wait for the error of one."""
+
+
 class TestLaunch:
     """start() and watch() with stand-ins for the ranks: programs that do as their rank says."""
 
@@ -260,12 +266,12 @@ class TestLaunch:
         assert launched("") == 0
 
     def test_one_error_is_shown_for_all(self, launched, capfd) -> None:
-        assert launched("launch.leave_error(f'error: {rank}'); exit(2)") == 2
+        assert launched(AFTER.format(0) + "launch.leave_error(f'error: {rank}'); exit(2)") == 2
         assert capfd.readouterr().err == "error: 0\n"
 
     def test_the_cause_is_shown_not_its_effects(self, launched, capfd) -> None:
         program = "launch.leave_error('error: disk full' if rank == 1 else 'error: lost another rank'); exit(1)"
-        assert launched(program) == 1
+        assert launched(AFTER.format(1) + program) == 1
         assert capfd.readouterr().err == "error: disk full\n"
 
     def test_a_rank_that_is_killed_ends_the_others(self, launched, capfd) -> None:

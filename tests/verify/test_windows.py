@@ -18,7 +18,7 @@ from repro.verify.questions import Change
 from repro.verify.stops import Stop
 from repro.verify.windows import passes_at_stop
 from support.observed import interpreter
-from support.runs import PROGRAMS, ROOT
+from support.runs import HANG, PROGRAMS, ROOT
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,14 @@ def test_a_process_that_nobody_looks_at_goes_on(waiting: Path, monkeypatch: pyte
     assert not [*waiting.iterdir()]
 
 
-def test_a_handler_of_a_signal_may_raise_while_it_waits(waiting: Path) -> None:
+def test_a_handler_of_a_signal_may_raise_while_it_waits(waiting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "LIMIT", HANG)
+    monkeypatch.setattr("repro.observe.windows.time.sleep", lambda _: signal.raise_signal(signal.SIGALRM))
+
     def preempted(*_: object) -> NoReturn:
         raise LookupError
 
     before = signal.signal(signal.SIGALRM, preempted)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
         with pytest.raises(LookupError):
             windows.wait(1)
