@@ -26,14 +26,18 @@ def test_sound(assert_reproducible, tmp_path):
     assert content["steps"] == 12 and (tmp_path / "repro-records" / "1" / "again").is_dir()
     assert [answer["question"] for answer in content["answers"]] == ["restart", "observed", "hash_seed", "pause"]
 
+def resumable(name):  # its steps take long enough to stop it between two of them
+    return {{"command": script(name, "--pause=0.05"), "resume": script(name, "--pause=0.05", "--resume")}}
+
 def test_resumed_and_seeded(assert_reproducible):
-    assert_reproducible(shlex.join(script("trainer")), resume=script("trainer", "--resume"), seed_option="--seed={{}}")
+    commands = resumable("trainer")
+    assert_reproducible(shlex.join(commands["command"]), resume=commands["resume"], seed_option="--seed={{}}")
 
 def test_time_as_seed(assert_reproducible):
     assert_reproducible(script("time_as_seed"))
 
 def test_old_batches(assert_reproducible):
-    assert_reproducible(script("generator_not_restored"), resume=script("generator_not_restored", "--resume"))
+    assert_reproducible(**resumable("generator_not_restored"))
 
 def test_no_control(assert_reproducible):
     assert_reproducible("sh -c 'echo 1 > {{run}}/m'", outputs=["{{run}}/m"], seed_option="--x={{}}")
