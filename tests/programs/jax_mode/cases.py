@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
 import repro.portable.jax as portable
-from programs import conversion_cases
+from programs.jax_mode.conversions import conversions
 from repro.portable.jax.backend import Backend
 from repro.portable.jax.mode import gate
 from repro.portable.refusal import RefusedError
@@ -36,28 +36,6 @@ def leaves(found: Any) -> list[np.ndarray]:
 def same(first: Any, second: Any) -> bool:
     pairs = list(zip(leaves(first), leaves(second), strict=True))
     return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True) for a, b in pairs)
-
-
-# --- conversions ------------------------------------------------------------------------------------------------------
-
-
-def conversions() -> dict[str, list[str]]:
-    """Ways to make integers of fractions, and the conversions that give wrong ones."""
-    with jax.enable_x64(True):
-        numbers = jnp.array(conversion_cases.NUMBERS, jnp.float64)
-        floats = {each: numbers.astype(each) for each in ("float16", "bfloat16", "float32", "float64")}
-        plain = {source: np.asarray(each, np.float64) for source, each in floats.items()}
-        many = {source: jnp.tile(each, conversion_cases.COPIES) for source, each in floats.items()}
-        ways: dict[str, Callable[[Array, str], Array]] = {
-            "eager": lambda x, target: x.astype(target),
-            "compiled": lambda x, target: jax.jit(lambda x: x.astype(target))(x),
-            "constant": lambda x, target: jax.jit(lambda: x.astype(target))(),
-        }
-        return {name: [*conversion_cases.wrong(plain, converting(many, way))] for name, way in ways.items()}
-
-
-def converting(many: dict[str, Array], way: Callable[[Array, str], Array]) -> Callable[[str, str], np.ndarray]:
-    return lambda source, target: np.asarray(way(many[source], target))
 
 
 # --- kernels and definitions ------------------------------------------------------------------------------------------
@@ -332,19 +310,8 @@ def errors() -> dict[str, str]:
 
 def main() -> None:
     portable.enable()
-    cases = (
-        conversions,
-        kernels,
-        transformations,
-        arithmetic,
-        precision,
-        reductions,
-        layers,
-        factors,
-        refusals,
-        errors,
-    )
-    print(json.dumps({case.__name__: case() for case in cases}))
+    cases = (kernels, transformations, arithmetic, precision, reductions, layers, factors, refusals, errors)
+    print(json.dumps({case.__name__: case() for case in (conversions, *cases)}))
 
 
 if __name__ == "__main__":
