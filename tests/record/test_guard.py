@@ -29,6 +29,7 @@ def test_a_container_is_ended_with_its_client(tmp_path: Path, monkeypatch: pytes
     with subprocess.Popen(["sleep", str(HANG)], start_new_session=True) as process:
         text = io.TextIOWrapper(io.BytesIO(guarded(process.pid, runtime)))  # and then the end of the pipe
         monkeypatch.setattr(sys, "stdin", text)
+        monkeypatch.chdir(tmp_path)  # and back: the guard leaves its folder
         guard.main()
         assert process.wait(timeout=HANG) == -signal.SIGKILL
     assert "kill one" in log.read_text().splitlines()
