@@ -16,16 +16,18 @@ from flax.traverse_util import unflatten_dict
 from jax import Array, lax
 from jax import numpy as jnp
 
-from repro.native.jax.collectives import together
-from repro.native.jax.layers import Layer, conv, max_pool
-from repro.native.jax.optimizers import named, optimizer, placed
-from repro.native.jax.parts import joined_parts, joined_shares, mean_over_parts
-from repro.native.jax.ranks import join, run
-from repro.run import gpu, layout
-from repro.run.config import Params
-from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import SINGLE_PROCESS, RankInfo
-from repro.run.recorder import Recorder, in_order
+from repro.machine import gpu
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.trainers.loop import layout
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.data import MEAN, STD, Dataset
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.loop.recorder import Recorder, in_order
+from repro.trainers.native.jax.collectives import together
+from repro.trainers.native.jax.layers import Layer, conv, max_pool
+from repro.trainers.native.jax.optimizers import named, optimizer, placed
+from repro.trainers.native.jax.parts import joined_parts, joined_shares, mean_over_parts
+from repro.trainers.native.jax.ranks import join, run
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -209,7 +211,7 @@ class Trainer:
         return self.ops.total_loss(logits, labels), (logits.argmax(1) == labels).sum()
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.trainers.loop.layout."""
         weights = {name: np.array(array) for name, array in self.weights.items()}
         return weights | named(self.params.optimizer, self.slots)
 
@@ -268,7 +270,7 @@ def choose_device(wanted: str) -> jax.Device:
 
 
 def set_determinism(params: Params) -> None:
-    """Deterministic: full float32 products, with the XLA flags of repro.run.environment. Fast: whatever is fastest."""
+    """Deterministic: full float32 products, with the XLA flags of repro.trainers.loop.environment. Fast: whatever is fastest."""
     deterministic = params.numerics != "fast"
     jax.config.update("jax_enable_x64", params.numerics == "portable")
     jax.config.update("jax_default_matmul_precision", "highest" if deterministic else "default")
@@ -278,7 +280,8 @@ def choose_ops(params: Params):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable.jax import checks, operations
+    from repro.portable.backends.checks import jax as checks
+    from repro.trainers.portable import jax as operations
 
     checks.self_check(params.engine)
     return operations

@@ -10,15 +10,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from repro.native.pytorch.graph import Graphed
-from repro.native.pytorch.layers import conv
-from repro.native.pytorch.optimizers import optimizer
-from repro.native.pytorch.ranks import join
-from repro.run import gpu, layout
-from repro.run.config import Params
-from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import RankInfo, SingleProcess
-from repro.run.recorder import Recorder, in_order
+from repro.machine import gpu
+from repro.portable.definitions.ranks import SingleProcess
+from repro.trainers.loop import layout
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.data import MEAN, STD, Dataset
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.loop.recorder import Recorder, in_order
+from repro.trainers.native.pytorch.graph import Graphed
+from repro.trainers.native.pytorch.layers import conv
+from repro.trainers.native.pytorch.optimizers import optimizer
+from repro.trainers.native.pytorch.ranks import join
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ class Trainer:
         return loss / total, correct, total
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.trainers.loop.layout."""
         return {name: to_layout(tensor) for name, tensor in (self.weights | self.optimizer.slots).items()}
 
     @torch.no_grad()
@@ -247,7 +249,8 @@ def choose_ops(params: Params, device: torch.device):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return Native
-    from repro.portable.pytorch import checks, operations
+    from repro.portable.backends.checks import pytorch as checks
+    from repro.trainers.portable import pytorch as operations
 
     checks.self_check(device, params.engine)
     return operations

@@ -8,15 +8,17 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from repro.native.tensorflow.layers import conv, max_pool
-from repro.native.tensorflow.optimizers import optimizer
-from repro.native.tensorflow.parts import joined_logits, joined_shares, mean_over_shares
-from repro.native.tensorflow.ranks import join
-from repro.run import gpu, layout
-from repro.run.config import Params
-from repro.run.data import MEAN, STD, Dataset
-from repro.run.ranks import RankInfo, SingleProcess
-from repro.run.recorder import Recorder, in_order
+from repro.machine import gpu
+from repro.portable.definitions.ranks import SingleProcess
+from repro.trainers.loop import layout
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.data import MEAN, STD, Dataset
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.loop.recorder import Recorder, in_order
+from repro.trainers.native.tensorflow.layers import conv, max_pool
+from repro.trainers.native.tensorflow.optimizers import optimizer
+from repro.trainers.native.tensorflow.parts import joined_logits, joined_shares, mean_over_shares
+from repro.trainers.native.tensorflow.ranks import join
 
 # --- the networks ------------------------------------------------------------------------------------------------
 
@@ -232,7 +234,7 @@ class Trainer:
         return self.ops.total_loss(logits, labels), tf.math.count_nonzero(tf.argmax(logits, 1, tf.int32) == labels)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and optimizer slots, float32, in the layout of repro.run.layout."""
+        """Weights and optimizer slots, float32, in the layout of repro.trainers.loop.layout."""
         return {name: np.asarray(variable) for name, variable in (self.weights | self.optimizer.slots).items()}
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
@@ -301,7 +303,8 @@ def choose_ops(params: Params, device: str):
     """The arithmetic for `params.numerics`; portable numerics are imported, and checked, only where they are used."""
     if params.numerics != "portable":
         return NativeOnCpu if "CPU" in device else Native
-    from repro.portable.tensorflow import checks, operations
+    from repro.portable.backends.checks import tensorflow as checks
+    from repro.trainers.portable import tensorflow as operations
 
     checks.self_check(params.engine)
     return operations

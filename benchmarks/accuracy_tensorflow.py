@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import accuracy
 from benchmarks.mode_tensorflow import transformer
-from repro.portable.tensorflow import mode as portable
+from repro.portable.modes import tensorflow as portable
 
 
 def convnet() -> keras.Model:

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from repro.fingerprint import fingerprint
-from repro.run import config, data
-from repro.run.data import Dataset
-from repro.run.times import Times, age, peak_memory
+from repro.trainers.loop import config, data
+from repro.trainers.loop.data import Dataset
+from repro.trainers.loop.times import Times, age, peak_memory
 
 LEARNING_RATE, MOMENTUM, SEED = 0.01, 0.5, 0
 

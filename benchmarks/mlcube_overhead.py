@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))  # -P keeps this file's own folder out of it
 
 from msgspec.structs import asdict  # noqa: E402
 
-from repro.benchmark import intervals  # noqa: E402
-from repro.run.call import callers_environment  # noqa: E402
+from repro.trainers.benchmark import intervals  # noqa: E402
+from repro.trainers.loop.call import callers_environment  # noqa: E402
 
 
 def seconds(command: list[str], environment: dict[str, str]) -> float:

@@ -35,7 +35,7 @@ FIRST, STEPS = 4, 8
 
 
 def rotary(x: Tensor, base: float = 10000.0) -> Tensor:
-    """As repro.portable.pytorch.functional.rotary, in float32."""
+    """As repro.portable.library.pytorch.functional.rotary, in float32."""
     half = x.shape[-1] // 2
     angles = torch.arange(x.shape[-2])[:, None] * base ** -(torch.arange(half) / half)
     first, second = x.chunk(2, -1)
@@ -56,7 +56,7 @@ class Task:
     loss: Loss
     """Of a network, given PyTorch's functions or the library's."""
     optimizer: Callable[[Any, Any], torch.optim.Optimizer]
-    """Of parameters, from torch.optim or repro.portable.pytorch.optim."""
+    """Of parameters, from torch.optim or repro.portable.library.pytorch.optim."""
 
 
 def adam(kind: Any, weights: Any) -> torch.optim.Optimizer:

@@ -14,7 +14,7 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, begin
-from repro.run.data import MEAN, STD
+from repro.trainers.loop.data import MEAN, STD
 
 SIZES = {"conv1": (25, 10), "conv2": (250, 20), "dense1": (320, 50), "dense2": (50, 10)}
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, begin
 from benchmarks.tutorial_pytorch import Net
-from repro.run.data import MEAN, STD
+from repro.trainers.loop.data import MEAN, STD
 
 
 def ready(images: np.ndarray) -> torch.Tensor:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, begin
 from benchmarks.tutorial_tensorflow import network
-from repro.run.data import MEAN, STD
+from repro.trainers.loop.data import MEAN, STD
 
 
 def ready(images: np.ndarray) -> tf.Tensor:

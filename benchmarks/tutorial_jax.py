@@ -16,7 +16,7 @@ from flax.training.train_state import TrainState
 from jax import numpy as jnp
 
 from benchmarks.baseline import LEARNING_RATE, MOMENTUM, SEED, Baseline, begin
-from repro.run.data import MEAN, STD
+from repro.trainers.loop.data import MEAN, STD
 
 
 class Net(nn.Module):

@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from repro.tasks.verify import QUESTIONS
+from repro.commands.verify import QUESTIONS
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests/programs/cases"

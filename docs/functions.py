@@ -22,8 +22,9 @@ import numpy as np
 from mpmath import mp, mpf
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
 
-from repro.portable.reference import activations, functions, special, trigonometric
+from reference import activations, functions, special, trigonometric
 
 PAGE = Path(__file__).with_name("functions.md")
 TABLE = re.compile(r"(<!-- errors -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -3,7 +3,7 @@
 .venv/docs/bin/python docs/links.py SITE [PAGE.md | NOTEBOOK.ipynb ...]
 
 The site's generator checks links between pages. This also checks pictures and files, the pages outside docs/, that the
-site loads nothing from another host, and that a path of the repository, as in `repro/run/data.py`, exists.
+site loads nothing from another host, and that a path of the repository, as in `repro/trainers/loop/data.py`, exists.
 """
 
 import json

@@ -21,9 +21,10 @@ from safetensors.numpy import load_file, save
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically
 from repro.fingerprint import fingerprint
-from repro.run import environment, launch
-from repro.run.config import Params
-from repro.run.ranks import LOOPBACK, RankInfo, SingleProcess, rank_from_environment
+from repro.portable.definitions.ranks import SingleProcess
+from repro.trainers.loop import environment, launch
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.ranks import LOOPBACK, RankInfo, rank_from_environment
 
 Arrays = dict[str, np.ndarray]
 Mode = Literal["auto", "eager", "compiled"]

@@ -18,11 +18,13 @@ from jax import Array
 from jax import numpy as jnp
 
 from repro.errors import UsageError
-from repro.native.jax.ranks import join, run
-from repro.portable.jax import checks, functional, layers, optim
-from repro.portable.jax.backend import Backend
-from repro.run.config import Params
-from repro.run.ranks import SINGLE_PROCESS, RankInfo, SingleProcess
+from repro.portable.backends.checks import jax as checks
+from repro.portable.backends.jax import Backend
+from repro.portable.definitions.ranks import SINGLE_PROCESS, SingleProcess
+from repro.portable.library.jax import functional, layers, optim
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.native.jax.ranks import join, run
 
 
 class GPT(nn.Module):

@@ -13,11 +13,13 @@ import torch
 from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
-from repro.native.pytorch.ranks import join
-from repro.portable.pytorch import checks, functional
-from repro.portable.pytorch.backend import Backend
-from repro.run.config import Params
-from repro.run.ranks import SINGLE_PROCESS, RankInfo
+from repro.portable.backends.checks import pytorch as checks
+from repro.portable.backends.pytorch import Backend
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.portable.library.pytorch import functional
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.native.pytorch.ranks import join
 
 SLOTS = {"first": "exp_avg", "second": "exp_avg_sq"}
 """What PyTorch calls them."""

@@ -12,11 +12,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from repro.native.tensorflow.ranks import join
-from repro.portable.tensorflow import checks, functional, layers, optim
-from repro.portable.tensorflow.backend import Backend
-from repro.run.config import Params
-from repro.run.ranks import SINGLE_PROCESS, RankInfo
+from repro.portable.backends.checks import tensorflow as checks
+from repro.portable.backends.tensorflow import Backend
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.portable.library.tensorflow import functional, layers, optim
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.ranks import RankInfo
+from repro.trainers.native.tensorflow.ranks import join
 
 
 class GPT(keras.Model):

@@ -13,8 +13,8 @@ import common
 import numpy as np
 
 from repro.portable import schedules
-from repro.run import data
-from repro.run.config import Data
+from repro.trainers.loop import data
+from repro.trainers.loop.config import Data
 
 CHANNELS, STRIDES, CLASSES = (16, 32, 64), (1, 2, 2), 10
 EPSILON, KEPT = 1e-5, 0.9

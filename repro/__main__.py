@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     task = words[0] if words else ""
     debug = "--debug" in words
     try:
-        from repro.tasks import commands
+        from repro.commands import commands
 
         options = commands.parse([word for word in words if word != "--debug"], own_command)
         return options.run(options)
@@ -43,7 +43,7 @@ def command() -> NoReturn:
     except Exception as error:  # with --debug
         code = _trace(error)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
-    ranks = sys.modules.get("repro.run.ranks")  # only a training loads it
+    ranks = sys.modules.get("repro.trainers.loop.ranks")  # only a training loads it
     if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
         os._exit(code)
@@ -80,7 +80,7 @@ def _fail(message: str, code: int = 1) -> int:
 
     line = printable(f"error: {message}")
     with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: there is nobody to say it to
-        if launch := sys.modules.get("repro.run.launch"):
+        if launch := sys.modules.get("repro.trainers.loop.launch"):
             launch.leave_error(line)
         else:
             print(line, file=sys.stderr, flush=True)
@@ -92,7 +92,7 @@ def _resume(task: str) -> str:
 
     if task not in FRAMEWORKS:
         return ""
-    from repro.run.launch import RESUME
+    from repro.trainers.loop.launch import RESUME
 
     return f"; {RESUME}"
 

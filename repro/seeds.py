@@ -1,6 +1,6 @@
 """Seeds and strict determinism for a user's script.
 
-The trainers here draw nothing from these generators (see repro.run.randomness); other scripts do.
+The trainers here draw nothing from these generators (see repro.trainers.loop.randomness); other scripts do.
 """
 
 import operator

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from repro.errors import ReproError
-from repro.run import config, data, gpu
+from repro.machine import gpu
+from repro.trainers.loop import config, data
 from support.runs import HANG, ROOT, Run, alone, needs, run_sh
 
 # The groups of tests that take longest start first, so that all processes of pytest end at about the same time.

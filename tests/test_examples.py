@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from repro.run import environment, golden
+from repro.trainers.loop import environment, golden
 from support.runs import HANG, ROOT, needs
 
 pytestmark = pytest.mark.spread

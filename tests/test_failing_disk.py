@@ -19,7 +19,7 @@ from repro.errors import ReproError, explained
 from repro.observe.recorder import Recorder
 from repro.record import record
 from repro.record.recording import Recording
-from repro.run import checkpoint, experiment
+from repro.trainers.loop import checkpoint, experiment
 from repro.verify import results
 from support.commands import straight
 from support.failing_disk import FAULTS, KILL, Disk, Killed

@@ -68,11 +68,11 @@ def test_imports_by_name_go_down() -> None:
 @pytest.mark.parametrize(
     ("importer", "source", "allowed"),
     [
-        ("repro.run.launch", 'importlib.import_module("repro.native.pytorch.ranks")', False),
-        ("repro.run.launch", '__import__(f"repro.tasks.{name}")', False),
-        ("repro.native.jax.layers", 'import_module(f"repro.portable.{name}.tables")', False),
-        ("repro.tasks.train", 'import_module(f"repro.native.{name}.ranks")', True),
-        ("repro.run.launch", 'import_module("repro.run.ranks")', True),
+        ("repro.trainers.loop.launch", 'importlib.import_module("repro.trainers.native.pytorch.ranks")', False),
+        ("repro.trainers.loop.launch", '__import__(f"repro.commands.{name}")', False),
+        ("repro.portable.modes.common.switch", 'import_module(f"repro.trainers.native.{name}.ranks")', False),
+        ("repro.commands.train", 'import_module(f"repro.trainers.native.{name}.ranks")', True),
+        ("repro.trainers.loop.launch", 'import_module("repro.trainers.loop.ranks")', True),
     ],
 )
 def test_an_import_up_is_seen(importer: str, source: str, allowed: bool) -> None:
@@ -83,4 +83,4 @@ def test_an_import_up_is_seen(importer: str, source: str, allowed: bool) -> None
 def test_a_name_without_its_layer_is_refused() -> None:
     (imported,) = imported_by_name('import_module(f"repro.{name}")')
     with pytest.raises(AssertionError, match="no layer"):
-        goes_down("repro.tasks.train", imported)
+        goes_down("repro.commands.train", imported)

@@ -14,10 +14,10 @@ from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
 from repro.record.trainer_run import Run, read
-from repro.run import trace
-from repro.run.call import quoted, run_sh
-from repro.run.config import Params
-from repro.run.experiment import ROOT
+from repro.trainers.loop import trace
+from repro.trainers.loop.call import quoted, run_sh
+from repro.trainers.loop.config import Params
+from repro.trainers.loop.experiment import ROOT
 
 
 @dataclass

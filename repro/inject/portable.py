@@ -92,7 +92,7 @@ class Switch:
                 raise RuntimeError(f"Python {version} is too old for them; run the command with Python 3.11 or later")
             self.warn_if_slow()
             name = MODULES[framework.__name__]
-            mode = package.load(f"portable.{name}.mode")
+            mode = package.load(f"portable.modes.{name}")
             mode.enable(allow=_allowed(self.allow, name), precision=self.precision)
         except BaseException as error:
             self.end(error)

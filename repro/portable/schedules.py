@@ -10,7 +10,7 @@ Frameworks' own schedules call functions of the C library. These are called befo
 from collections.abc import Sequence
 from fractions import Fraction
 
-from repro.portable.tables import cosine, float32
+from repro.portable.numbers.tables import cosine, float32
 
 __all__ = ["cosine", "linear", "staircase"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.record.lines import Process
-from repro.run import environment, experiment
+from repro.trainers.loop import environment, experiment
 
 LARGEST_SCRIPT = 16 << 20  # bytes; what is larger is data, or a program
 PROGRAM = b"\x7fELF"

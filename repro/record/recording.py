@@ -22,8 +22,8 @@ from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.portable import Computed
 from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
-from repro.run import environment
 from repro.text import escaped
+from repro.trainers.loop import environment
 
 
 @dataclass

@@ -18,11 +18,11 @@ from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
 from repro.record.lines import STARTS, Hashes, Process
 from repro.record.record import Content, Record
-from repro.run import checkpoint, layout, trace
-from repro.run.config import TRAIN_SAMPLES
-from repro.run.trace import Recorded
 from repro.structs import Fingerprint, Integer, Struct, converted
 from repro.text import printable
+from repro.trainers.loop import checkpoint, layout, trace
+from repro.trainers.loop.config import TRAIN_SAMPLES
+from repro.trainers.loop.trace import Recorded
 
 EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 ALL = "weights"  # the name of a fingerprint of all weights together, which each row of metrics.jsonl has

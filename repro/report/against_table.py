@@ -5,8 +5,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, Verdict
 from repro.report.speed_tables import measured
+from repro.trainers.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, Verdict
 
 DRIFT = (
     "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from repro.benchmark.results import Benchmark
 from repro.frameworks import FRAMEWORKS
 from repro.record.trainer_run import Framework
 from repro.record.warnings import RecordWarning
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
+from repro.trainers.benchmark.results import Benchmark
 from repro.verify import machines, results
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from repro import structs
-from repro.benchmark.results import KIND as BENCHMARK
-from repro.benchmark.results import Benchmark
 from repro.errors import UsageError
 from repro.files import write_atomically, write_json
 from repro.report import findings, page, speed_tables, tables
 from repro.report.findings import Report
+from repro.trainers.benchmark.results import KIND as BENCHMARK
+from repro.trainers.benchmark.results import Benchmark
 from repro.verify import results
 from repro.verify.results import Results
 

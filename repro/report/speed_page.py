@@ -6,9 +6,9 @@ Its tables, bars beside the times, and pictures of what they hide.
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from repro.benchmark.results import Benchmark, Row
 from repro.report import charts
 from repro.report.speed_tables import Table, facts, tables
+from repro.trainers.benchmark.results import Benchmark, Row
 
 AXES = {"batch_size": "batch size", "threads": "threads", "train_samples": "training images"}
 MEASURED = "s per epoch"  # the column that gets bars

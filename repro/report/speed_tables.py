@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from repro.benchmark.results import Benchmark, Ratio, Row, Summary, TimeToTarget
-from repro.benchmark.speed import TITLES
 from repro.report import markdown as md
 from repro.report.findings import FRAMEWORK_TITLES
 from repro.text import short
+from repro.trainers.benchmark.results import Benchmark, Ratio, Row, Summary, TimeToTarget
+from repro.trainers.benchmark.speed import TITLES
 
 SPEED = """
 Seconds per epoch: the median over fresh processes, and the 95 % interval of the median (the whole range, of five samples or fewer).

@@ -23,10 +23,10 @@ from repro.record.trainer_run import Experiment
 from repro.report import markdown as md
 from repro.report.findings import FRAMEWORK_TITLES
 from repro.report.speed_tables import Table, show_table
-from repro.run import config
-from repro.run.config import Config, Data, Params
 from repro.structs import Integer, Number, Struct, converted
 from repro.text import printable, printable_lines, short
+from repro.trainers.loop import config
+from repro.trainers.loop.config import Config, Data, Params
 
 RUN, LOG = "run", "run.log"
 

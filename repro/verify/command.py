@@ -26,16 +26,7 @@ from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
 from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
-from repro.verify.questions import (
-    BASELINE,
-    CANNOT_TELL,
-    DIFFERS,
-    FULLY_HASHED,
-    REPEAT,
-    SAME,
-    Change,
-    Question,
-)
+from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, Question
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import Stop, targets, with_stops

@@ -3,7 +3,7 @@
 import os
 import platform
 
-from repro.run import gpu
+from repro.machine import gpu
 from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
 
 OTHER_SEED = "1234567"

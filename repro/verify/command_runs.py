@@ -18,13 +18,13 @@ from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching, naming
 from repro.inject.delays import SLOWED
+from repro.machine import gpu
 from repro.record import outputs
 from repro.record.injection import unobserved
 from repro.record.lines import STEPS
 from repro.record.process import describe_exit, error_line, own_session, terminate
 from repro.record.record import Record
 from repro.record.recording import Recording
-from repro.run import gpu
 from repro.text import slug
 from repro.verify import checkpoints, surroundings, windows
 from repro.verify.checkpoints import Checkpoints

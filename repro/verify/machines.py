@@ -11,8 +11,8 @@ from itertools import combinations, product
 from msgspec import structs
 
 from repro.compare import facts
-from repro.run import config
-from repro.run.config import TRAIN_SAMPLES, Config, Params
+from repro.trainers.loop import config
+from repro.trainers.loop.config import TRAIN_SAMPLES, Config, Params
 from repro.verify.questions import DIFFERS, NOT_ASKED, SAME, AnswerWord, Promise, kept
 from repro.verify.results import COMMAND, DONE, Answer, Cause, Difference, GrowthPoint, Machine, Results, Run
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from repro.run import experiment
+from repro.trainers.loop import experiment
 
 AnswerWord = Literal["same", "differs", "cannot tell", "not asked"]
 Promise = Literal["same", "differs"] | None

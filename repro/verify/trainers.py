@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from repro.compare import comparison
 from repro.compare.comparison import Comparison
 from repro.record import trainer_run
-from repro.run.config import Verify
 from repro.text import slug
+from repro.trainers.loop.config import Verify
 from repro.verify.answers import Answer
 from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE, Change, Question
 from repro.verify.results import DONE

@@ -16,8 +16,8 @@ from rich.progress import Progress
 
 from repro.console import progress
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, ReproError
-from repro.run import experiment
 from repro.structs import converted
+from repro.trainers.loop import experiment
 from repro.verify.answers import Answer
 from repro.verify.questions import UNANSWERED, Question
 from repro.verify.results import COMMAND, FAILED, KIND, Machine, Results, Run, Settings

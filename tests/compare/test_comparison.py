@@ -15,7 +15,7 @@ from repro.compare.rerun_trainer import Begin
 from repro.errors import ReproError, UsageError
 from repro.record import trainer_run
 from repro.report.comparison import told
-from repro.run import environment, randomness
+from repro.trainers.loop import environment, randomness
 from support import commands
 from support.trainer_runs import EVERY, STEPS, Folder, State, flip
 

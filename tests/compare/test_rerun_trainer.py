@@ -8,7 +8,7 @@ import pytest
 
 from repro.compare import rerun_trainer
 from repro.errors import ReproError, UsageError
-from repro.run.config import Params
+from repro.trainers.loop.config import Params
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.tasks.verify import QUESTIONS
+from repro.commands.verify import QUESTIONS
 from support.runs import ROOT
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from repro.fingerprint import fingerprint
-from repro.run import randomness
+from repro.trainers.loop import randomness
 from support.runs import HANG, ROOT
 
 NOTEBOOK = ROOT / "index.ipynb"

@@ -6,8 +6,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from repro.run import config, ranks
-from repro.run.ranks import RankInfo
+from repro.trainers.loop import config, ranks
+from repro.trainers.loop.ranks import RankInfo
 from support.runs import ROOT
 
 SERVICE, JOB = yaml.safe_load_all((ROOT / "kubernetes" / "ranks.yaml").read_text())

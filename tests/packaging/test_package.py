@@ -73,7 +73,7 @@ def test_what_it_holds(wheel: Path) -> None:
         "repro/py.typed",
         "repro/inject/site/sitecustomize.py",
         "repro/report/templates/report.html",
-        "repro/native/jax/layers.py",
+        "repro/trainers/native/jax/layers.py",
         "repro/verify/listings/sitecustomize.py",
         "mnist_jax.py",
     } <= {*names}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.tasks import commands
+from repro.commands import commands
 from support.runs import ROOT
 from support.scripts import assert_one_line, call, copy_of_root, run_sh
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from repro.errors import UsageError
-from repro.portable import arguments, functional, tables
-from repro.portable.operations import optimizers
+from repro.portable import arguments
+from repro.portable.definitions import optimizers
+from repro.portable.library import functional
+from repro.portable.numbers import tables
 
 NAN = float("nan")
 IMAGES, KERNEL, X, LOGITS = (np.ones(shape, np.float32) for shape in ((2, 5, 6, 4), (3, 3, 4, 8), (2, 3, 4), (3, 5)))

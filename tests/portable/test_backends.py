@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.portable import xla, xp
+from repro.portable.backends import xla
+from repro.portable.definitions import xp
 
 FOLDER = Path(xp.__file__).parent
 Parameters = list[str]

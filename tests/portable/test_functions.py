@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.portable.reference import activations, functions, special, trigonometric
+from reference import activations, functions, special, trigonometric
 from support.programs import ENVIRONMENT
 from support.runs import ROOT, needs
 from support.workers import ask

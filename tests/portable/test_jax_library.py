@@ -130,9 +130,9 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_num_cpu_devices", 2)
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from repro.native.jax.ranks import AXIS, ThreadGroup
+from repro.trainers.native.jax.ranks import AXIS, ThreadGroup
 from repro.portable.jax import functional
-from repro.portable.jax.backend import Backend
+from repro.portable.backends.jax import Backend
 drop = lambda x: functional.dropout(x, 0.5, 7, 3)
 x = np.ones((8, 5, 6), np.float32)
 alone = drop(x)

@@ -1,4 +1,4 @@
-"""Portable numerics for any JAX program: repro.portable.jax.mode."""
+"""Portable numerics for any JAX program: repro.portable.modes.jax."""
 
 import json
 from pathlib import Path

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from programs.mode_tails import ROW
+from reference import activations, functions
 from repro.frameworks import FRAMEWORKS
-from repro.portable.reference import activations, functions
 from support.programs import program
 
 VALUES: dict[str, Callable[..., np.ndarray]] = {

@@ -8,11 +8,11 @@ A fixed table of cases; test_random_operations.py has other ones in every run.
 import numpy as np
 import pytest
 
+import reference
 from repro.errors import UsageError
 from repro.frameworks import FRAMEWORKS
-from repro.portable import reference
-from repro.portable.constants import SUM_BITS
-from repro.portable.operations import grids
+from repro.portable.definitions import grids
+from repro.portable.numbers.constants import SUM_BITS
 from support.operations import (
     CASES,
     LARGE,

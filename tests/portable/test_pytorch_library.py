@@ -77,7 +77,7 @@ def test_convert_keeps_all_but_the_arithmetic(
         "shared": True,
         "back": "<All keys matched successfully>",
         "original": [*own, "torch"],
-        "kept": [*own, "repro.portable.pytorch.modules", *containers],
+        "kept": [*own, "repro.portable.library.pytorch.modules", *containers],
     }
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.portable import reference, tables
-from repro.portable.constants import TINY
+import reference
+from repro.portable.numbers import tables
+from repro.portable.numbers.constants import TINY
 
 Array = np.ndarray
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.run import environment, randomness
-from repro.run.config import Config, Params
-from repro.run.data import Dataset
-from repro.run.ranks import SINGLE_PROCESS
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.trainers.loop import environment, randomness
+from repro.trainers.loop.config import Config, Params
+from repro.trainers.loop.data import Dataset
 
 batches, keep = np.zeros((2, 32), np.int32), np.zeros((2, 32, 70), np.uint8)
 

@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-from repro.run import environment
-from repro.run.config import Config, Params
+from repro.trainers.loop import environment
+from repro.trainers.loop.config import Config, Params
 
 
 def pytorch() -> dict[str, bool]:

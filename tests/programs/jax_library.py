@@ -20,7 +20,7 @@ from jax import numpy as jnp  # noqa: E402
 
 from programs import library_cases as cases  # noqa: E402
 from repro.errors import UsageError  # noqa: E402
-from repro.portable.jax import functional, layers, optim  # noqa: E402
+from repro.portable.library.jax import functional, layers, optim  # noqa: E402
 
 # --- functions --------------------------------------------------------------------------------------------------------
 

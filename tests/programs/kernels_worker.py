@@ -19,11 +19,11 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from programs.guards import SIDES, copied, guarded
-from repro.portable.constants import BELOW_TINY
 from repro.portable.kernels import machine, pairs, products
 from repro.portable.kernels.contraction import Sums, in_float64
 from repro.portable.kernels.convolution import ONE, How, forward, in_rows, of_images, of_weight
 from repro.portable.kernels.machine import ADDRESS, I64, VOID, Loop, Loops
+from repro.portable.numbers.constants import BELOW_TINY
 
 RANDOM = np.random.default_rng(0)
 Kernel = tuple[str, Loops, list[np.ndarray], np.ndarray]

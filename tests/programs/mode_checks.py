@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+import reference
 import repro.portable.pytorch as portable
+from reference.checks import expected
 from repro.errors import UsageError
-from repro.portable import checks as library
-from repro.portable import reference
-from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode import checks, dispatch
+from repro.portable.backends.pytorch import Backend
+from repro.portable.modes.pytorch.dispatcher import checks, dispatch
 
 torch.set_num_threads(1)
 set_flush_denormal = torch.set_flush_denormal  # which the mode replaces
@@ -274,12 +274,11 @@ def narrow_product() -> list[np.ndarray]:
 
 
 def product() -> list[np.ndarray]:
-    expected = library.expected()
-    return [expected["product"][0].astype(np.float64), expected["scaled"][0]]
+    return [expected()["product"][0].astype(np.float64), expected()["scaled"][0]]
 
 
 def convolution() -> list[np.ndarray]:
-    return [library.expected()[name][0].astype(np.float64) for name in ("convolution", "kernel")]
+    return [expected()[name][0].astype(np.float64) for name in ("convolution", "kernel")]
 
 
 def compiled() -> list[np.ndarray]:

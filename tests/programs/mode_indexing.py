@@ -16,8 +16,8 @@ from torch import Tensor
 import repro.portable.pytorch as portable
 from programs import meeting_cases, sampling_cases, volume_cases  # noqa: F401
 from programs.indexing_cases import CASES, Case
-from repro.portable.pytorch import compiler
-from repro.portable.pytorch.mode.dispatch import plainly
+from repro.portable.kernels import pytorch as compiler
+from repro.portable.modes.pytorch.dispatcher.dispatch import plainly
 
 CLOSE = {torch.float64: 1e-12, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 """Of the largest number of a result, beside float64."""

@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import repro.portable.pytorch as portable
-from repro.portable.pytorch.mode import recurrent
+from repro.portable.modes.pytorch.operations import recurrent
 
 NUMBERS = np.random.default_rng(0)
 NEAR = 2e-3

@@ -145,7 +145,7 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
 def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
     import tensorflow as tf
 
-    from repro.portable.tensorflow import mode as portable
+    from repro.portable.modes import tensorflow as portable
 
     portable.enable()
 

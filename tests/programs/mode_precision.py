@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+import reference
 import repro.portable.pytorch as portable
 from repro.errors import UsageError
-from repro.portable import kernels, reference
-from repro.portable.pytorch.backend import Backend
+from repro.portable import kernels
+from repro.portable.backends.pytorch import Backend
 
 KINDS = ("normal", "outlier", "mixed", "tiny", "largest", "infinite", "nan")
 SCALES = {"tiny": 2.0**-95, "largest": 2.0**125}

@@ -18,11 +18,11 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 
 import repro.portable.pytorch as portable
-from repro.portable.operations import random
-from repro.portable.pytorch import compiler
-from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.mode.generators import on_cpu
-from repro.portable.reference import random as reference
+from reference import random as reference
+from repro.portable.backends.pytorch import Backend
+from repro.portable.definitions import random
+from repro.portable.kernels import pytorch as compiler
+from repro.portable.modes.pytorch.dispatcher.generators import on_cpu
 
 TYPES = torch.float32, torch.float64, torch.float16, torch.bfloat16
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

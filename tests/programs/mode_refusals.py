@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 import repro.portable.pytorch as portable
-from repro.portable.pytorch.mode import dispatch, exact, libraries, registry
-from repro.portable.refusal import RefusedError
+from repro.portable.modes.common.refusal import RefusedError
+from repro.portable.modes.pytorch.dispatcher import dispatch, exact, libraries, registry
 
 portable.enable()
 needs = libraries.needs_pytorch

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import repro.portable.pytorch as portable
 from programs import process_cases  # noqa: F401
 from programs.whole_cases import CASES, Expected, X, case, expect, numbers, ours, work
-from repro.portable.pytorch.mode import dispatch
+from repro.portable.modes.pytorch.dispatcher import dispatch
 
 
 @torch.compile

@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray]
 def pytorch(given: Arrays) -> Arrays:
     import torch
 
-    from repro.native.pytorch.layers import ConvWithOwnBias
+    from repro.trainers.native.pytorch.layers import ConvWithOwnBias
 
     x, kernel, bias, gradient = (torch.from_numpy(given[name]) for name in ("x", "kernel", "bias", "gradient"))
     operands = [x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), bias]
@@ -32,7 +32,7 @@ def pytorch(given: Arrays) -> Arrays:
 def tensorflow(given: Arrays) -> Arrays:
     import tensorflow as tf
 
-    from repro.native.tensorflow.layers import conv, max_pool
+    from repro.trainers.native.tensorflow.layers import conv, max_pool
 
     @tf.function(jit_compile=True)
     def with_gradients(function: Callable, operands: list, gradient: tf.Tensor) -> list:
@@ -51,7 +51,7 @@ def tensorflow(given: Arrays) -> Arrays:
 def jax(given: Arrays) -> Arrays:
     import jax
 
-    from repro.native.jax.layers import conv, max_pool
+    from repro.trainers.native.jax.layers import conv, max_pool
 
     def differentiated(function: Callable, gradient: str, *names: str) -> list:
         def of_images(images, *others):  # the batch is the last axis within

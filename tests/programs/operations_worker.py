@@ -20,10 +20,10 @@ from functools import cache
 import numpy as np
 
 from programs import unprotected
+from repro.portable.definitions import optimizers, random
+from repro.portable.definitions.grids import Operation
+from repro.portable.definitions.xp import Backend
 from repro.portable.kernels import machine
-from repro.portable.operations import optimizers, random
-from repro.portable.operations.grids import Operation
-from repro.portable.xp import Backend
 
 NONE = np.zeros(0, bool)
 
@@ -89,8 +89,8 @@ class PyTorch:
         self.torch, self.asked = torch, 0
 
     def __call__(self, operation, options, mode, arrays, gradient):
-        from repro.portable.pytorch import compiler
-        from repro.portable.pytorch.compiler import plan
+        from repro.portable.compiler.pytorch import plan
+        from repro.portable.kernels import pytorch as compiler
 
         compiler.available = mode in ("kernels", "int16")
         if not compiler.available:
@@ -104,7 +104,7 @@ class PyTorch:
         return found
 
     def once(self, operation, options, arrays, gradient):
-        from repro.portable.pytorch.autograd import apply, run
+        from repro.portable.library.autograd.pytorch import apply, run
 
         given = [None if array is None else self.torch.from_numpy(array.copy()) for array in arrays]
         if not isinstance(operation, Operation):
@@ -139,8 +139,8 @@ class JAX:
         return [[np.asarray(each) for each in part] for part in found]
 
     def function(self, operation, options, floats, count):
-        from repro.portable.jax.autograd import apply
-        from repro.portable.jax.backend import Backend
+        from repro.portable.backends.jax import Backend
+        from repro.portable.library.autograd.jax import apply
 
         def both(given, others, gradient):
             def call(*leaves):
@@ -176,8 +176,8 @@ class TensorFlow:
         return [[each.numpy() for each in part] for part in self.made[key](given, tf.constant(gradient))]
 
     def function(self, operation, options):
-        from repro.portable.tensorflow.autograd import apply
-        from repro.portable.tensorflow.backend import Backend
+        from repro.portable.backends.tensorflow import Backend
+        from repro.portable.library.autograd.tensorflow import apply
 
         tf = self.tf
 
@@ -202,7 +202,7 @@ def answer(worker, backend, request) -> dict[str, np.ndarray]:
     asked = json.loads(str(request["request"]))
     backend.Backend.engine = asked["mode"] if asked["mode"] in ("int8", "int16") else "float64"
     module, name = asked["operation"].rsplit(".", 1)
-    home = TESTS.get(module) or importlib.import_module(f"repro.portable.operations.{module}")
+    home = TESTS.get(module) or importlib.import_module(f"repro.portable.definitions.{module}")
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in asked["options"].items()}
     given = [request[f"array{i}"] for i in range(asked["arrays"])]
     arrays = [None if is_none(array) else array for array in given]
@@ -216,7 +216,7 @@ def main(framework: str) -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     made: dict[str, Callable] = {"pytorch": PyTorch, "jax": JAX, "tensorflow": TensorFlow}
-    worker, backend = made[framework](), importlib.import_module(f"repro.portable.{framework}.backend")
+    worker, backend = made[framework](), importlib.import_module(f"repro.portable.backends.{framework}")
     backend.LEAST_WORK = 0  # type: ignore[attr-defined] # small products, too, are made by the engine that is asked for
     machine.SHARE, machine.SMALL = 1, 0  # threads and good code for few elements, too
     while header := requests.read(8):

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from repro.run import training
+from repro.trainers.loop import training
 
 
 def plant(run: training.Run) -> None:

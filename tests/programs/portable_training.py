@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from repro.run import environment
-from repro.run.config import Config, Data, Output, Params
-from repro.run.data import load
-from repro.run.training import Run
+from repro.trainers.loop import environment
+from repro.trainers.loop.config import Config, Data, Output, Params
+from repro.trainers.loop.data import load
+from repro.trainers.loop.training import Run
 
 RUNS: dict[str, tuple[int, dict[str, Any]]] = {
     "smaller last batch": (80, {"batch_size_train": 64, "n_epochs": 1}),

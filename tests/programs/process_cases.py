@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
 from programs.whole_cases import Expected, X, case, numbers, ours, work
-from repro.portable.pytorch.mode import compilers, dispatch
+from repro.portable.modes.pytorch.dispatcher import compilers, dispatch
 
 # --- threads and processes --------------------------------------------------------------------------------------------
 

@@ -15,11 +15,14 @@ import numpy as np
 import torch
 
 from programs.guards import SIDES, guarded
+from repro.portable.backends import pytorch as backend
+from repro.portable.backends.pytorch import Backend
+from repro.portable.compiler.pytorch import kernels, plan
+from repro.portable.definitions import pointwise
 from repro.portable.kernels import machine, pairs, products
-from repro.portable.operations import pointwise
-from repro.portable.pytorch import backend, compiler, functional, optim
-from repro.portable.pytorch.backend import Backend
-from repro.portable.pytorch.compiler import kernels, plan, sums
+from repro.portable.kernels import pytorch as compiler
+from repro.portable.kernels.pytorch import sums
+from repro.portable.library.pytorch import functional, optim
 
 said: list[str] = []
 handler = logging.Handler()

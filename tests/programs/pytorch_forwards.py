@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
 from repro.errors import UsageError
-from repro.portable.pytorch import functional
+from repro.portable.library.pytorch import functional
 
 
 def line(call: Callable[[], object]) -> str:

@@ -11,17 +11,9 @@ import torch
 from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
-from repro.portable.operations import (
-    attention,
-    convolution,
-    linear,
-    losses,
-    normalization,
-    pointwise,
-    pooling,
-)
-from repro.portable.operations.softmax import softmax
-from repro.portable.pytorch.autograd import apply
+from repro.portable.definitions import attention, convolution, linear, losses, normalization, pointwise, pooling
+from repro.portable.definitions.softmax import softmax
+from repro.portable.library.autograd.pytorch import apply
 
 CLOSE = 2e-3  # of the largest number: sums of products have 13 bits
 

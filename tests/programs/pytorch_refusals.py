@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import repro.portable.pytorch as portable
 from programs.pytorch_forwards import called, converted, line
-from repro.portable.pytorch import functional, optim
+from repro.portable.library.pytorch import functional, optim
 
 
 class Own(nn.Module):

@@ -13,10 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import mnist_pytorch
 from repro.fingerprint import fingerprint
-from repro.portable.pytorch import checks
-from repro.run import environment, randomness
-from repro.run.config import Config, Params
-from repro.run.data import Dataset
+from repro.portable.backends.checks import pytorch as checks
+from repro.trainers.loop import environment, randomness
+from repro.trainers.loop.config import Config, Params
+from repro.trainers.loop.data import Dataset
 
 draw = np.random.default_rng(0)
 images, labels = draw.integers(0, 256, (512, 28, 28)).astype(np.uint8), draw.integers(0, 10, 512).astype(np.int32)

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
-from repro.portable import tables
-from repro.portable.operations import optimizers
-from repro.portable.pytorch import optim
-from repro.portable.pytorch.backend import Backend
+from repro.portable.backends.pytorch import Backend
+from repro.portable.definitions import optimizers
+from repro.portable.library.pytorch import optim
+from repro.portable.numbers import tables
 
 CLOSE = 2e-3  # of the largest number: sums of products have 13 bits
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from repro.fingerprint import fingerprint
-from repro.run import environment, randomness
-from repro.run.config import Config, Params
-from repro.run.data import Dataset
+from repro.trainers.loop import environment, randomness
+from repro.trainers.loop.config import Config, Params
+from repro.trainers.loop.data import Dataset
 
 SAMPLES = 60_000  # too many for the caches: threads then drift apart
 

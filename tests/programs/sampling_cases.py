@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from programs.indexing_cases import case, image, integers, numbers, volume
-from repro.portable.pytorch.mode import detection
+from repro.portable.modes.pytorch.operations import detection
 
 # --- grids ------------------------------------------------------------------------------------------------------------
 

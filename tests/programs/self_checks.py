@@ -18,7 +18,8 @@ from typing import Any
 from unittest import mock
 
 from repro.errors import ReproError
-from repro.portable import checks, kernels
+from repro.portable import kernels
+from repro.portable.backends.checks import cases as checks
 
 framework = sys.argv[1]
 said: list[str] = []
@@ -28,8 +29,8 @@ logging.getLogger("repro").addHandler(handler)
 
 
 def framework_checks() -> Any:
-    """repro.portable.FRAMEWORK.checks, imported once all is set that the import depends on."""
-    module = importlib.import_module(f"repro.portable.{framework}.checks")
+    """repro.portable.backends.checks.FRAMEWORK, imported once all is set that the import depends on."""
+    module = importlib.import_module(f"repro.portable.backends.checks.{framework}")
     if framework == "jax":
         module.jax.config.update("jax_enable_x64", True)
         module.jax.clear_caches()
@@ -172,8 +173,8 @@ def unavailable() -> list[Any]:
 
 
 if __name__ == "__main__":
-    from repro.run import environment
-    from repro.run.config import Config, Params
+    from repro.trainers.loop import environment
+    from repro.trainers.loop.config import Config, Params
 
     environment.apply(framework, Config(params=Params(numerics="portable", device="cpu")))
     os.environ["XLA_FLAGS"] = ""

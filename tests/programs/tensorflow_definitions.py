@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from repro.portable.tensorflow.mode import checks, dispatch
+from repro.portable.modes.tensorflow.dispatcher import checks, dispatch
 
 
 def same(a: Any, b: Any) -> bool:

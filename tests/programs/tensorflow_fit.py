@@ -12,8 +12,8 @@ import sys
 import keras
 import numpy as np
 
-from repro.portable.tensorflow import mode as portable
-from repro.portable.tensorflow.mode import threads
+from repro.portable.kernels.numpy import threads
+from repro.portable.modes import tensorflow as portable
 
 EAGER = "--eager" in sys.argv
 layers = keras.layers

@@ -8,9 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from programs.tensorflow_definitions import same
-from repro.portable.operations.products import batched
-from repro.portable.tensorflow.mode import dispatch, integers, threads, workers
-from repro.portable.tensorflow.mode.backend import Backend
+from repro.portable.backends.numpy import Backend
+from repro.portable.compiler.numpy import integers
+from repro.portable.definitions.products import batched
+from repro.portable.kernels.numpy import threads, workers
+from repro.portable.modes.tensorflow.dispatcher import dispatch
 
 # --- products ---------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from programs import library_cases as cases
 from repro.errors import UsageError
-from repro.portable.tensorflow import functional, layers, optim
+from repro.portable.library.tensorflow import functional, layers, optim
 
 MODES: dict[str, dict[str, bool]] = {
     "eager": {"run_eagerly": True},

@@ -19,9 +19,9 @@ from programs import conversion_cases
 from programs import tensorflow_lite as lite
 from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
-from repro.portable.refusal import RefusedError
-from repro.portable.tensorflow import mode as portable
-from repro.portable.tensorflow.mode import checks, dispatch
+from repro.portable.modes import tensorflow as portable
+from repro.portable.modes.common.refusal import RefusedError
+from repro.portable.modes.tensorflow.dispatcher import checks, dispatch
 
 portable.enable()
 OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_meta_optimizer": False}

@@ -7,9 +7,9 @@ Every function takes float64 arrays [N, C], b positive, and gives one. NumPy say
 
 import importlib
 
-from repro.portable import tables
-from repro.portable.operations import grids
-from repro.portable.xp import Backend
+from repro.portable.definitions import grids
+from repro.portable.definitions.xp import Backend
+from repro.portable.numbers import tables
 
 C = 1.5 * 2.0**52
 LIBRARIES = {"own": "numpy", "pytorch": "torch", "jax": "jax.numpy", "tensorflow": "tensorflow"}
@@ -17,19 +17,19 @@ LIBRARIES = {"own": "numpy", "pytorch": "torch", "jax": "jax.numpy", "tensorflow
 
 def library(xp: Backend):
     """The framework's own functions."""
-    framework = xp.__module__.split(".")[-2]
+    framework = xp.__module__.split(".")[-1]
     return importlib.import_module(LIBRARIES[framework])
 
 
 class NumPy:
     """As much of a backend: one operation at a time, as it is written."""
 
-    __module__ = "own.backend"
+    __module__ = "own"
 
     def __getattr__(self, name):
         import numpy as np
 
-        from repro.portable import reference
+        import reference
 
         own = {
             "f64": reference.f64,

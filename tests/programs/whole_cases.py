@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.pytorch.mode import dispatch
+from repro.portable.modes.pytorch.dispatcher import dispatch
 
 CASES: dict[str, Callable[[], Any]] = {}
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load, save
 from repro import __main__
 from repro.console import Screen, log_to_console
 from repro.errors import ReproError
-from repro.run import checkpoint
+from repro.trainers.loop import checkpoint
 from support import mutations
 from support.readers import READERS, STATE, Reader
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.run import config, experiment, layout, training
-from repro.run.data import Dataset
-from repro.run.ranks import SINGLE_PROCESS
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.trainers.loop import config, experiment, layout, training
+from repro.trainers.loop.data import Dataset
 
 SAMPLES, BATCH, EPOCHS = 70, 16, 3
 STEPS = 5  # an epoch: four whole batches, and one of six samples

@@ -7,9 +7,9 @@ from itertools import product
 
 from msgspec.structs import asdict
 
-from repro.benchmark import results, speed
-from repro.benchmark.cells import BASELINES
-from repro.benchmark.results import (
+from repro.trainers.benchmark import results, speed
+from repro.trainers.benchmark.cells import BASELINES
+from repro.trainers.benchmark.results import (
     Benchmark,
     Cell,
     DoneSample,

@@ -18,8 +18,8 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as to_bytes
 
 from repro.record import lines, record
-from repro.run import checkpoint
 from repro.structs import checksum
+from repro.trainers.loop import checkpoint
 
 Files = dict[str, bytes]
 """By path below the folder."""

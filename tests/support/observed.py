@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from repro.run import environment
+from repro.trainers.loop import environment
 from support.runs import HANG, PROGRAMS, ROOT
 
 SITE = ROOT / "repro" / "inject" / "site"

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from repro import __main__
-from repro.benchmark import results as benchmarks
 from repro.containers import mlcube
 from repro.errors import ReproError
 from repro.record.record import KEPT
-from repro.run import checkpoint
-from repro.run.config import Data, Params
+from repro.trainers.benchmark import results as benchmarks
+from repro.trainers.loop import checkpoint
+from repro.trainers.loop.config import Data, Params
 from repro.verify import results
 from support.commands import sha, straight, write
 from support.measurements import benchmark

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from repro.run import config
 from repro.structs import checksum, converted
+from repro.trainers.loop import config
 from repro.verify.questions import AnswerWord, Promise, kept
 from repro.verify.results import (
     KIND,

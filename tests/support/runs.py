@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from repro.run import environment
+from repro.trainers.loop import environment
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "programs"

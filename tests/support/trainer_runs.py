@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from repro.fingerprint import fingerprint
-from repro.run import checkpoint, layout, randomness
-from repro.run.checkpoint import Checkpoint, Record
-from repro.run.trace import Trace
+from repro.trainers.loop import checkpoint, layout, randomness
+from repro.trainers.loop.checkpoint import Checkpoint, Record
+from repro.trainers.loop.trace import Trace
 
 STEPS, EVERY = 8, 2
 State = dict[str, np.ndarray]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from repro.run import checkpoint
+from repro.trainers.loop import checkpoint
 from support.runs import Run
 
 pytestmark = pytest.mark.spread

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.run import environment
-from repro.run.config import Config, Params
+from repro.trainers.loop import environment
+from repro.trainers.loop.config import Config, Params
 from support.runs import Run, program, python, some
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
@@ -29,11 +29,11 @@ def test_steps_give_the_same_bits_however_threads_interleave(framework: str, tim
 
 
 SHARED = """
-from repro.run import environment
-from repro.run.config import Config, Params
+from repro.trainers.loop import environment
+from repro.trainers.loop.config import Config, Params
 params = Params(threads=4, device="cpu")
 environment.apply("jax", Config(params=params))
-from repro.native.jax.ranks import join
+from repro.trainers.native.jax.ranks import join
 process = join(None, params)
 print([process.share(size)[1].size for size in (1, 16, 31, 32, 34, 48, 60, 64, 66, 4096)])
 """
@@ -47,8 +47,8 @@ EXCHANGED = """
 from functools import partial
 import jax, numpy as np
 from jax import numpy as jnp
-from repro.native.jax.collectives import together
-from repro.native.jax.ranks import DIVIDED, WHOLE, ThreadGroup
+from repro.trainers.native.jax.collectives import together
+from repro.trainers.native.jax.ranks import DIVIDED, WHOLE, ThreadGroup
 
 jax.config.update("jax_num_cpu_devices", 2)
 ranks = ThreadGroup(2)
@@ -118,8 +118,8 @@ def test_jax_and_tensorflow_take_no_more_of_a_gpu_than_they_need(
 
 CONVOLVED = """
 import sys
-from repro.run import environment
-from repro.run.config import Config
+from repro.trainers.loop import environment
+from repro.trainers.loop.config import Config
 wanted = dict(word.split("=") for word in sys.argv[1:])
 environment.apply("tensorflow", Config(environment={"ONEDNN_VERBOSE": "1"} | wanted))
 import tensorflow as tf

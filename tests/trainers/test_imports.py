@@ -27,7 +27,7 @@ def after_one_step(framework: str, numerics: str, workspace: Path) -> dict[str, 
 @pytest.mark.parametrize("numerics", some(["deterministic", "fast"], "deterministic"))
 def test_a_run_without_portable_numerics_loads_none_of_them(framework: str, numerics: str, workspace: Path) -> None:
     loaded = after_one_step(framework, numerics, workspace)["modules"]
-    assert f"repro.native.{framework}.ranks" in loaded
+    assert f"repro.trainers.native.{framework}.ranks" in loaded
     assert [name for name in loaded if name.startswith(("repro.portable", "llvmlite"))] == []
 
 

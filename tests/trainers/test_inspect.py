@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from repro.run import checkpoint, trace
+from repro.trainers.loop import checkpoint, trace
 from support.runs import CUT, Run, fingerprint, needs, some
 
 pytestmark = pytest.mark.spread

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from repro.frameworks import FRAMEWORKS
-from repro.run import golden
+from repro.trainers.loop import golden
 from support.programs import program
 from support.runs import Run, fingerprint, needs, run_sh, some
 

@@ -16,8 +16,8 @@ import pytest
 
 from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
-from repro.run import checkpoint, golden, launch
-from repro.run.layout import weights_of
+from repro.trainers.loop import checkpoint, golden, launch
+from repro.trainers.loop.layout import weights_of
 from support.runs import HANG, ROOT, Run, needs, planted, run_sh, some
 from support.waiting import until
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from repro.frameworks import FRAMEWORKS
-from repro.run import checkpoint
+from repro.trainers.loop import checkpoint
 from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, planted, run_sh, some
 from support.waiting import until
 

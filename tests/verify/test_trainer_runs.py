@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from repro.run import config, gpu
-from repro.run.call import quoted
+from repro.machine import gpu
+from repro.trainers.loop import config
+from repro.trainers.loop.call import quoted
 from repro.verify import trainer_runs
 from repro.verify.questions import TRAINER_BASELINE, Change
 from repro.verify.results import Run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from repro.run.config import Verify
+from repro.trainers.loop.config import Verify
 from repro.verify import trainers
 from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, Run

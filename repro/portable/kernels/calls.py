@@ -4,12 +4,12 @@ xp.call(made, dtype, shape, *arrays) gives what kernels, `made`, compute of arra
 pytorch/compiler/sums.py.
 """
 
+from repro.portable.definitions.convolution import OUTPUTS_LAST
+from repro.portable.definitions.xp import XlaBackend
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import in_float64
 from repro.portable.kernels.convolution import How, Part, forward, in_rows, of_images, of_weight
 from repro.portable.kernels.pairs import in_pairs
-from repro.portable.operations.convolution import OUTPUTS_LAST
-from repro.portable.xp import XlaBackend
 
 
 def multiply(xp: XlaBackend, a, b, units=None, plus=None):

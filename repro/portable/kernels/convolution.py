@@ -2,7 +2,7 @@
 
 Exact convolutions of integers as sums of products, of any layout, without patches.
 
-They are those of repro.portable.operations.convolution. Axes have names: those of images, B C H W, and of the kernel,
+They are those of repro.portable.definitions.convolution. Axes have names: those of images, B C H W, and of the kernel,
 h w; G counts groups, I and O the channels of each.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from repro.portable.definitions.grids import check_length
 from repro.portable.kernels.contraction import Axis, Limit, Sums
-from repro.portable.operations.grids import check_length
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]

@@ -1,6 +1,6 @@
 """Numbers on grids, and exact sums.
 
-Each is what repro.portable.operations.grids gives, in a few passes over memory. A group of numbers has a grid of its own,
+Each is what repro.portable.definitions.grids gives, in a few passes over memory. A group of numbers has a grid of its own,
 p = 2^e with the least e >= -100 above all its magnitudes; NaN for e = 128.
 """
 
@@ -9,7 +9,6 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.constants import BITS, SUM_BITS
 from repro.portable.kernels.lanes import (
     LANES,
     VECTOR,
@@ -24,6 +23,7 @@ from repro.portable.kernels.lanes import (
     vector_at,
 )
 from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, splat, started
+from repro.portable.numbers.constants import BITS, SUM_BITS
 
 
 @cache

@@ -2,8 +2,8 @@
 
 from llvmlite import ir
 
-from repro.portable.constants import BELOW_TINY, SMALLEST
 from repro.portable.kernels.machine import F32, I16, I32, I64, Loop
+from repro.portable.numbers.constants import BELOW_TINY, SMALLEST
 
 MAGNITUDE = 0x7FFFFFFF
 LANES = 16

@@ -9,9 +9,9 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.constants import BELOW_TINY
 from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, features, splat, started
 from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
+from repro.portable.numbers.constants import BELOW_TINY
 
 ROWS, VECTORS = 4, 2
 """Of a tile of the result: its sums are in registers."""

@@ -19,7 +19,7 @@ from programs.coverage import pytorch_training
 from programs.coverage.pytorch_training import Training
 from programs.coverage.registry import load
 from programs.coverage.worker import seed
-from repro.portable.pytorch import compiler
+from repro.portable.kernels import pytorch as compiler
 
 RATES = ("p", "drop_prob", "drop_rate", "dropout", "attention_dropout")
 """What modules call the share of what they drop."""

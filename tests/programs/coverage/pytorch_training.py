@@ -24,7 +24,7 @@ def prepare(threads: int, device: str | None) -> None:
 def enable(kernels: bool) -> None:
     """Switches portable numerics on."""
     import repro.portable.pytorch as portable
-    from repro.portable.pytorch import compiler
+    from repro.portable.kernels import pytorch as compiler
 
     compiler.available = compiler.available and kernels
     portable.enable()

@@ -16,9 +16,9 @@ from jax.sharding import Mesh, PartitionSpec
 
 import repro.portable.jax as portable
 from programs.jax_mode.conversions import conversions
-from repro.portable.jax.backend import Backend
-from repro.portable.jax.mode import gate
-from repro.portable.refusal import RefusedError
+from repro.portable.backends.jax import Backend
+from repro.portable.modes.common.refusal import RefusedError
+from repro.portable.modes.jax.dispatcher import gate
 
 HERE = f"{__file__}:"
 RANDOM = np.random.default_rng(0)

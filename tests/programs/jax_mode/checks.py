@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import repro.portable.jax as portable
-from repro.portable.jax.mode import checks, options
+from repro.portable.modes.jax.dispatcher import checks, options
 
 if "liberties" in sys.argv:
     vars(options).update(OPTIONS={}, LEFT_OUT=())

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from repro.errors import UsageError
-from repro.run.ranks import SINGLE_PROCESS  # which imports NumPy
+from repro.portable.definitions.ranks import SINGLE_PROCESS  # which imports NumPy
 
 operations: Counter[str] = Counter()
 allowed: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from keras import layers
 
 import repro
 from repro.fingerprint import fingerprint
-from repro.run import config, data
+from repro.trainers.loop import config, data
 
 mode, folder, data_dir = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 dataset = data.load(config.Data(), data_dir)

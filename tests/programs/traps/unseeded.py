@@ -10,7 +10,7 @@ from keras import layers
 
 import repro
 from repro.fingerprint import fingerprint
-from repro.run import config, data
+from repro.trainers.loop import config, data
 
 STEPS = 5
 

@@ -1,0 +1,89 @@
+"""The command `compare`: two runs or records, bit by bit."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repro.commands.parser import Parser
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, UsageError
+from repro.text import printable
+
+if TYPE_CHECKING:
+    from repro.compare.comparison import Comparison
+
+
+def parser() -> Parser:
+    made = Parser(
+        "compare",
+        "say whether two runs are the same, where they first diverge, and why",
+        ("repro compare [--narrow] [--bisect] [--trust] A B",),
+        run,
+        epilog="Exit code 0: the same; 3: they differ; 4: inconclusive.",
+    )
+    made.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="A B",
+        help="folders of two records, or of two runs of the reference trainers, WORKSPACE/outputs/FRAMEWORK/TIME",
+    )
+    made.add_argument(
+        "--narrow", action="store_true", help="rerun the steps where they first differ, to name the operation"
+    )
+    bisect = "run A's command again with facts as in B, to name those that make the difference"
+    made.add_argument("--bisect", action="store_true", help=bisect)
+    made.add_argument(
+        "--trust", action="store_true", help="with these: run what another user or another machine recorded"
+    )
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not, 4 if that cannot be told."""
+    if len(options.folders) != 2:
+        raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
+    if options.trust and not options.narrow and not options.bisect:
+        raise UsageError("compare: --trust goes with --narrow or --bisect; nothing is run without")
+    from repro.compare.comparison import compare
+    from repro.console import log_to_console
+    from repro.record.process import stop_as_interrupted
+    from repro.report import comparison
+
+    result = compare(*options.folders)
+    print(comparison.told(result), flush=True)
+    if result.found and (options.narrow or options.bisect):
+        log_to_console()
+        stop_as_interrupted()
+    if result.found and options.bisect:
+        for name, line in _deciding_facts(result, options.trust):
+            print(printable(f"  {name:<8}{line}"), flush=True)
+    if result.found and options.narrow:
+        print(printable(f"  begins  {_first_operation(result, options.trust)}"), flush=True)
+    if result.found:
+        return NOT_REPRODUCIBLE
+    return INCONCLUSIVE if result.unseen else 0
+
+
+def _first_operation(result: "Comparison", trusted: bool) -> str:
+    """The operation that the difference begins with."""
+    from repro.record import trainer_run
+
+    assert result.found is not None
+    if isinstance(result.a, trainer_run.Run) and isinstance(result.b, trainer_run.Run):
+        from repro.compare.rerun_trainer import narrow
+
+        return str(narrow(result.a, result.b, result.found))
+    from repro.compare.rerun_command import narrowed
+
+    return narrowed(result.a, result.b, result.found, trusted)
+
+
+def _deciding_facts(result: "Comparison", trusted: bool) -> list[tuple[str, str]]:
+    """The smallest set of facts that makes the difference, and what that rests on, as lines with a word before each."""
+    from repro.compare.bisect import bisected
+    from repro.record import trainer_run
+
+    assert result.found is not None
+    if isinstance(result.a, trainer_run.Run):
+        raise UsageError("compare: --bisect runs commands again; of the reference trainers use --narrow")
+    return bisected(result.a, result.b, result.found, trusted)

@@ -1,0 +1,140 @@
+"""What `record` and `verify` share: options, and the command after `--` or of an MLCube's task."""
+
+import argparse
+import contextlib
+import shlex
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from repro.commands.parser import Parser
+from repro.errors import UsageError
+from repro.text import printable
+
+if TYPE_CHECKING:
+    from repro.record.injection import Portable
+
+RECORDS = Path("repro-records")
+PLATFORMS = ("docker", "singularity")
+PRECISIONS = ("high", "highest")
+
+
+def parser(command: str, summary: str, run: Callable[[argparse.Namespace], int], epilog: str, *usages: str) -> Parser:
+    """The parser of a command that runs a command of one's own."""
+    own = (
+        f"repro {command} [OPTIONS] -- COMMAND...",
+        f"repro {command} [OPTIONS] --mlcube=DIR --task=NAME [KEY=VALUE ...]",
+    )
+    made = Parser(command, summary, (*own, *usages), run, epilog=epilog)
+    made.takes_command = True
+    return made
+
+
+def add_outputs(parser: Parser) -> None:
+    """Options of what is recorded."""
+    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="files that the command writes")
+    parser.add_argument("--keep", action="store_true", help="keep the arrays as well, to say by how much they differ")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="hash every N-th step (default: each)")
+
+
+def add_portable(parser: Parser, switch: bool = True) -> None:
+    """Options of portable numerics; `--portable` itself where they are not the command."""
+    group = parser.add_argument_group("portable numerics") if switch else parser
+    if switch:
+        group.add_argument("--portable", action="store_true", help="run it with portable numerics")
+    allow = "let an operation through as the framework has it (again for each)"
+    group.add_argument("--allow", action="append", default=[], metavar="OPERATION", help=allow)
+    precision = "high: operands of 13 bits; highest: of two slices (default: high)"
+    group.add_argument("--precision", choices=PRECISIONS, help=precision)
+
+
+def portable(options: argparse.Namespace) -> "Portable | None":
+    """What the options say of portable numerics; None without. UsageError for what goes with --portable alone."""
+    if not getattr(options, "portable", True):
+        for name, value in {"--allow": options.allow, "--precision": options.precision}.items():
+            if value:
+                _refuse(options, f"{name} goes with --portable")
+        return None
+    from repro.record.injection import OPERATION, Portable
+
+    for name in options.allow:
+        if not OPERATION.fullmatch(name):
+            _refuse(options, f"--allow {name!r}: must be the name of an operation, such as linalg_svd")
+    return Portable(tuple(dict.fromkeys(options.allow)), options.precision or PRECISIONS[0])
+
+
+def say(line: str) -> None:
+    """Prints a line of our own, beside those of the command."""
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe
+        print(printable(line), file=sys.stderr, flush=True)
+
+
+def add_cube(parser: Parser, workspace: str = "") -> None:
+    """Options that name a task of an MLCube, in the place of a command."""
+    group = parser.add_argument_group("a task of an MLCube, in the place of a command")
+    group.add_argument("--mlcube", type=Path, metavar="DIR", help="folder of the mlcube.yaml")
+    group.add_argument("--task", dest="cube_task", metavar="NAME", help="the task")
+    group.add_argument("--platform", choices=PLATFORMS, help="container runtime of the MLCube (default: docker)")
+    group.add_argument("--workspace", metavar="DIR", help=f"of the MLCube (default: its own){workspace}")
+    group.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="parameters of the task")
+
+
+def check(options: argparse.Namespace) -> None:
+    """UsageError for options that do not go together."""
+    if options.every < 1:
+        _refuse(options, f"--every {options.every}: must be 1 or more")
+    if options.mlcube is not None:
+        if options.cube_task is None:
+            _refuse(options, "--mlcube needs --task, one of the MLCube's")
+        return
+    given = {"--task": options.cube_task, "--platform": options.platform, "--workspace": options.workspace}
+    for name, value in given.items():
+        if value is not None:
+            _refuse(options, f"{name} goes with --mlcube")
+    if options.parameters:
+        raise UsageError(f"{options.task}: unrecognized arguments: {shlex.join(options.parameters)}")
+    if not options.command:
+        example = f"repro {options.task} -- python train.py"
+        raise UsageError(f"{options.task}: no command; put it after --, as in: {example}")
+
+
+def words(options: argparse.Namespace, command: list[str] | None = None, apart: bool = False) -> list[str]:
+    """The words of the command, or of the MLCube's task; `command` stands in the place of what follows `--`.
+
+    `apart`: what such a task puts out goes to a folder of each run's own. UsageError for a task or a parameter that
+    the MLCube does not have.
+    """
+    after = command if command is not None else options.command or []
+    if options.mlcube is None:
+        return after
+    from repro.containers import mlcube
+
+    parameters = [*options.parameters, *after]
+    for parameter in parameters:
+        if "=" not in parameter:
+            raise UsageError(f"{options.task}: {parameter!r}: with --mlcube write KEY=VALUE, for a task's parameter")
+    values = dict(parameter.split("=", 1) for parameter in parameters)
+    cube = mlcube.read(options.mlcube, Path(options.workspace) if options.workspace else None)
+    return mlcube.words(cube, options.cube_task, options.platform or "docker", values, apart)
+
+
+def split(option: str, text: str) -> list[str]:
+    """The words of a command given as one text. UsageError where a quote is open, or there is none."""
+    try:
+        found = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"verify: {option} {text!r}: {error}") from None
+    if not found:
+        raise UsageError(f"verify: {option} {text!r} is empty")
+    return found
+
+
+def fresh(prefix: str = "") -> Path:
+    """A new folder for what is recorded now."""
+    return RECORDS / f"{prefix}{datetime.now().strftime('%Y-%m-%d_%H-%M-%S-%f')}"
+
+
+def _refuse(options: argparse.Namespace, message: str) -> NoReturn:
+    raise UsageError(f"{options.task}: {message} (see repro {options.task} --help)")

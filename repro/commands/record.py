@@ -1,0 +1,131 @@
+"""The command `record`: one run of a command of one's own, as it stands."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repro.commands import own_command
+from repro.commands.parser import Parser
+from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
+from repro.text import counted
+
+if TYPE_CHECKING:
+    from repro.record.record import Record
+    from repro.record.recording import Recording
+
+NOTHING_OBSERVED = "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
+EPILOG = "\n".join(
+    [
+        "Its exit code is the command's own. `repro compare A B` compares two records.",
+        "With --against it is 3 if the run differs, and 4 if that is inconclusive.",
+    ]
+)
+STOPPED = "stopped by --against at the first difference"
+
+
+def parser() -> Parser:
+    made = own_command.parser("record", "run a command once, and record what it computes, step by step", run, EPILOG)
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
+    against = "compare it with a record as it runs, and stop it where it first differs"
+    made.add_argument("--against", type=Path, metavar="RECORD", help=against)
+    own_command.add_outputs(made)
+    own_command.add_portable(made)
+    own_command.add_cube(made)
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
+    own_command.check(options)
+    portable = own_command.portable(options)
+    from repro.record.process import pass_through
+    from repro.record.recording import Recording
+
+    command = own_command.words(options)
+    other = None
+    if options.against is not None:
+        from repro.compare.against import recorded
+
+        other = recorded(options.against, options.every)
+    to = options.to or own_command.fresh()
+    every = other.content.every if other else options.every
+    recording = Recording(command, to, options.output, every, options.keep, portable=portable)
+    if other:
+        return _compared(recording, other)
+    code = pass_through(recording.words, recording.environment)
+    _finished(recording, code)
+    return code
+
+
+def _finished(recording: "Recording", code: int, *remarks: str) -> "Record":
+    """The record, and a line about it. NotRecordedError where it cannot be written."""
+    try:
+        record = recording.finish(code, *remarks)
+    except (OSError, ReproError) as error:
+        why = explained(error) if isinstance(error, OSError) else str(error).removeprefix("record: ")
+        raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
+    if recording.computed:
+        own_command.say(f"repro portable: {recording.computed}")
+    own_command.say(f"repro: {_summary(record)}")
+    from repro.record.warnings import warnings
+
+    for warning in warnings(record):
+        own_command.say(f"repro: warning: {warning.text}")
+    return record
+
+
+def _compared(recording: "Recording", other: "Record") -> int:
+    """The run beside another record; the exit code is 3 where it differs, else the command's own, or 4."""
+    from repro.compare.against import Against
+    from repro.compare.live import Live
+    from repro.console import log_to_console
+    from repro.record.process import pass_through
+    from repro.report import comparison
+
+    live = Live(other, recording.folder, keep=recording.keep)
+    code = pass_through(recording.words, recording.environment, live.is_over, recording.runtime)
+    record = _finished(recording, code, *([STOPPED] if live.over else []))
+    against = Against(live, record)
+    result = against.comparison()
+    if result.found and recording.keep:
+        log_to_console()
+        result = against.comparison() if against.keep_recorded(result.found) else result
+    for line in comparison.told(result).splitlines():
+        own_command.say(line)
+    if result.found:
+        return NOT_REPRODUCIBLE
+    return code or (INCONCLUSIVE if result.unseen else 0)
+
+
+def _summary(record: "Record") -> str:
+    """What was observed, in one line."""
+    from repro.compare import incomplete
+
+    content = record.content
+    parts = [_steps(record) if record.steps else NOTHING_OBSERVED]
+    unseen = incomplete.unseen(record)
+    parts += [unseen] if unseen else []
+    if content.outputs:
+        parts.append(f"outputs hashed: {len(content.outputs)}")
+    parts += [note for note in content.notes if not any(text.endswith(note) for text in record.unseen)][:2]
+    parts.append(f"{content.seconds:.1f} s{_overhead(record)}")
+    if content.fingerprint:
+        parts.append(content.fingerprint)
+    return "; ".join([*parts, f"record in {record.path}"])
+
+
+def _steps(record: "Record") -> str:
+    every = record.content.every
+    hashed = "every step" if every == 1 else f"one step in {every}"
+    ranks = f" of {len(record.processes)} processes" if len(record.processes) > 1 else ""
+    frameworks = dict.fromkeys(f"{k} {v}" for one in record.processes for k, v in one.about.frameworks.items())
+    named = f" ({', '.join(frameworks)})" if frameworks else ""
+    return f"{counted(record.steps, 'step')}{ranks} observed{named}, {hashed} hashed"
+
+
+def _overhead(record: "Record") -> str:
+    """The seconds of observing, of the process that spent most on it, where the observer noted them."""
+    seconds = [process.observing for process in record.processes if process.observing is not None]
+    if not seconds:
+        return " with observing (`repro verify --ask observed` tells what that takes)" if record.steps else ""
+    return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content.seconds:.1%})"

@@ -1,0 +1,77 @@
+"""The command `report`: results as a page."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from repro.commands.own_command import RECORDS
+from repro.commands.parser import Parser
+from repro.commands.workspace import folder
+from repro.errors import UsageError
+from repro.text import printable
+
+EPILOG = f"""Without files, the page is made of all results files in the workspace, or else in
+{RECORDS}/, and goes to the folder report/ there. With files and no workspace, it
+goes to the folder report/ beside the first of them."""
+
+
+def parser() -> Parser:
+    made = Parser(
+        "report",
+        "make a page of what verify and benchmark found, on this machine and others",
+        (
+            "repro report [--to=DIR] [FILE.json ...]",
+            "repro report [--to=DIR] SWEEP",
+            "repro report [--to=DIR] --workspace=DIR",
+        ),
+        run,
+        epilog=EPILOG,
+    )
+    made.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE.json | SWEEP",
+        help="results.json of verify and benchmark.json of benchmark; or the folder of a sweep, "
+        "WORKSPACE/outputs/sweep/TIME",
+    )
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the page")
+    made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    """Makes the page and prints its tables. It reads results alone, so no configuration can keep it from that."""
+    workspace, to = _places(options)
+    if len(options.files) == 1 and options.files[0].is_dir():
+        from repro.report import sweep_report
+
+        sweep_report.report(to, options.files[0])
+        return 0
+    from repro.console import Screen, wide_console
+    from repro.report import report, speed_tables, tables
+
+    made = report.write(workspace, options.files, to)
+    if made.sections:
+        tables.show(made, Screen())
+    for content in made.benchmarks:
+        speed_tables.show(content, wide_console())
+    print(printable(f"report in {to / 'report.html'}"), file=sys.stderr)
+    return 0
+
+
+def _places(options: argparse.Namespace) -> tuple[Path, Path]:
+    """The folder whose results are reported where no file is named, and the folder of the page."""
+    if options.workspace is not None:
+        workspace = folder("report", options.workspace)
+    elif options.files:
+        first: Path = options.files[0]
+        workspace = first if first.is_dir() else first.parent
+    elif RECORDS.is_dir():
+        workspace = RECORDS
+    else:
+        raise UsageError("report: no results; name results files, or the folder of them with --workspace=DIR")
+    to = options.to or workspace / "report"
+    if to.exists() and not to.is_dir():
+        raise UsageError(f"report: {to} is no folder; name another with --to")
+    return workspace, to

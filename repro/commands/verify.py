@@ -1,0 +1,205 @@
+"""The command `verify`: several runs of a command, one thing changed in each."""
+
+import argparse
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repro.commands import own_command, verify_trainers, workspace
+from repro.commands.parser import Parser
+from repro.errors import UsageError
+
+if TYPE_CHECKING:
+    from repro.verify.command import OwnCommand
+    from repro.verify.cure import Cure
+    from repro.verify.verification import Verification
+
+log = logging.getLogger(__name__)
+
+QUESTIONS = {
+    "restart": "run again",
+    "observed": "without the observer",
+    "hash_seed": "other values of PYTHONHASHSEED",
+    "environment": "another locale, time zone and user, stray variables",
+    "threads": "1 thread, 4 threads",
+    "instruction_set": "narrower vector instructions",
+    "cores": "one core",
+    "file_order": "folders listed in the reverse order",
+    "memory": "fresh memory filled with other bytes",
+    "races": "threads, workers and ranks slowed",
+    "time": "another date, a faster clock",
+    "resume": "stopped by SIGTERM, then resumed; needs --resume",
+    "kill": "killed by SIGKILL, then resumed; needs --resume",
+    "resume_twice": "stopped, resumed, stopped, resumed; needs --resume",
+    "container": "in a container; needs --image",
+    "gpu": "without the GPU",
+    "seed": "another seed, which must differ; needs --seed-option",
+}
+"""What each question changes."""
+BY_NAME = ("memory", "races", "time", "resume_twice")
+"""Those that take several runs more, and are asked only where --ask names them."""
+ALL = "all"
+ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
+
+SUMMARY = "run a command several times, one thing changed each time, and compare"
+OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
+EPILOG = "\n".join(
+    [
+        "questions for --ask:",
+        *(f"  {name:<18}{change}" for name, change in QUESTIONS.items() if name not in BY_NAME),
+        "",
+        "and by their names alone, as they take more runs; --ask all,memory asks the others, too:",
+        *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
+        "",
+        "With --workspace and no command, the reference trainers are verified, with keys as:",
+        "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
+        "",
+        "Exit code 3: not reproducible; 1: a run failed; 4: what was asked has no answer.",
+    ]
+)
+
+
+def parser() -> Parser:
+    trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
+    made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
+    made.dashed = ("--seed-option", "--resume")
+    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all)")
+    made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    made.add_argument(
+        "--stops", type=int, metavar="N", help="points at which it is stopped, each in a run (default: 1)"
+    )
+    made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
+    varied = "option of the command, with values that should change nothing (again for each)"
+    made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
+    made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
+    cure = "where something differs, try remedies, and name the smallest set that gives the same bits"
+    made.add_argument("--cure", action="store_true", help=cure)
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
+    own_command.add_outputs(made)
+    own_command.add_portable(made)
+    own_command.add_cube(made, "; or of the reference trainers")
+    return made
+
+
+def run(options: argparse.Namespace) -> int:
+    """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed, 4 without an answer."""
+    if options.command is None and options.mlcube is None and options.workspace is not None:
+        return _of_trainers(options)
+    own_command.check(options)
+    names = _questions(options)
+    _check(options)
+    portable = own_command.portable(options)
+    from msgspec import UNSET
+
+    from repro.console import log_to_console, wide_console
+    from repro.files import write_json
+    from repro.record.process import stop_as_interrupted
+    from repro.report import answers
+    from repro.verify import results, vary
+    from repro.verify.command import OwnCommand, without_local_folders
+    from repro.verify.trial import Command
+    from repro.verify.verification import Verification
+
+    varied = vary.questions(options.vary, QUESTIONS)
+    command = own_command.words(options, apart=True)
+    resume = own_command.split("--resume", options.resume) if options.resume is not None else None
+    if resume:
+        resume = own_command.words(options, resume, apart=True)
+    log_to_console()
+    stop_as_interrupted()
+    seed, image = options.seed_option, options.image
+    asked = Command(command, resume, seed, options.output, options.every, image, options.keep, portable)
+    own = OwnCommand(asked, names, _folder(options.to), varied, options.stops)
+    log.info("runs of: %s", asked.typed)
+    typed = (options.ask or ALL).split(",")
+    named = {*typed, *(ALWAYS if ALL in typed else ()), *(question.name for question in varied)}
+    verification = Verification([(own, question) for question in own.questions], named)
+    verification()
+    try:
+        content = verification.results(own.settings())
+        content.warnings = own.warnings or UNSET
+        results.write(own.folder / "results.json", without_local_folders(content))
+        steps, fingerprint = own.ends
+        brief = {
+            "steps": steps,
+            "fingerprint": fingerprint,
+            "answers": [one.brief() for one in verification.answers],
+            "warnings": [warning.text for warning in own.warnings],
+        }
+        if options.json is not None:
+            write_json(options.json, brief)
+    finally:  # what is known is shown, though the disk may be full
+        answers.show(own, verification.answers, wide_console())
+    if verification.failure:
+        raise verification.failure
+    if options.cure and not verification.interrupted:
+        try:
+            found = _cures(own, verification)
+        except KeyboardInterrupt:  # the answers are known, and what they are decides
+            log.warning("interrupted; no remedy is known")
+            return verification.exit_code
+        if options.json is not None:
+            write_json(options.json, brief | {"cures": [cure.as_json() for cure in found]})
+    return verification.exit_code
+
+
+def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
+    """The cures of what differs, shown."""
+    from repro.console import wide_console
+    from repro.report import cures as report
+    from repro.verify.cure import cures
+    from repro.verify.trial import Trial
+
+    trials = {name: outcome for name, outcome in verification.outcomes.items() if isinstance(outcome, Trial)}
+    found = cures(own, verification.answers, trials)
+    report.show(found, wide_console())
+    return found
+
+
+def _of_trainers(options: argparse.Namespace) -> int:
+    """`verify` of the reference trainers, to which none of the other options belongs."""
+    defaults = vars(parser().parse([]))
+    kept = ("workspace", "parameters", "debug")
+    for name, value in vars(options).items():
+        if name not in kept and value != defaults[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"verify: {option} is for a command after --; the reference trainers take KEY=VALUE")
+    options.overrides = [workspace.override(word) for word in options.parameters]
+    return verify_trainers.run(options)
+
+
+def _questions(options: argparse.Namespace) -> list[str]:
+    """The questions that --ask names; `all` are those that need not be named. UsageError for one that there is not."""
+    names = options.ask.split(",") if options.ask is not None else [ALL]
+    for name in names:
+        if name not in QUESTIONS and name != ALL:
+            raise UsageError(f"verify: --ask {name}: must be some of {ALL},{','.join(QUESTIONS)}")
+    return [name for name in QUESTIONS if name in names or (ALL in names and name not in BY_NAME)]
+
+
+def _check(options: argparse.Namespace) -> None:
+    """UsageError before anything is started, where it could not end well."""
+    if options.seed_option is not None:
+        if "{}" not in options.seed_option:
+            raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
+        own_command.split("--seed-option", options.seed_option)
+    if options.stops is not None and (options.stops < 1 or options.resume is None):
+        why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
+        raise UsageError(f"verify: --stops {options.stops}: {why}")
+    if options.json is not None and (
+        options.json.is_dir() or not os.access(options.json.absolute().parent, os.W_OK | os.X_OK)
+    ):
+        raise UsageError(f"verify: --json {options.json}: cannot be written; name a file in a folder that can")
+    if options.image is not None:
+        from repro.containers.image import runtime
+
+        runtime(options.image)
+
+
+def _folder(to: Path | None) -> Path:
+    """The folder of the runs. UsageError where there is something in it."""
+    if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise UsageError(f"verify: {to} is there already, and not empty; name another folder with --to")
+    return (to or own_command.fresh("verify-")).resolve()

@@ -1,0 +1,1 @@
+"""Facts of the machine and its environment."""

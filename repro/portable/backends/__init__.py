@@ -1,0 +1,1 @@
+"""One framework's arithmetic each: what definitions are written over."""

@@ -1,0 +1,1 @@
+"""The self-check of a backend, and the choice of its matmul backend."""

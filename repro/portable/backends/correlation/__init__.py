@@ -1,0 +1,1 @@
+"""Convolutions as one matrix product, under XLA."""

@@ -1,0 +1,1 @@
+"""Definitions compiled for a CPU. README.md says why."""

@@ -1,0 +1,1 @@
+"""Compiles definitions over NumPy's arrays, for TensorFlow's mode."""

@@ -1,0 +1,1 @@
+"""Compiles definitions over PyTorch's tensors."""

@@ -1,0 +1,82 @@
+"""Sums and products of float64 numbers, by slices.
+
+A number is cut into slices on a grid: integers so small that their sums, and those of their products, are exact in
+float64. The sums of the slices are added from the smallest on, and products of slices below the last one are left out.
+So a result is as exact as float64, relative to the largest numbers of its groups.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from repro.portable.definitions.xp import Array, Axes, Backend
+
+SIGNIFICAND = 53
+"""Bits of a float64 number."""
+SMALLEST = -900
+"""Grids are no finer than for numbers of this exponent: all scales are float64 numbers."""
+
+Multiply = Callable[[Array, Array], Array]
+"""A product of two operands, exact for integers."""
+
+
+def sum_bits(terms: int) -> int:
+    """Bits of slices whose sums of this number of terms are exact."""
+    return SIGNIFICAND - 1 - max(1, terms - 1).bit_length()
+
+
+def product_bits(terms: int) -> int:
+    """Bits of the slices of two operands, so that sums of this number of products are exact; float32 holds them."""
+    return min(sum_bits(terms) // 2, 24)
+
+
+def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tuple[list[Array], Array]:
+    """Integers of at most 2^bits, a slice after the other, and 2^(e - bits), the unit of the first.
+
+    e is the least with |x| < 2^e along the axes, which stay with size 1. `numbers`: 1 where the slices hold all bits of
+    the largest one, 2 for twice these slices. The unit is NaN where a number of the group is infinite or NaN.
+    """
+    most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
+    e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
+    unit = xp.power_of_two(xp.where(e > 1023, 0, e) - bits)
+    rest, found = x / unit, []
+    for _ in range(-(-numbers * SIGNIFICAND // bits)):
+        found.append(xp.rint(rest))
+        rest = (rest - found[-1]) * 2.0**bits
+    return found, xp.where(e > 1023, xp.nan, unit)
+
+
+def joined(parts: Sequence[Array], bits: int) -> Array:
+    """What the slices have together, in units of the first."""
+    found = 0.0
+    for part in reversed(parts):
+        found = found * 2.0**-bits + part
+    return found
+
+
+def total(xp: Backend, x: Array, axes: Axes) -> Array:
+    """The sum along the axes, which stay with size 1."""
+    if 0 in tuple(x.shape):
+        return xp.sum(x, axes)
+    bits = sum_bits(math.prod(x.shape[axis] for axis in axes))
+    parts, unit = slices(xp, x, axes, bits)
+    return joined([xp.sum(part, axes) for part in parts], bits) * unit
+
+
+def product(
+    xp: Backend, a: Array, b: Array, axes: tuple[Axes, Axes], terms: int, multiply: Multiply
+) -> tuple[Array, Array, Array]:
+    """What a product of two operands gives, in units of both, which come with it. `axes` are those of their groups."""
+    bits = product_bits(terms)
+    (first, p), (second, s) = slices(xp, a, axes[0], bits), slices(xp, b, axes[1], bits)
+    return multiplied(first, second, bits, multiply), p, s
+
+
+def multiplied(first: Sequence[Array], second: Sequence[Array], bits: int, multiply: Multiply) -> Array:
+    """The same of slices of both, in units of the first ones."""
+    parts = []
+    for order in range(len(first)):
+        part = multiply(first[0], second[order])
+        for place in range(1, order + 1):
+            part = part + multiply(first[place], second[order - place])
+        parts.append(part)
+    return joined(parts, bits)

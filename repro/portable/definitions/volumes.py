@@ -1,0 +1,149 @@
+"""Convolution of volumes, as sums of those of their planes.
+
+Volumes are [B, C, D, H, W], weights [O, I / groups, d, h, w]. Each element of a kernel along the depth makes an exact
+convolution of planes; the sums of these are exact, too.
+"""
+
+import math
+from dataclasses import dataclass
+
+from repro.portable.definitions.convolution import placed
+from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions.xp import Backend
+from repro.portable.numbers.constants import BITS
+
+Triple = tuple[int, int, int]
+LAYOUT = "BCHW"
+SAMPLE, CHANNEL, ALL = (1, 2, 3, 4), (0, 2, 3, 4), (0, 1, 2, 3, 4)
+"""The axes of which each sample, each channel, and a whole weight has a grid."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a kernel moves over volumes."""
+
+    stride: Triple
+    padding: Triple
+    dilation: Triple
+    groups: int
+
+    @property
+    def planes(self):
+        """The same of planes, for a backend."""
+        return self.stride[1:], self.padding[1:], self.dilation[1:], self.groups, LAYOUT
+
+
+def forward(xp: Backend, x, weight, bias, how: Steps, slices: int = 1):
+    """A grid for each sample, one for the weight."""
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
+    plus = None if bias is None else xp.reshape(bias, (-1, 1, 1, 1))
+    y = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), q, w)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
+
+
+def backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
+    """The gradients of forward with respect to x and to the weight, each if needed."""
+    grad_x = grad_w = None
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
+    if needs[0]:
+        g, r = sliced(xp, gradient, SAMPLE, slices)
+        total = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, tuple(x.shape), how), g, w)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+    if needs[1]:
+        grad_w = _grad_weight(xp, q, gradient * p, weight, how, slices)
+    return grad_x, grad_w
+
+
+def transposed_forward(xp: Backend, x, weight, how: Steps, image: tuple[int, ...], slices: int = 1):
+    """x [B, I, ...], weight [I, O / groups, ...] -> volumes of this shape: a convolution's gradient, the other way."""
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
+    y = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, image, how), q, w)
+    return xp.r32(scaled(xp, y, 2 * BITS, p, s))
+
+
+def transposed_backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
+    """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
+    grad_x = grad_w = None
+    (g, r), (w, s) = sliced(xp, gradient, SAMPLE, slices), sliced(xp, weight, ALL, slices)
+    if needs[0]:
+        total = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), g, w)
+        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+    if needs[1]:
+        grad_w = _grad_weight(xp, g, x * r, weight, how, slices)
+    return grad_x, grad_w
+
+
+def _grad_weight(xp: Backend, q, gradient, weight, how: Steps, slices: int):
+    """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of q."""
+    h, u = sliced(xp, gradient, CHANNEL, slices)
+    total = product_of_slices(xp, lambda a, b: convolve_with(xp, a, b, tuple(weight.shape), how), q, h)
+    return xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1, 1))))
+
+
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+
+def convolve(xp: Backend, q, w, how: Steps):
+    """The convolution of integers, float64, exact."""
+    check_length(math.prod(w.shape[1:]))
+    total = None
+    for part, taps in _planes(xp, q, w.shape[2], how, _weights(xp, w)):
+        y = xp.convolve(*_operands(xp, part, taps, how), *how.planes)
+        total = y if total is None else total + y
+    return _volumes(xp, total, q.shape[0])
+
+
+def convolve_back(xp: Backend, g, w, image, how: Steps):
+    """The exact gradient with respect to volumes of this shape, of integers, that of the result being g."""
+    batch, inputs, depth, height, width = image
+    check_length(math.prod(w.shape) // w.shape[1])
+    rows, total = g.shape[2], None
+    for tap, taps in enumerate(_weights(xp, w)):
+        a, b = _operands(xp, _merged(xp, g), taps, how)
+        part = xp.convolve_back(a, b, (batch * rows, inputs, height, width), *how.planes)
+        part = xp.reshape(_volumes(xp, part, batch), (batch, inputs, rows, height * width, 1))
+        begin = (tap * how.dilation[0], 0)
+        image_of_rows = (batch, depth, height * width, 1)
+        part = placed(xp, part, image_of_rows, (how.stride[0], 1), (how.padding[0], 0), begin)
+        total = part if total is None else total + part
+    return xp.reshape(total, image)
+
+
+def convolve_with(xp: Backend, q, g, shape, how: Steps):
+    """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
+    outputs, inputs, depth, height, width = shape
+    found = []
+    for part, planes in _planes(xp, q, depth, how, [_merged(xp, g)] * depth):
+        a, b = _operands(xp, part, planes, how)
+        found.append(xp.convolve_with(a, b, (outputs, height, width, inputs), *how.planes))
+    return xp.permute(xp.stack(found, 1), (0, 4, 1, 2, 3))
+
+
+def _operands(xp: Backend, a, b, how: Steps):
+    return xp.operands(a, b, work=0, groups=how.groups, layout=LAYOUT)
+
+
+def _weights(xp: Backend, w):
+    """[O, I / groups, d, h, w] -> of each element along the depth [O, h, w, I / groups]."""
+    return [xp.permute(w[:, :, tap], (0, 2, 3, 1)) for tap in range(w.shape[2])]
+
+
+def _planes(xp: Backend, q, depth: int, how: Steps, others):
+    """The planes that each element of a kernel along the depth meets, with what belongs to it."""
+    step, edge, hole = how.stride[0], how.padding[0], how.dilation[0]
+    q = xp.pad(q, ((0, 0), (0, 0), (edge, edge), (0, 0), (0, 0)))
+    rows = (q.shape[2] - hole * (depth - 1) - 1) // step + 1
+    for tap, other in enumerate(others):
+        yield _merged(xp, q[:, :, tap * hole : tap * hole + step * (rows - 1) + 1 : step]), other
+
+
+def _merged(xp: Backend, x):
+    """[B, C, D, H, W] -> [B * D, C, H, W]."""
+    batch, channels, depth, height, width = x.shape
+    return xp.reshape(xp.permute(x, (0, 2, 1, 3, 4)), (batch * depth, channels, height, width))
+
+
+def _volumes(xp: Backend, x, batch: int):
+    """[B * D, C, H, W] -> [B, C, D, H, W]."""
+    merged, channels, height, width = x.shape
+    return xp.permute(xp.reshape(x, (batch, merged // batch, channels, height, width)), (0, 2, 1, 3, 4))

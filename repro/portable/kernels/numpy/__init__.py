@@ -1,0 +1,1 @@
+"""Threads that execute kernels on NumPy's arrays."""

@@ -1,0 +1,74 @@
+"""Machine code for arrays, on some threads."""
+
+import ctypes
+import math
+import os
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from repro.portable.kernels import machine
+from repro.portable.kernels.numpy.workers import workers
+
+compiling = threading.RLock()
+"""Held while code is made: nodes of a graph run on several threads."""
+SHARE = 2**17
+"""Elements that are worth a thread."""
+BRIEF = 2**13
+"""Elements of a call that is over sooner than Python's lock is handed on."""
+LARGE, ALIGNMENT = 2**14, 64
+"""Bytes of an array that is not worth a copy, and those that TensorFlow's arrays begin at a multiple of."""
+
+
+class Code:
+    """A function of the addresses of arrays, and of units to begin and to end with."""
+
+    def __init__(self, module: Any, name: str = "call") -> None:
+        self.engine = machine.code(str(module), machine.SMALL)
+        self.address = self.engine.get_function_address(name)
+        given = None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+        self.function, self.brief = ctypes.CFUNCTYPE(*given)(self.address), ctypes.PYFUNCTYPE(*given)(self.address)
+
+    def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
+        """Of all units, over this number of elements. Threads that work for another call are not waited for."""
+        self.at(_addresses(len(arrays))(*map(address, arrays)), units, work)
+
+    def at(self, given: Any, units: int, work: int) -> None:
+        """The same with an array of the addresses."""
+        if work < BRIEF:
+            self.brief(given, 0, units)
+            return
+        shares = min(count(), units, work // SHARE)
+        if shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
+            self.function(given, 0, units)
+
+
+_addresses = cache(lambda number: ctypes.c_void_p * number)
+HEAD = object.__basicsize__
+"""Bytes of an array, as NumPy's C interface has it, before the address of its numbers."""
+
+
+def address(x: np.ndarray) -> Any:
+    """Of the numbers of an array, in a tenth of the time that its own attributes take to say it."""
+    return ctypes.c_void_p.from_address(id(x) + HEAD).value
+
+
+def empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """An array for results. Where it is large it is aligned: TensorFlow takes it as it is, and copies all others."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < LARGE:
+        return np.empty(shape, dtype)
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -address(memory) % ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+@cache
+def count() -> int:
+    """The threads of TensorFlow's own operations."""
+    asked = tf.config.threading.get_intra_op_parallelism_threads() or os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    return int(asked) if str(asked).isdecimal() and int(asked) else len(os.sched_getaffinity(0))

@@ -1,0 +1,182 @@
+"""Sums of products of PyTorch's tensors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.arguments import refuse
+from repro.portable.definitions.ranks import SingleProcess
+from repro.portable.kernels import products
+from repro.portable.kernels.contraction import Axis, Sums, in_float64
+from repro.portable.kernels.convolution import How, Operand, Part, forward, of_images, of_weight
+from repro.portable.kernels.machine import Loops
+from repro.portable.kernels.pairs import in_pairs
+from repro.portable.kernels.pytorch.openmp import Compiled, compiled
+
+SMALL = 2**18
+"""Products of float64 for which a call of PyTorch's takes longer than the sums."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Machine code that makes an array of arrays: of those given, by number, and of what earlier stages made."""
+
+    loops: Loops
+    reads: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In a row."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+
+def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | None = None) -> Tensor:
+    """The product of matrices of int16, [M, K] and [K, N] -> float64 [M, N]; each lies by rows, or by columns.
+
+    With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
+    """
+    finish = [each.contiguous() for each in (units, plus) if each is not None]
+    stages = of_int16(a, b, len(finish))
+    if stages is None:
+        a, b = a.contiguous(), b.contiguous()
+        stages = of_int16(a, b, len(finish))
+        assert stages is not None
+    arrays = [a, b, *finish]
+    for stage in stages:
+        arrays.append(torch.empty(stage.shape, dtype=stage.dtype, device="cpu"))
+        _run(stage.loops, *(arrays[each] for each in stage.reads), arrays[-1])
+    return arrays[-1]
+
+
+def exact(a: Tensor, b: Tensor) -> list[Stage] | None:
+    """The stages of a product of integers, [..., M, K] and [..., K, N] -> float64; None where there are none."""
+    if a.dtype == torch.int16:
+        return of_int16(a[0], b[0], 0)
+    *shape, terms = a.shape
+    columns = b.shape[-1]
+    if a.shape[:-2] != b.shape[:-2] or math.prod(shape) * terms * columns > SMALL:
+        return None
+    both = zip(a.shape[:-2], a.stride(), b.stride(), strict=False)
+    axes = (*(Axis(*each) for each in both), Axis(shape[-1], a.stride(-2), 0), Axis(columns, 0, b.stride(-1)))
+    axes = (*axes, Axis(terms, a.stride(-1), b.stride(-2)))
+    return [Stage(_in_float64(Sums(axes, len(axes) - 1)), (0, 1), (*shape, columns), torch.float64)]
+
+
+def rounding(a: Tensor, b: Tensor, *finish: Tensor) -> list[Stage] | None:
+    """The stages of a product of int16 that is rounded."""
+    return of_int16(a[0], b[0], len(finish)) if all(each.is_contiguous() for each in finish) else None
+
+
+def of_int16(a: Tensor, b: Tensor, finish: int) -> list[Stage] | None:
+    """The stages of a product of matrices of int16, that lie by rows or by columns; None for others."""
+    (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
+    stages, left = [], 0
+    by_rows = a.is_contiguous()
+    if not by_rows:
+        if not a.t().is_contiguous() or rows % products.ROWS:
+            return None
+        stages.append(Stage(products.panels(terms, rows, products.ROWS), (0,), (terms * rows,), torch.int16))
+        left = finish + 1 + len(stages)
+    if b.is_contiguous():
+        panels = products.panels(terms, columns, width)
+    elif b.t().is_contiguous():
+        panels = products.turned(terms, columns, width)
+    else:
+        return None
+    stages.append(Stage(panels, (1,), (terms * columns,), torch.int16))
+    right = finish + 1 + len(stages)
+    loops = products.product(products.Product(rows, terms // 2, columns, by_rows, finish))
+    dtype = torch.float32 if finish else torch.float64
+    reads = (left, right, *range(2, 2 + finish))
+    return [*stages, Stage(loops, reads, (rows, columns), dtype)]
+
+
+def packed(matrix: Tensor) -> Tensor:
+    """A matrix of int16, [N, K], as the right one of products with [M, K]: in panels."""
+    (columns, terms), width = matrix.shape, products.width()
+    found = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
+    _run(products.turned(terms, columns, width), matrix, found)
+    return found
+
+
+def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor | None) -> Tensor:
+    """The product of [M, K], int16, by rows, and of what is packed, float32 [M, N]: see products.Product."""
+    finish = [units, plus] if plus is not None else [units]
+    given = products.Product(a.shape[0], a.shape[1] // 2, columns, True, len(finish))
+    y = torch.empty(a.shape[0], columns, dtype=torch.float32, device="cpu")
+    _run(products.product(given), a, panels, *finish, y)
+    return y
+
+
+def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
+    """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
+    x, given = _in_rows(x), How(*how)
+    if given.layout.endswith("C") and weight.dtype == torch.float64:  # outputs, of which there are many, in a row
+        weight = weight.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    return _sum(forward(_operand(x), _operand(weight), given), x, weight)
+
+
+def convolve_with(ranks: SingleProcess, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
+    """The gradient with respect to a weight of this shape."""
+    x, gradient = _in_rows(x), _in_rows(gradient)
+    return _sum(of_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
+
+
+def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: Any) -> Tensor:
+    """The gradient with respect to images of this shape."""
+    gradient = _in_rows(gradient)
+    paired = weight.dtype == torch.int16
+    parts = of_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
+    found = []
+    for part in parts:
+        taps = weight[part.weight].flip(1, 2)
+        found.append(_sum(part, gradient, taps.permute(1, 2, 3, 0).contiguous() if paired else taps.contiguous()))
+    if len(parts) == 1 and found[0].shape == tuple(image):
+        return found[0]
+    y = torch.zeros(tuple(image), dtype=torch.float64, device="cpu")
+    for part, some in zip(parts, found, strict=True):
+        y[part.place] = some
+    return y
+
+
+def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
+    y = torch.empty(part.shape, dtype=torch.float64, device="cpu")
+    loops = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
+    assert loops is not None  # fit() has said so
+    _run(loops, x, other, y)
+    return y
+
+
+def _run(loops: Loops, *arrays: Tensor) -> None:
+    made, addresses = code(loops), [array.data_ptr() for array in arrays]
+    if not all(addresses):  # a TorchDispatchMode made something else of what PyTorch's functions gave
+        raise refuse("PyTorch", "an array has no memory of its own; call portable functions outside of such modes")
+    made(addresses, made.threads())
+
+
+@cache
+def code(loops: Loops) -> Compiled:
+    """Machine code of loops."""
+    return compiled(loops)
+
+
+@cache
+def _in_float64(sums: Sums) -> Loops:
+    """in_float64 for equal sums, whoever asks."""
+    return in_float64(sums)
+
+
+def _in_rows(x: Tensor) -> Tensor:
+    """As its layout says, the last axis in a row: the others of PyTorch's channels-first images do not lie so."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def _operand(x: Tensor) -> Operand:
+    return Operand(tuple(x.shape), x.stride())

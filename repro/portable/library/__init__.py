@@ -1,0 +1,1 @@
+"""Portable operations for users: functions, modules or layers, optimizers."""

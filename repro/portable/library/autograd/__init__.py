@@ -1,0 +1,1 @@
+"""Definitions as functions that a framework can differentiate."""

@@ -1,0 +1,1 @@
+"""The library for JAX: users import it as repro.portable.jax."""

@@ -1,0 +1,1 @@
+"""The library for PyTorch: users import it as repro.portable.pytorch."""

@@ -1,0 +1,1 @@
+"""The library for TensorFlow: users import it as repro.portable.tensorflow."""

@@ -1,0 +1,1 @@
+"""Portable numerics for any program: a folder for each framework."""

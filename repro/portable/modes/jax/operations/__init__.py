@@ -1,0 +1,1 @@
+"""The framework's operations, by portable definitions."""

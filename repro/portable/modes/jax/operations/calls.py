@@ -1,0 +1,97 @@
+"""Products and sums as calls of kernels, on a CPU that has them.
+
+They give what the definitions give, in fewer passes over memory, and XLA has less to compile.
+"""
+
+import math
+from collections.abc import Sequence
+
+from jax import Array
+from jax import numpy as jnp
+
+from repro.portable import kernels
+from repro.portable.backends.jax import Backend
+from repro.portable.numbers.constants import BITS
+
+if kernels.available:
+    from repro.portable.kernels import grids, products
+    from repro.portable.kernels import jax as ffi
+    from repro.portable.kernels import patches as of_images
+    from repro.portable.kernels.patches import Windows as Windows
+
+LEAST_WORK = 2**12
+"""Multiplications, or numbers: of fewer, a call of a kernel takes longer than it saves."""
+
+
+def multiplies(rows: int, terms: int, columns: int) -> bool:
+    """Whether products of matrices of these sizes are calls of kernels."""
+    return Backend.calls_kernels() and rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
+
+
+def adds(numbers: int) -> bool:
+    """Whether sums of a number of numbers are."""
+    return Backend.calls_kernels() and numbers >= LEAST_WORK
+
+
+def product(a: Array, b: Array) -> Array:
+    """float32 [B, M, K] and [B, K, N] -> [B, M, N], rounded once: a grid for each row, and for each column."""
+    batch, rows, terms = a.shape
+    q, p = quantized(a.reshape(batch * rows, terms), terms + terms % 2)
+    w, s = panels(b)
+    units = p.astype(jnp.float64)[:, None] * 2.0 ** (-2 * BITS)
+    return _multiplied(q, w, units, s, (batch, rows, b.shape[-1]))
+
+
+def quantized(x: Array, width: int) -> tuple[Array, Array]:
+    """float32 [M, K] -> int16 [M, width], with zeros behind; a grid for each row, float32 [M]."""
+    groups, size = x.shape
+    results = [("int16", (groups, width)), ("float32", (groups,))]
+    q, p = ffi.call_all(grids.rows(groups, size, width), results, x)
+    return q, p
+
+
+def panels(x: Array) -> tuple[Array, Array]:
+    """float32 [B, K, N] -> panels of int16, and a grid for each column, float32 [B, N'], with N' as wide as panels."""
+    batch, terms, columns = x.shape
+    tile = products.width()
+    wide = columns + -columns % tile
+    results = [("int16", (batch * (terms + terms % 2) * wide,)), ("float32", (batch, wide))]
+    q, p = ffi.call_all(grids.panels(batch, terms, columns, tile), results, x)
+    return q, p
+
+
+def panels_of_one_grid(x: Array) -> tuple[Array, Array]:
+    """float32 [K, N] -> panels of int16, and the grid of all, float32 []."""
+    terms, columns = x.shape
+    q, p = quantized(x.reshape(1, terms * columns), terms * columns)
+    tile = products.width()
+    q = jnp.pad(q.reshape(terms, columns), ((0, terms % 2), (0, -columns % tile)))
+    return ffi.call(products.panels(*q.shape, tile), "int16", (q.size,), q), p[0]
+
+
+def patches(q: Array, windows: "Windows", width: int) -> Array:
+    """int16 [B, ..., C] -> rows [B out, width]: see repro.portable.kernels.patches."""
+    made = of_images.patches(q.shape[0], q.shape[-1], windows, width)
+    return ffi.call(made, "int16", (q.shape[0] * math.prod(windows.out), width), q)
+
+
+def one_grid(q: Array, w: Array, units: Array, columns: int) -> Array:
+    """Rows of int16 times panels, [K, N], times a power of two for each row, float64 [M, 1] -> float32 [M, N]."""
+    return _multiplied(q, w, units, None, (1, q.shape[0], columns))[0]
+
+
+def _multiplied(q: Array, w: Array, units: Array, scales: Array | None, shape: tuple[int, int, int]) -> Array:
+    batch, rows, columns = shape
+    wide = columns + -columns % products.width()
+    finish = [units] if scales is None else [units, scales.astype(jnp.float64)]
+    given = products.Product(rows, q.shape[-1] // 2, wide, True, len(finish), batch, by_columns=scales is not None)
+    found = ffi.call(products.product(given), "float32", (batch, rows, wide), q, w, *finish)
+    return found[..., :columns]
+
+
+def total(x: Array, axes: Sequence[int]) -> Array:
+    """The exact sum of float32 along axes that follow one another, rounded once."""
+    first, last = min(axes), max(axes) + 1
+    before, after = x.shape[:first], x.shape[last:]
+    made = grids.sums(math.prod(before), math.prod(x.shape[first:last]), math.prod(after))
+    return ffi.call(made, "float32", (*before, *after), x)

@@ -1,0 +1,68 @@
+"""Products of matrices, of any axes."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from jax import Array, lax
+from jax import numpy as jnp
+
+from repro.portable.backends.jax import Backend
+from repro.portable.definitions import doubles
+from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.operations import calls
+from repro.portable.numbers import precisions
+from repro.portable.numbers.constants import BITS
+
+
+@define("dot_general")
+def dot_general(lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, **_: Any) -> Array:
+    (summed_a, summed_b), (batch_a, batch_b) = dimension_numbers
+    free_a, free_b = _others(lhs, summed_a, batch_a), _others(rhs, summed_b, batch_b)
+    batch, rows, columns = _sizes(lhs, batch_a), _sizes(lhs, free_a), _sizes(rhs, free_b)
+    shape, terms = (*batch, *rows, *columns), math.prod(_sizes(lhs, summed_a))
+    a = lhs.transpose(*batch_a, *free_a, *summed_a).reshape(math.prod(batch), math.prod(rows), terms)
+    b = rhs.transpose(*batch_b, *summed_b, *free_b).reshape(math.prod(batch), terms, math.prod(columns))
+    if not lhs.size or not rhs.size:
+        return jnp.zeros(shape, a.dtype)
+    return product(a, b, slices_of(precision)).reshape(shape)
+
+
+def _others(x: Array, *axes: Sequence[int]) -> list[int]:
+    taken = {axis for each in axes for axis in each}
+    return [axis for axis in range(x.ndim) if axis not in taken]
+
+
+def _sizes(x: Array, axes: Sequence[int]) -> list[int]:
+    return [x.shape[axis] for axis in axes]
+
+
+def slices_of(precision: Any) -> int:
+    """The slices of operands: by a primitive's parameter, the highest one of both operands, or by the mode."""
+    given = precision if isinstance(precision, (list, tuple)) else (precision,)
+    return precisions.SLICES["highest"] if lax.Precision.HIGHEST in given else precisions.slices
+
+
+def product(a: Array, b: Array, slices: int) -> Array:
+    """[B, M, K] and [B, K, N] -> [B, M, N], float64 where one of both is, otherwise float32: rounded once.
+
+    Each row of the first and each column of the second has a grid of its own.
+    """
+    terms = a.shape[-1]
+    if jnp.float64 in (a.dtype, b.dtype):
+        a, b = a.astype(jnp.float64), b.astype(jnp.float64)
+        total, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), terms, jnp.matmul)
+        return total * p * s
+    check_length(terms)
+    a, b = a.astype(jnp.float32), b.astype(jnp.float32)
+    if slices == 1 and calls.multiplies(a.shape[1], terms, b.shape[2]):
+        return calls.product(a, b)
+    q, p = sliced(Backend, a, (-1,), slices)
+    w, s = sliced(Backend, b, (-2,), slices)
+    return Backend.r32(scaled(Backend, product_of_slices(Backend, multiply, q, w), 2 * BITS, p, s))
+
+
+def multiply(q: Array, w: Array) -> Array:
+    """Integers, [B, M, K] and [B, K, N] -> float64, exact."""
+    return jnp.matmul(q.astype(jnp.float64), w.astype(jnp.float64))

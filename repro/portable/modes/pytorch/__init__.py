@@ -1,0 +1,87 @@
+"""Portable numerics for any program, without an edit.
+
+    import repro.portable.pytorch as portable
+
+    portable.enable()
+
+From then on each of PyTorch's operations in this process gives the same bits on any CPU or GPU, or is refused by name.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+
+import torch
+
+from repro.portable import kernels
+from repro.portable.backends.pytorch import Backend
+from repro.portable.modes.common import switch
+from repro.portable.modes.common.refusal import RefusedError as RefusedError
+from repro.portable.modes.pytorch.dispatcher import compilers, dispatch, forks, interruptions, libraries, machine
+from repro.portable.modes.pytorch.dispatcher.registry import Registration
+
+KERNELS = (
+    (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
+    (torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled),
+    (torch._C._get_flash_sdp_enabled, torch._C._set_sdp_use_flash),
+    (torch._C._get_mem_efficient_sdp_enabled, torch._C._set_sdp_use_mem_efficient),
+    (torch._C._get_cudnn_sdp_enabled, torch._C._set_sdp_use_cudnn),
+    (torch.backends.mha.get_fastpath_enabled, torch.backends.mha.set_fastpath_enabled),
+)
+"""Switches of kernels for what is otherwise made of smaller operations: what they are, and how to set them."""
+
+
+class Mode(switch.Mode):
+    """Portable numerics in PyTorch."""
+
+    def begin(self) -> None:
+        registration = Registration(self.allow)
+        self.undo.callback(registration.close)
+        for given, change in KERNELS:
+            self.undo.callback(change, given())
+            change(False)
+        self.replace(Backend, "engine", "int16" if kernels.paired() else "float64")
+        # As on a CPU that has no such switch; before, the self-check finds it.
+        self.replace(torch, "set_flush_denormal", lambda _: False)
+        compilers.install(self.undo)
+        compilers.one_form_of_optimizers(self.undo)
+        machine.install(self.undo)
+        libraries.install(self.undo, registration.scan)
+        interruptions.install(self.undo)
+        forks.install(self.undo)
+        self.undo.callback(dispatch.devices_checked.clear)
+        dispatch.check_device(torch.device("cpu"))
+        if torch.cuda.is_initialized():  # otherwise when the first tensor is there
+            dispatch.check_device(torch.device("cuda"))
+
+
+def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
+    """Switches portable numerics on for this process: all threads, all devices.
+
+    `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
+    below the largest number of their row, with "high" 13. A device that fails the self-check is an error.
+
+    They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
+    other operations that are let through or another precision, of an unknown one, and of the self-check.
+    """
+    return Mode.enable(allow, precision)
+
+
+def disable() -> None:
+    """Switches them off, whatever contexts are open.
+
+    An operation that another thread starts at that moment may end with an internal error of PyTorch's dispatcher.
+    """
+    Mode.disable()
+
+
+def counted() -> dict[str, dict[str, int]]:
+    """How many operations of each kind were computed portably, and how many were let through."""
+    kinds: Counter[str] = Counter()
+    for name, number in list(dispatch.counts.items()):
+        kinds[name.partition(".")[0].removesuffix("_")] += number
+    return {"operations": dict(kinds), "allowed": dict(dispatch.let_through)}
+
+
+def summary() -> str:
+    """The same in words, without the numbers of each."""
+    return switch.in_words(**counted())

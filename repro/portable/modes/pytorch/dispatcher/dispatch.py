@@ -1,0 +1,300 @@
+"""Kernels of the mode, below PyTorch's autograd.
+
+They are registered at the dispatch key BackendSelect, which lies below Autograd, Autocast and what Python may watch, and
+right above the kernels of each device. An operation that is exact as PyTorch has it is not registered: it costs nothing.
+Threads, subclasses of tensors and callers in C++ come by here, too.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import DispatchKey
+from torch._ops import OpOverload
+
+from repro.portable.modes.pytorch.dispatcher.refusal import allowed_name, refuse
+from repro.portable.modes.pytorch.dispatcher.types import scalar
+from repro.portable.modes.pytorch.dispatcher.validation import check, is_checked
+
+KEY = DispatchKey.BackendSelect
+BELOW = torch._C._dispatch_keyset_full_after(KEY)
+KEYS = torch._C.DispatchKeySet(KEY)
+WITHOUT = torch._C._ExcludeDispatchKeyGuard
+"""WITHOUT(KEYS) is a context in which what is called goes straight to a device's kernels; no tensor can be made in it."""
+DEVICES = {"cpu", "cuda"}
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What is computed in the place of an operation."""
+
+    function: Function
+    composed: bool
+    """Whether it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
+    integers: bool
+    """Whether it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
+
+
+class _Thread(threading.local):
+    inside = False
+    """Whether a definition runs: what it calls is PyTorch's own."""
+    before = False
+    """The same when the garbage collector began."""
+
+
+thread = _Thread()
+counts: Counter[str] = Counter()
+"""How often each operation was computed portably."""
+let_through: Counter[str] = Counter()
+"""The same of operations that were let through."""
+definitions: dict[str, Definition] = {}
+"""By name and overload, as `mm` or `sum.dim_IntList`."""
+
+replacements: dict[str, Function] = {}
+"""Functions in the place of composite operations, by name and overload."""
+devices_checked: set[str] = set()
+"""Types of devices that passed the self-check."""
+
+specials: dict[str, Function] = {}
+"""Makers of kernels, by the name of all overloads."""
+
+
+def define(*names: str, integers: bool = False) -> Callable[[Function], Function]:
+    """Registers a function of operations that are exact as PyTorch has them."""
+    return _registration(names, composed=False, integers=integers)
+
+
+def compose(*names: str, integers: bool = False) -> Callable[[Function], Function]:
+    """Registers a function that is made of other operations, which have definitions of their own."""
+    return _registration(names, composed=True, integers=integers)
+
+
+def replace(*names: str) -> Callable[[Function], Function]:
+    """Registers a function in the place of PyTorch's own way to make an operation of others, above autograd."""
+
+    def register(function: Function) -> Function:
+        replacements.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def special(*bases: str) -> Callable[[Function], Function]:
+    """Registers a function that makes the kernel of an operation and its name, for all overloads of these names."""
+
+    def register(function: Function) -> Function:
+        specials.update(dict.fromkeys(bases, function))
+        return function
+
+    return register
+
+
+def _registration(names: tuple[str, ...], composed: bool, integers: bool) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        for name in names:
+            assert name not in definitions, name
+            definitions[name] = Definition(function, composed, integers)
+        return function
+
+    return register
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def tensors_in(arguments: Any) -> Iterator[Tensor]:
+    """Tensors among arguments, and in lists of them."""
+    for each in arguments:
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            yield from tensors_in(each)
+
+
+FLOATING, OTHER, REFUSED = range(3)
+KINDS = {
+    each: FLOATING if each.is_floating_point else REFUSED if each.is_complex or "q" in str(each) else OTHER
+    for each in vars(torch).values()
+    if isinstance(each, torch.dtype)
+}
+"""What each type of numbers is to the mode."""
+
+
+def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
+    """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
+    found = False
+    if options:
+        found = any(each.__class__ is torch.dtype and each.is_floating_point for each in options.values())
+        arguments = (*arguments, *options.values())
+    for each in arguments:
+        if isinstance(each, Tensor):
+            kind = KINDS[each.dtype]
+            if not each.is_cpu and each.device.type not in devices_checked:
+                if each.device.type not in DEVICES:
+                    return False
+                check_device(each.device)
+            if kind == REFUSED or each.layout is not torch.strided:
+                raise _refused(name, each)
+            found = found or integers or kind == FLOATING
+        elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
+            if any(tensor.device.type not in DEVICES for tensor in tensors_in(each)):
+                return False
+            found = concerned(name, tuple(tensors_in(each)), {}, integers) or found
+    return found
+
+
+def has_numbers(arguments: tuple[Any, ...]) -> bool:
+    """Whether floating or complex numbers are computed, in whatever layout."""
+    types = [each for each in arguments if isinstance(each, torch.dtype)]
+    types += [each.dtype for each in tensors_in(arguments) if each.device.type in DEVICES]
+    return any(each.is_floating_point or each.is_complex for each in types)
+
+
+def _refused(name: str, tensor: Tensor) -> Exception:
+    if tensor.is_complex():
+        remedy = "compute with the real and imaginary parts"
+        return refuse(name, "complex numbers have no portable form", remedy, [tensor])
+    kind = "a quantized tensor" if tensor.is_quantized else f"a tensor of layout {tensor.layout}"
+    return refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
+
+
+def check_device(device: torch.device) -> None:
+    """The self-check of a device: UsageError where it fails.
+
+    It is made with one thread: OpenMP's others do not survive a fork, and a program may fork after `import torch`.
+    """
+    from repro.portable.modes.pytorch.dispatcher import checks  # which needs definitions
+
+    devices_checked.add(device.type)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        caught(checks.check_device)(device)
+    except BaseException:
+        devices_checked.discard(device.type)
+        raise
+    finally:
+        torch.set_num_threads(threads)
+
+
+def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
+    """What the dispatcher calls for an operation with a definition."""
+    function, composed, integers = definition.function, definition.composed, definition.integers
+    redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
+    own = plainly(redispatch)
+    tensors = [index for index, each in enumerate(operation._schema.arguments) if str(each.type) == "Tensor"]
+
+    def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if thread.inside or not concerned(name, arguments, options, integers):
+            return redispatch(keys & BELOW, *_without_numbers(arguments, tensors), **options)
+        if checked:
+            check(operation, own, keys & BELOW, arguments, options)
+        counts[name] += 1
+        if composed:
+            return function(*arguments, **options)
+        thread.inside = True
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = False
+
+    return portable
+
+
+def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[Any, ...]:
+    """Arguments with tensors in the place of Python's numbers, where PyTorch's kernels take none."""
+    missing = [index for index in tensors if index < len(arguments) and not isinstance(arguments[index], Tensor)]
+    if not missing:
+        return arguments
+    like, found = next(tensors_in(arguments)), list(arguments)
+    for index in missing:
+        found[index] = scalar(found[index], torch.result_type(like, found[index]))
+    return tuple(found)
+
+
+def guard(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation that is exact for real numbers alone."""
+    redispatch = operation._handle.redispatch_boxed
+
+    def exact(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside:
+            concerned(name, arguments, options, integers=False)
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return exact
+
+
+def refusal(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation without a portable form; integers pass."""
+    redispatch = operation._handle.redispatch_boxed
+
+    def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside and concerned(name, arguments, options, integers=False):
+            values = tensors_in((*arguments, *options.values()))
+            raise refuse(name, "it has no portable form", tensors=values)
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return refused
+
+
+def refusal_of_all(name: str) -> Function:
+    """What the dispatcher calls for an operation that computes by itself and cannot be called from here."""
+
+    def refused(*arguments: Any, **options: Any) -> Any:
+        raise refuse(name, "it has no portable form", tensors=tensors_in((*arguments, *options.values())))
+
+    return refused
+
+
+def refusal_of_sparse(name: str) -> Function:
+    """What the dispatcher calls for sparse tensors, where the mode's kernel does not look at layouts."""
+
+    def refused(*arguments: Any, **options: Any) -> Any:
+        tensors = tensors_in((*arguments, *options.values()))
+        raise _refused(name, next(each for each in tensors if each.layout is not torch.strided))
+
+    return refused
+
+
+def passage(operation: OpOverload, name: str) -> Function:
+    """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
+    redispatch = operation._handle.redispatch_boxed
+
+    def passed(keys: Any, *arguments: Any, **options: Any) -> Any:
+        if not thread.inside and has_numbers((*arguments, *options.values())):
+            let_through[allowed_name(name)] += 1
+        return redispatch(keys & BELOW, *arguments, **options)
+
+    return passed
+
+
+def plainly(function: Function) -> Function:
+    """A function whose operations are PyTorch's own, as those of a definition."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        before, thread.inside = thread.inside, True
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = before
+
+    return run
+
+
+def caught(function: Function) -> Function:
+    """A function whose operations are caught again, as those of a decomposition, also where a definition calls it."""
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        before, thread.inside = thread.inside, False
+        try:
+            return function(*arguments, **options)
+        finally:
+            thread.inside = before
+
+    return run

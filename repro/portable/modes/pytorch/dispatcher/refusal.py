@@ -1,0 +1,58 @@
+"""Refusal of operations without a portable form."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, program_line, refused
+
+REMEDIES = {
+    "fft": "multiply by matrices of cosines and sines",
+    "linalg": ONCE,
+    "cholesky": ONCE,
+    "geqrf": ONCE,
+    "ormqr": ONCE,
+    "triangular_solve": ONCE,
+    "sparse": "use a dense tensor",
+    "to_sparse": "use a dense tensor",
+    "nested": "use a padded tensor",
+    "quantize": "train in float32 or bfloat16",
+    "fake_quantize": "train in float32 or bfloat16",
+    "quantized::": "compute in float32 or bfloat16",
+    "scaled_mm": "multiply in bfloat16",
+    "segment_reduce": "use index_add or scatter_reduce",
+    "histogram": "use histc",
+}
+"""Portable equivalents, by how the names of operations begin."""
+
+
+def refuse(operation: str, why: str, remedy: str = "", tensors: Iterable[Tensor] = ()) -> RefusedError:
+    """The error that says so, in one line."""
+    name = allowed_name(operation)
+    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
+    values = ", ".join(f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}" for x in islice(tensors, 3))
+    return refused(name, values, place(), why, remedy)
+
+
+def allowed_name(full: str) -> str:
+    """The name by which a user lets an operation through: `linalg_svd` of `aten::_linalg_svd.U`."""
+    return full.removeprefix("aten::").partition(".")[0].strip("_")
+
+
+# --- where ------------------------------------------------------------------------------------------------------------
+
+
+def place() -> str:
+    """File and line of the innermost frame that is the program's own; in a backward pass its node of autograd, too."""
+    line = program_line()
+    node = torch._C._current_autograd_node()
+    if node is None:
+        return line or "an unknown line"
+    called = f"in {node.name()} of backward()"
+    forward = [text for text in node.metadata.get("traceback_", ()) if not is_library(text.partition('"')[2])]
+    if forward:  # anomaly mode holds it
+        file, number = forward[-1].partition('"')[2].split('", line ')
+        called += f" for {file}:{number.partition(',')[0]}"
+    return f"{line}, {called}" if line else called

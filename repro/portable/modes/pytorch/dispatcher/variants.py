@@ -1,0 +1,94 @@
+"""Forms of a defined operation: in place, with out=, for lists of tensors.
+
+Each follows from the form that returns a new tensor.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+
+from repro.portable.modes.pytorch.dispatcher.dispatch import Definition, definitions
+
+
+def definition(operation: OpOverload, name: str) -> Definition | None:
+    """The definition of an operation: its own, or one made of that of its functional form."""
+    if name in definitions:
+        return definitions[name]
+    schema = operation._schema
+    written = [argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
+    if not written:
+        return None
+    base = name.partition(".")[0]
+    outs = sum(argument.is_out for argument in schema.arguments)
+    if outs:
+        given = schema.arguments[: len(schema.arguments) - outs]
+        found = _functional(base, given) or _functional(base.removesuffix("_"), given)
+        if found is None:
+            return None
+        names = [argument.name for argument in schema.arguments[-outs:]]
+        return Definition(_with_out(found.function, names), found.composed, found.integers)
+    if base.endswith("_"):
+        found = _functional(base[:-1], schema.arguments)
+        return found and Definition(_in_place(found.function), found.composed, found.integers)
+    return None
+
+
+def _functional(base: str, given: Any) -> Definition | None:
+    """The definition of the overload that takes these arguments and returns new tensors."""
+    wanted = [(argument.name, str(argument.type)) for argument in given]
+    for name, schema in _overloads(base):
+        if name in definitions and [(each.name, str(each.type)) for each in schema.arguments] == wanted:
+            return definitions[name]
+    return None
+
+
+@cache
+def _overloads(base: str) -> list[tuple[str, Any]]:
+    packet = getattr(torch.ops.aten, base, None)
+    if packet is None:
+        return []
+    found = [(kind, getattr(packet, kind)._schema) for kind in packet.overloads()]
+    return [(base if kind == "default" else f"{base}.{kind}", schema) for kind, schema in found]
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def changed(self: Any, *arguments: Any, **options: Any) -> Any:
+        found = function(self, *arguments, **options)
+        if isinstance(self, Tensor):
+            return self.copy_(found)
+        for old, new in zip(self, found, strict=True):
+            old.copy_(new)
+        return None
+
+    return changed
+
+
+def _with_out(function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
+    def written(*arguments: Any, **options: Any) -> Any:
+        outs = [options.pop(name) for name in names if name in options]
+        missing = len(names) - len(outs)
+        if missing:  # given by position
+            outs = [*arguments[len(arguments) - missing :], *outs]
+            arguments = arguments[: len(arguments) - missing]
+        found = function(*arguments, **options)
+        several = isinstance(found, (tuple, list))
+        for out, new in zip(outs, found if several else (found,), strict=True):
+            if isinstance(out, Tensor):
+                fill(out, new)
+            else:
+                for each, one in zip(out, new, strict=True):
+                    fill(each, one)
+        return tuple(outs) if several else outs[0]
+
+    return written
+
+
+def fill(out: Tensor, new: Tensor) -> Tensor:
+    """What is given by out=, filled as PyTorch does it."""
+    if out.shape != new.shape:
+        out.resize_(new.shape)
+    return out.copy_(new)

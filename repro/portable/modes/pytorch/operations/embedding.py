@@ -1,0 +1,168 @@
+"""Bags of embeddings: sums, means and maxima of rows of a table."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.operations import sums
+from repro.portable.modes.pytorch.operations.choices import unsigned
+from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
+
+SUM, MEAN, MAX = 0, 1, 2
+
+
+@define("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The result, the bag of each index, the number of rows in each bag, and of maxima the row of each."""
+    offsets = offsets[:-1] if include_last_offset else offsets
+    bags, size = len(offsets), weight.shape[1]
+    bag = (
+        torch.searchsorted(
+            offsets.contiguous(), torch.arange(len(indices), device=indices.device).to(offsets.dtype), right=True
+        )
+        - 1
+    )
+    counts = indices != padding_idx if padding_idx >= 0 else torch.ones_like(indices, dtype=torch.bool)
+    held = bag[counts].bincount(minlength=bags)
+    rows = weight.index_select(0, indices)
+    if mode == MAX:
+        found, most = _maxima(rows[counts], indices[counts], bag[counts], bags, weight)
+        return found, bag, held, most
+    if per_sample_weights is not None:
+        rows = rounded(rows.double() * per_sample_weights.double()[:, None], single(rows).dtype)
+    rows = rows.masked_fill(~counts[:, None], 0.0)
+    table = torch.zeros(bags, size, dtype=torch.float64, device=weight.device)
+    found = total(rows, lambda q: table.clone().index_add_(0, bag, q))
+    if mode == MEAN:
+        found = found / held.clamp(min=1).double()[:, None]
+    return rounded(found, weight.dtype), bag, held, held.new_zeros(0)
+
+
+def _maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum of each column in each bag, 0 in an empty one, and the row of the table that the first is from."""
+    where = bag[:, None].expand(rows.shape)
+    most = unsigned(rows.new_full((bags, weight.shape[1]), -torch.inf).scatter_reduce(0, where, rows, "amax"))
+    position = torch.arange(len(rows), device=rows.device)[:, None].expand(rows.shape)
+    position = torch.where(rows == most[bag], position, len(rows))
+    first = torch.full(most.shape, len(rows), device=rows.device).scatter_reduce(0, where, position, "amin")
+    found = torch.cat([indices.long(), indices.new_full((1,), -1, dtype=torch.int64)])[first]
+    empty = bag.bincount(minlength=bags) == 0
+    return most.masked_fill(empty[:, None], 0.0), found.to(indices.dtype)
+
+
+@define("_embedding_bag_backward", "_embedding_bag_sparse_backward")
+def embedding_bag_backward(
+    grad: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    padding_idx: int = -1,
+) -> Tensor:
+    if sparse:
+        raise refuse("_embedding_bag_backward", "a sparse gradient has no portable form", "give sparse=False")
+    return dense_backward(
+        grad,
+        indices,
+        offset2bag,
+        bag_size,
+        maximum_indices,
+        num_weights,
+        scale_grad_by_freq,
+        mode,
+        per_sample_weights,
+        padding_idx,
+    )
+
+
+@define("_embedding_bag_dense_backward")
+def dense_backward(
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Tensor | None,
+    padding_idx: int = -1,
+) -> Tensor:
+    table = torch.zeros(num_weights, grad.shape[1], dtype=torch.float64, device=grad.device)
+    if mode == MAX:
+        grad = grad.masked_fill(maximum_indices < 0, 0.0)
+        return added(grad, lambda q: table.clone().scatter_add_(0, maximum_indices.long().clamp(min=0), q))
+    rows = grad.double().index_select(0, offset2bag)
+    if mode == MEAN:
+        rows = rows / bag_size[offset2bag].clamp(min=1).double()[:, None]
+    if scale_grad_by_freq:
+        rows = rows / indices.bincount(minlength=num_weights)[indices].double()[:, None]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.double()[:, None]
+    if padding_idx >= 0:
+        rows = rows.masked_fill((indices == padding_idx)[:, None], 0.0)
+    rows = rounded(rows, single(grad).dtype)
+    return rounded(total(rows, lambda q: table.clone().index_add_(0, indices, q)), grad.dtype)
+
+
+@define("_embedding_bag_per_sample_weights_backward")
+def per_sample_weights_backward(
+    grad: Tensor,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    mode: int,
+    padding_idx: int = -1,
+) -> Tensor:
+    products = grad.double().index_select(0, offset2bag) * weight.double().index_select(0, indices)
+    found = sums.exact(rounded(products, single(grad).dtype), (1,)).squeeze(1)
+    return rounded(found.masked_fill(indices == padding_idx, 0.0), grad.dtype)
+
+
+def _shrunk(x: Tensor, order: float, axes: Any, most: float) -> Tensor:
+    """Rows whose norm is larger than it may be, scaled down to it."""
+    norm = torch.linalg.vector_norm(x, order, axes, keepdim=True)
+    found = x * _share(norm, most)
+    in_range = (norm > 0) & norm.isfinite()
+    if not bool(in_range.all()):  # float64 holds the norms of rows that are too large, or too small, for float32
+        wide = torch.linalg.vector_norm(x.double(), order, axes, keepdim=True)
+        wide = torch.where(wide.isnan() & ~x.isnan().any(axes, True), torch.inf, wide)
+        found = torch.where(in_range, found, (x.double() * _share(wide, most)).to(x.dtype))
+    return found
+
+
+def _share(norm: Tensor, most: float) -> Tensor:
+    return torch.where(norm > most, torch.full_like(norm, most) / (norm + 1e-7), 1.0)
+
+
+@compose("renorm")
+def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    axes = [axis for axis in range(self.dim()) if axis != dim % self.dim()]
+    return _shrunk(self, float(p), axes, float(maxnorm))
+
+
+@compose("embedding_renorm")
+def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    rows = torch.unique(indices)
+    return self.index_copy(0, rows, _shrunk(self.index_select(0, rows), norm_type, [1], max_norm))

@@ -1,0 +1,88 @@
+"""Dense layers, with the library's gradients."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function, forward_ad
+
+from repro.portable.compiler.pytorch.plan import run
+from repro.portable.definitions.linear import linear as dense
+from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, plainly, replace
+from repro.portable.modes.pytorch.dispatcher.types import HALVES, single
+from repro.portable.numbers import precisions
+
+PLAIN = {Tensor, nn.Parameter}
+SINGLE = {torch.float32, *HALVES}
+kernels = plainly(run)
+_unsafe_view = torch.ops.aten._unsafe_view.default
+
+
+@replace("linear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for, and operands have one slice."""
+    if is_plain(input) and is_plain(weight) and (bias is None or is_plain(bias)) and _is_dense(input, weight):
+        if torch.is_grad_enabled():
+            return _Linear.apply(input, weight, bias)
+        return _forward(input, weight, bias)[0]
+    if bias is not None and input.dim() == 2:
+        return torch.addmm(bias, input, weight.t())
+    y = torch.matmul(input, weight.t() if weight.dim() == 2 else weight)
+    return y if bias is None else y + bias
+
+
+def is_plain(x: Tensor) -> bool:
+    """Whether it is a tensor of float32 or a half, and nothing else."""
+    return type(x) in PLAIN and x.dtype in SINGLE and (x.is_cpu or x.device.type in DEVICES)
+
+
+def _is_dense(input: Tensor, weight: Tensor) -> bool:
+    """Whether it is a product of matrices with numbers in them, and no transform of PyTorch is under way."""
+    return (
+        input.dim() > 1
+        and weight.dim() == 2
+        and input.shape[-1] == weight.shape[1]
+        and input.dtype == weight.dtype
+        and precisions.slices == 1
+        and input.numel() > 0
+        and weight.numel() > 0
+        and input.layout == weight.layout == torch.strided
+        and not is_transformed()
+    )
+
+
+def is_transformed() -> bool:
+    """Whether a transform of PyTorch is under way: vmap, torch.func.grad, forward-mode gradients."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+
+
+def _forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+    counts["linear"] += 1
+    y, saved = kernels(dense.forward, single(x), single(weight), None if bias is None else single(bias))
+    y = y if y.dtype == x.dtype else y.to(x.dtype)
+    return y if x.dim() == 2 else _unsafe_view(y, y.shape), saved  # a view may not be changed in place
+
+
+class _Linear(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        y, saved = _forward(x, weight, bias)
+        ctx.shapes = tuple(x.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
+        ctx.save_for_backward(x, weight, *saved)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        x, weight, *saved = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a gradient of this gradient is asked for
+            rows = gradient.flatten(0, -2)
+            return (
+                gradient @ weight,
+                rows.t() @ x.flatten(0, -2),
+                rows.sum(0) if ctx.needs_input_grad[2] else None,
+            )
+        found = kernels(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
+        return tuple(
+            each.to(x.dtype) if needed and each is not None else None
+            for each, needed in zip(found, ctx.needs_input_grad, strict=True)
+        )

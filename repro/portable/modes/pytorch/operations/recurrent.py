@@ -1,0 +1,300 @@
+"""Recurrent layers and cells, in one form for each device.
+
+PyTorch takes them apart on a CPU, and calls kernels of their own on a GPU.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+from torch.nn.functional import linear
+
+from repro.portable.compiler.pytorch.plan import run
+from repro.portable.definitions import recurrent
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, plainly, replace
+from repro.portable.numbers import precisions
+
+State = tuple[Tensor, ...]
+run = plainly(run)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of layer: its step as one definition, the gradient of that, and the same step as separate operations."""
+
+    step: Callable[..., Any]
+    back: Callable[..., Any]
+    separate: Callable[..., State]
+
+
+@dataclass(frozen=True)
+class Times:
+    """When sequences, the longest first, have how many rows: the sizes of a packed batch, or None where all are equal."""
+
+    sizes: tuple[int, ...] | None
+    length: int
+    reverse: bool
+
+    def order(self) -> list[int]:
+        times = list(range(self.length))
+        return times[::-1] if self.reverse else times
+
+
+# --- one layer in one direction ---------------------------------------------------------------------------------------
+
+
+def layer(cell: Cell, x: Tensor, state: State, weights: Sequence[Tensor | None], times: Times) -> tuple[Tensor, State]:
+    """x [rows, I], times after times -> outputs [rows, H] and the last state; weights: of the input, of the state, their biases, of a projection."""
+    of_input, of_state, bias, own_bias, projection = weights
+    assert of_input is not None and of_state is not None
+    given = linear(x, of_input, bias)
+    if projection is None and _is_plain(given, of_state, *state):
+        out, *last = _Sequence.apply(cell, times, given, of_state, own_bias, *state)
+        return out, tuple(last)
+    return _separate(cell, times, given, of_state, own_bias, state, projection)
+
+
+def _is_plain(*tensors: Tensor) -> bool:
+    """Whether the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
+    if precisions.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        return False
+    return all(each.dtype == torch.float32 and each.numel() for each in tensors)
+
+
+def _separate(
+    cell: Cell,
+    times: Times,
+    given: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    state: State,
+    projection: Tensor | None = None,
+) -> tuple[Tensor, State]:
+    rows = given.split(list(times.sizes or [given.shape[0] // times.length] * times.length))
+    out: dict[int, Tensor] = {}
+    for time in times.order():
+        size = rows[time].shape[0]
+        new = cell.separate(rows[time], tuple(part[:size] for part in state), weight, bias, projection)
+        state = tuple(torch.cat((a, b[size:])) if size < b.shape[0] else a for a, b in zip(new, state, strict=True))
+        out[time] = new[0]
+    return torch.cat([out[time] for time in range(times.length)]), state
+
+
+class _Sequence(Function):
+    """A layer in one direction by one definition for each step, with the bits of separate operations.
+
+    But the gradient of the state's weight is one product over all steps.
+    """
+
+    @staticmethod
+    def forward(ctx, cell: Cell, times: Times, given: Tensor, weight: Tensor, bias: Tensor | None, *state: Tensor):
+        running = _running(times, state[0])
+        steps, last, out = _forward(cell, times, given, weight, bias, state, running)
+        if any(ctx.needs_input_grad):
+            ctx.cell, ctx.times, ctx.states = cell, times, len(state)
+            ctx.save_for_backward(given, weight, bias, *state, *(each for step in steps for each in step))
+        return out, *(part.clone() for part in last)
+
+    @staticmethod
+    def backward(ctx, grad_out: Tensor, *grad_state: Tensor):
+        given, weight, bias, *saved = ctx.saved_tensors
+        state, saved = tuple(saved[: ctx.states]), saved[ctx.states :]
+        if torch.is_grad_enabled():  # somebody differentiates the gradient
+            return None, None, *_differentiable(ctx, (given, weight, bias, *state), (grad_out, *grad_state))
+        length = len(saved) // ctx.times.length
+        steps = [tuple(saved[at : at + length]) for at in range(0, len(saved), length)]
+        of_given, of_own, of_state = _backward(ctx, weight, grad_out, grad_state, steps)
+        rows = torch.cat([steps[index][0] for index in _positions(ctx.times)])
+        grad_weight = of_own.t().mm(rows) if ctx.needs_input_grad[3] else None
+        grad_bias = of_own.sum(0) if bias is not None and ctx.needs_input_grad[4] else None
+        running = _running(ctx.times, state[0])
+        of_given = of_given if running is None else of_given[running.flatten()]
+        return None, None, of_given, grad_weight, grad_bias, *of_state
+
+
+def _running(times: Times, state: Tensor) -> Tensor | None:
+    """Which sequences have a row at which time, bool [T, N, 1]."""
+    if times.sizes is None:
+        return None
+    sizes = torch.tensor(times.sizes, device=state.device)
+    return (torch.arange(state.shape[0], device=state.device) < sizes[:, None])[..., None]
+
+
+def _padded(rows: Tensor, running: Tensor | None, length: int) -> Tensor:
+    """[rows, C] -> [T, N, C]."""
+    if running is None:
+        return rows.view(length, -1, rows.shape[1])
+    found = rows.new_zeros(*running.shape[:2], rows.shape[1])
+    return found.masked_scatter_(running, rows)
+
+
+def _positions(times: Times) -> list[int]:
+    """Of each time, which step it was."""
+    return times.order()  # a reversal is its own inverse
+
+
+@plainly
+def _forward(
+    cell: Cell, times: Times, given: Tensor, weight: Tensor, bias: Tensor | None, state: State, running: Tensor | None
+) -> tuple[list[State], State, Tensor]:
+    """What each step saves, the last state, and the outputs."""
+    ahead, _ = run(recurrent.weights, weight)
+    given = _padded(given, running, times.length)
+    steps, out = [], []
+    for time in times.order():
+        before = state
+        state, saved = run(cell.step, given[time], state, ahead, bias, None if running is None else running[time])
+        steps.append((*before, *saved))
+        out.append(state[0])
+    rows = torch.cat([out[index] for index in _positions(times)])
+    return steps, state, rows if running is None else rows[running.flatten()]
+
+
+@plainly
+def _backward(ctx: Any, weight: Tensor, grad_out: Tensor, gradients: State, steps: list[State]) -> Any:
+    """Gradients of what was given and of the state's products, [T N, G H], and of the first state."""
+    times, count = ctx.times, ctx.states
+    running = _running(times, steps[0][0])
+    grad_out = _padded(grad_out, running, times.length)
+    _, back = run(recurrent.weights, weight)
+    of_given, of_own = {}, {}
+    for time, saved in reversed(list(zip(times.order(), steps, strict=True))):
+        now = None if running is None else running[time]
+        of_given[time], of_own[time], gradients = run(
+            _step_back, ctx.cell.back, grad_out[time], gradients, saved[:count], saved[count:], back, now
+        )
+    given, own = (torch.cat([found[time] for time in range(times.length)]) for found in (of_given, of_own))
+    return given, own, gradients
+
+
+def _step_back(xp: Any, back: Any, grad_out: Any, gradients: Any, state: Any, saved: Any, weight: Any, now: Any) -> Any:
+    """The output of a step is its state: both gradients count."""
+    total = xp.f32(xp.f64(grad_out) + xp.f64(gradients[0]))
+    return back(xp, (total, *gradients[1:]), state, saved, weight, now)
+
+
+def _differentiable(ctx: Any, inputs: tuple[Tensor | None, ...], gradients: State) -> list[Tensor | None]:
+    given, weight, bias, *state = inputs
+    assert given is not None and weight is not None
+    out, last = _separate(ctx.cell, ctx.times, given, weight, bias, tuple(state))
+    wanted = [each for each, need in zip(inputs, ctx.needs_input_grad[2:], strict=True) if need]
+    found = iter(torch.autograd.grad((out, *last), wanted, gradients, create_graph=True, materialize_grads=True))
+    return [next(found) if need else None for need in ctx.needs_input_grad[2:]]
+
+
+# --- steps as separate operations -------------------------------------------------------------------------------------
+
+
+def _lstm(x: Tensor, state: State, weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> State:
+    hidden, cell = state
+    ingoing, forgetting, candidate, outgoing = (x + linear(hidden, weight, bias)).chunk(4, 1)
+    cell = forgetting.sigmoid() * cell + ingoing.sigmoid() * candidate.tanh()
+    hidden = outgoing.sigmoid() * cell.tanh()
+    return hidden if projection is None else linear(hidden, projection), cell
+
+
+def _gru(x: Tensor, state: State, weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> State:
+    own, given = linear(state[0], weight, bias).chunk(3, 1), x.chunk(3, 1)
+    reset, update = (own[0] + given[0]).sigmoid(), (own[1] + given[1]).sigmoid()
+    new = (given[2] + own[2] * reset).tanh()
+    return ((state[0] - new) * update + new,)
+
+
+def _elman(function: Callable[[Tensor], Tensor]) -> Callable[..., State]:
+    def step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> State:
+        return (function(x + linear(state[0], weight, bias)),)
+
+    return step
+
+
+CELLS = {
+    "lstm": Cell(recurrent.lstm, recurrent.lstm_back, _lstm),
+    "gru": Cell(recurrent.gru, recurrent.gru_back, _gru),
+    "rnn_tanh": Cell(recurrent.rnn_tanh, recurrent.rnn_tanh_back, _elman(torch.tanh)),
+    "rnn_relu": Cell(recurrent.rnn_relu, recurrent.rnn_relu_back, _elman(torch.relu)),
+}
+
+
+# --- PyTorch's operations ---------------------------------------------------------------------------------------------
+
+
+def layers(
+    cell: Cell,
+    x: Tensor,
+    states: list[State],
+    parameters: Sequence[Tensor],
+    sizes: tuple[int, ...] | None,
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool = False,
+) -> tuple[Tensor, list[State]]:
+    """All layers in both directions, of [T, N, I] or of packed rows."""
+    x = x.transpose(0, 1) if batch_first else x
+    shape = x.shape[:-1]
+    length = len(sizes) if sizes else shape[0]
+    if not length:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")  # as PyTorch
+    weights = _of_layers(parameters, has_biases, len(states))
+    last: list[State] = []
+    for depth in range(num_layers):
+        rows, found = x.reshape(-1, x.shape[-1]), []
+        for reverse in (False, True)[: 1 + bidirectional]:
+            at = len(last)
+            out, state = layer(cell, rows, states[at], weights[at], Times(sizes, length, reverse))
+            found.append(out)
+            last.append(state)
+        x = torch.cat(found, 1) if bidirectional else found[0]
+        x = x.view(*shape, x.shape[-1])
+        if dropout and train and depth < num_layers - 1:
+            x = torch.dropout(x, dropout, train)
+    return x.transpose(0, 1) if batch_first else x, last
+
+
+def _of_layers(parameters: Sequence[Tensor], has_biases: bool, number: int) -> list[list[Tensor | None]]:
+    size = len(parameters) // number
+    found: list[list[Tensor | None]] = []
+    for at in range(0, len(parameters), size):
+        each: list[Tensor | None] = list(parameters[at : at + size])
+        biases = each[2:4] if has_biases else [None, None]
+        found.append([*each[:2], *biases, each[-1] if size % 2 else None])
+    return found
+
+
+def _define(name: str, cell: Cell) -> None:
+    several = name == "lstm"
+
+    def states(hx: Any) -> list[State]:
+        return list(zip(*hx, strict=True)) if several else [(each,) for each in hx]
+
+    def result(x: Tensor, last: list[State]) -> tuple[Tensor, ...]:
+        return x, *(torch.stack(parts) for parts in zip(*last, strict=True))
+
+    @replace(f"{name}.input")
+    def on_input(input: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
+        counts[f"{name}.input"] += 1
+        return result(*layers(cell, input, states(hx), params, None, *how))
+
+    @replace(f"{name}.data")
+    def on_data(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
+        counts[f"{name}.data"] += 1
+        sizes = tuple(batch_sizes.tolist())
+        return result(*layers(cell, data, states(hx), params, sizes, *how))
+
+    @replace(f"{name}_cell")
+    def of_cell(
+        input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    ) -> Any:
+        counts[f"{name}_cell"] += 1
+        _, state = layer(cell, input, tuple(hx) if several else (hx,), (w_ih, w_hh, b_ih, b_hh, None), ONCE)
+        return state if several else state[0]
+
+
+ONCE = Times(None, 1, False)
+for _name, _cell in CELLS.items():
+    _define(_name, _cell)

@@ -1,0 +1,87 @@
+"""Sums of a few numbers along each axis, with weights, in a fixed order.
+
+A product and a sum are operations of their own in float64, which rounds each: no device contracts them.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from repro.portable.definitions.resampling import Taps, transposed, whole
+from repro.portable.modes.pytorch.dispatcher.types import narrowed
+
+Column = tuple[slice | Tensor, Tensor | None]
+"""What a tap takes, and its factors."""
+
+
+def resampled(x: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:
+    """x with its last axes resampled, times a share of each output; rounded once to its type."""
+    moved = all(taps.weight is None and taps.index.shape[1] == 1 for taps in axes)
+    found = x if moved else x.double()
+    for place, taps in reversed(list(enumerate(axes))):
+        found = _along(found, place - len(axes), taps)
+    return laid_out(found if isinstance(share, float) and share == 1.0 else found * share, x)
+
+
+def resampled_bytes(x: Tensor, axes: Sequence[Taps]) -> Tensor:
+    """The same of uint8, by integers: what each axis gives is rounded, half up, and kept from 0 to 255."""
+    found = x.int()
+    for place, taps in reversed(list(enumerate(axes))):
+        weights, bits = whole(taps)
+        found = ((_along(found, place - len(axes), weights) + (1 << (bits - 1))) >> bits).clamp(0, 255)
+    return laid_out(found.to(x.dtype), x)
+
+
+def spread(gradient: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:
+    """The gradient of resampled with respect to x."""
+    scaled = gradient if isinstance(share, float) and share == 1.0 else gradient.double() * share
+    found = scaled.double()
+    for place, taps in enumerate(axes):
+        found = _along(found, place - len(axes), transposed(taps))
+    return laid_out(found, gradient)
+
+
+def laid_out(found: Tensor, like: Tensor) -> Tensor:
+    """Numbers in the type and the memory format of a tensor."""
+    if found.dtype != like.dtype:
+        found = narrowed(found.float(), like.dtype)
+    if like.dim() == 4 and like.is_contiguous(memory_format=torch.channels_last) and not like.is_contiguous():
+        return found.contiguous(memory_format=torch.channels_last)
+    return found.contiguous()
+
+
+def _along(x: Tensor, dim: int, taps: Taps) -> Tensor:
+    columns, missing = _columns(taps, x.device, -1 - dim)
+    if missing:
+        x = torch.cat([x, x.new_zeros((*x.shape[:dim], 1, *x.shape[dim:][1:]))], dim)
+    found: Tensor | None = None
+    for where, weight in columns:
+        part = x.index_select(dim, where) if isinstance(where, Tensor) else x[..., where, *[slice(None)] * (-1 - dim)]
+        if weight is not None:
+            part = part * weight
+        found = part if found is None else found + part
+    return x.new_zeros((*x.shape[:dim], len(taps.index), *x.shape[dim:][1:])) if found is None else found
+
+
+@lru_cache(maxsize=1024)
+def _columns(taps: Taps, device: torch.device, after: int) -> tuple[list[Column], bool]:
+    """The taps of an axis that so many axes come after, and whether one of them is missing somewhere."""
+    found: list[Column] = []
+    for number, column in enumerate(taps.index.T):
+        weight = None
+        if taps.weight is not None:
+            weight = torch.from_numpy(taps.weight[:, number].copy()).view(-1, *[1] * after).to(device)
+        found.append((_where(column, device), weight))
+    return found, bool((taps.index == taps.size).any())
+
+
+def _where(column: np.ndarray, device: torch.device) -> slice | Tensor:
+    """A slice, which costs no copy, where inputs lie at equal distances."""
+    steps = np.diff(column)
+    if len(column) == 1 or (steps[0] > 0 and (steps == steps[0]).all()):
+        step = int(steps[0]) if len(steps) else 1
+        return slice(int(column[0]), int(column[-1]) + 1, step)
+    return torch.from_numpy(column.copy()).to(device)

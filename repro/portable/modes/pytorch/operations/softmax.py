@@ -1,0 +1,53 @@
+"""Softmax and its logarithm."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.portable.compiler.pytorch.plan import run
+from repro.portable.definitions import softmax
+from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.numbers import precisions
+
+
+@define("_softmax")
+def softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    found = _last(lambda x: run(softmax.shares, x), dim, self)
+    return found if half_to_float else found.to(self.dtype)
+
+
+@define("_softmax_backward_data")
+def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    def backward(y: Tensor, g: Tensor) -> Tensor:
+        return run(softmax.shares_backward, y, g, slices=precisions.slices)
+
+    return _last(backward, dim, output, grad_output).to(input_dtype)
+
+
+@define("_log_softmax")
+def log_softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    found = _last(lambda x: run(softmax.log_softmax, x), dim, self)
+    return found if half_to_float else found.to(self.dtype)
+
+
+@define("_log_softmax_backward_data")
+def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    return _last(lambda y, g: run(softmax.log_softmax_backward, y, g), dim, output, grad_output).to(input_dtype)
+
+
+@compose("_safe_softmax")
+def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    empty = (self == -torch.inf).all(dim, keepdim=True)
+    return torch.where(empty, 0.0, torch.softmax(self, dim, dtype=dtype))
+
+
+def _last(function: Callable[..., Tensor], dim: int, *arrays: Tensor) -> Tensor:
+    """A function of arrays along their last axis, along another one."""
+    if arrays[0].dim() == 0:
+        return _last(function, 0, *(each.unsqueeze(0) for each in arrays)).squeeze(0)
+    if not arrays[0].numel():
+        return single(arrays[0]).clone()
+    return function(*(single(each).movedim(dim, -1) for each in arrays)).movedim(-1, dim)

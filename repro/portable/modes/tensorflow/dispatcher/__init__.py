@@ -1,0 +1,1 @@
+"""Where the framework's operations are replaced, refused or left as they are."""

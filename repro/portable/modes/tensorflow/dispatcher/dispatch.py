@@ -1,0 +1,212 @@
+"""Operations of TensorFlow, where its Python executes them.
+
+All Python code, generated or not, executes an operation by one of two functions, which are replaced: the numbers of a
+definition are computed at once. TensorFlow records the gradient as for its own operation. Graphs are in graphs.py.
+"""
+
+import ctypes
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from tensorflow.core.framework import types_pb2
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import core, execute
+from tensorflow.python.framework import constant_op, dtypes, op_def_registry
+
+from repro.portable.modes.tensorflow.dispatcher.exact import REAL, is_exact
+from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
+
+Function = Callable[..., Any]
+Attributes = dict[str, Any]
+
+FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_BFLOAT16}
+INTEGERS = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_INT", "DT_UINT"))}
+COMPLEX = {types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128}
+COMPLEX_TYPES = {dtypes.complex64, dtypes.complex128}
+QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_Q", "DT_FLOAT8", "DT_FLOAT4"))}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What is computed in the place of an operation."""
+
+    function: Function
+    composed: bool
+    """Whether it calls other operations of TensorFlow, which come by here again; otherwise it takes and gives arrays."""
+
+
+definitions: dict[str, Definition] = {}
+"""By the names of operations."""
+counts: Counter[str] = Counter()
+"""How often each operation was computed portably."""
+let_through: Counter[str] = Counter()
+"""The same of operations that were let through."""
+allowed: set[str] = set()
+"""Operations to let through."""
+
+
+class _Thread(threading.local):
+    passing = False
+    """Whether operations are TensorFlow's own."""
+
+
+thread = _Thread()
+
+
+class Passing:
+    """A context in which operations are TensorFlow's own."""
+
+    def __enter__(self) -> None:
+        self.before, thread.passing = thread.passing, True
+
+    def __exit__(self, *_: object) -> None:
+        thread.passing = self.before
+
+
+def define(*names: str) -> Callable[[Function], Function]:
+    """Registers a function of attributes and arrays."""
+    return _registration(names, composed=False)
+
+
+def compose(*names: str) -> Callable[[Function], Function]:
+    """Registers a function of attributes and tensors that is made of other operations, and has no gradient."""
+    return _registration(names, composed=True)
+
+
+def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        for name in names:
+            assert name not in definitions, name
+            definitions[name] = Definition(function, composed)
+        return function
+
+    return register
+
+
+# --- what an operation is ---------------------------------------------------------------------------------------------
+
+
+FRACTIONAL = {"EuclideanNorm", "RandomPoissonV2", "StatelessRandomPoisson", "StatelessRandomBinomial"}
+"""What computes with fractions where its arguments and results are integers."""
+
+
+@cache
+def fixed_types(name: str) -> frozenset[int]:
+    """The types of results that no argument has, as of images of bytes that are resized."""
+    known = op_def_registry.get(name)
+    fractions = {types_pb2.DT_FLOAT} if name in FRACTIONAL else set()
+    return frozenset(fractions | {each.type for each in known.output_arg})
+
+
+@cache
+def type_attributes(name: str) -> tuple[str, ...] | None:
+    """The attributes of an operation that are types; None where there is no such operation, as of functions."""
+    known = op_def_registry.get(name)
+    return None if known is None else tuple(each.name for each in known.attr if each.type == "type")
+
+
+CONVERSION = "Cast"
+
+
+def passes(name: str, inputs: Sequence[Any], target: Any) -> bool:
+    """Whether nothing of an operation needs a look. `target` is the type that a conversion gives."""
+    if thread.passing or name != CONVERSION:
+        return thread.passing or is_exact(name)
+    return dtypes.as_dtype(target).as_datatype_enum not in INTEGERS or _is_integer(inputs[0])
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether it is a tensor, and one of numbers without fractions; other arguments are not known yet."""
+    source = getattr(getattr(x, "dtype", None), "base_dtype", None)
+    return source is not None and source.as_datatype_enum not in FLOATS
+
+
+def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition | None:
+    """What to compute in the place of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
+    types = types | fixed_types(name)
+    if not types & FLOATS:
+        if types & (COMPLEX | QUANTIZED) and name not in allowed:
+            if types & COMPLEX:
+                raise complex_numbers(name, values)
+            raise refuse(name, "quantized numbers have no portable form", values=values)
+        return None
+    if name in allowed:
+        let_through[name] += 1
+        return None
+    found = definitions.get(name)
+    if found is None:
+        raise refuse(name, values=values)
+    return found
+
+
+def complex_numbers(name: str, values: Sequence[Any]) -> Exception:
+    remedy = "compute with the real and imaginary parts"
+    return refuse(name, "complex numbers have no portable form", remedy, values)
+
+
+# --- eager code -------------------------------------------------------------------------------------------------------
+
+_fast, _execute = pywrap_tfe.TFE_Py_FastPathExecute, execute.execute
+
+
+def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
+    """TFE_Py_FastPathExecute: what is not exact goes the slow way, to execute()."""
+    if passes(name, rest[1:2], rest[3] if name == CONVERSION else None):
+        found = _fast(ctx, name, *rest)
+        if name in REAL and getattr(found, "dtype", None) in COMPLEX_TYPES and name not in allowed:
+            raise complex_numbers(name, [found])
+        return found
+    raise core._FallbackException("portable numerics")
+
+
+def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, name: Any = None) -> Any:
+    """execute.execute: the results of an operation, or of a function."""
+    operation = op_name if isinstance(op_name, str) else op_name.decode()
+    own = type_attributes(operation)
+    given = dict(zip(attrs[::2], attrs[1::2], strict=True)) if attrs else {}
+    if own is None or passes(operation, inputs, given.get("DstT")):
+        return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
+    types = {each.dtype.as_datatype_enum for each in inputs}
+    types.update(int(given[each]) for each in own if each in given)
+    found = definition(operation, types, inputs)
+    if found is None:
+        return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
+    given = {key: value.decode() if isinstance(value, bytes) else value for key, value in given.items()}
+    if found.composed:
+        counts[operation] += 1
+        result = found.function(given, *inputs)
+        return result if isinstance(result, list) else [result]
+    try:
+        arrays = computed(operation, found.function, given, [np.asarray(each._numpy()) for each in inputs])
+    except Exception:
+        _execute(op_name, num_outputs, inputs, attrs, ctx, name)  # which says itself what is wrong with an argument
+        raise
+    return [constant_op.convert_to_eager_tensor(each, ctx, dtypes.as_dtype(each.dtype)) for each in arrays]
+
+
+def computed(name: str, function: Function, given: Attributes, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The results of a definition, in the floating-point environment of IEEE 754.
+
+    TensorFlow's threads have one in which small numbers are zeros.
+    """
+    counts[name] += 1
+    before = _Environment()
+    libm.fegetenv(before)
+    libm.fesetenv(DEFAULT)
+    try:
+        with np.errstate(all="ignore"):
+            found = function(given, *arrays)
+    finally:
+        libm.fesetenv(before)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+libm = ctypes.PyDLL("libm.so.6")  # which keeps Python's lock
+_Environment = ctypes.c_char * 64
+DEFAULT = ctypes.c_void_p(-1)
+"""FE_DFL_ENV."""

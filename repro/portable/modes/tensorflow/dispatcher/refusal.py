@@ -1,0 +1,63 @@
+"""Refusal of operations without a portable form."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from tensorflow.python.util import tf_stack
+
+from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, refused
+
+REMEDIES = {
+    "FFT": "multiply by matrices of cosines and sines",
+    "IFFT": "multiply by matrices of cosines and sines",
+    "RFFT": "multiply by matrices of cosines and sines",
+    "IRFFT": "multiply by matrices of cosines and sines",
+    "Complex": "compute with the real and imaginary parts",
+    "Matrix": ONCE,
+    "Qr": ONCE,
+    "Svd": ONCE,
+    "SelfAdjointEig": ONCE,
+    "Lu": ONCE,
+    "Eig": ONCE,
+    "Tridiagonal": ONCE,
+    "Sparse": "use a dense tensor",
+    "CSRSparse": "use a dense tensor",
+    "Quantize": "train in float32 or bfloat16",
+    "FakeQuant": "train in float32 or bfloat16",
+    "Uniform": "train in float32 or bfloat16",
+    "Xla": "call it outside of XLA",
+    "SymbolicGradient": "use tf.GradientTape",
+    "CTC": "compute the loss by keras.ops",
+}
+"""Portable equivalents, by how the names of operations begin."""
+
+
+def refuse(
+    name: str, why: str = "it has no portable form", remedy: str = "", values: Iterable[Any] = ()
+) -> RefusedError:
+    """The error that says so, in one line. `values` are tensors."""
+    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
+    shown = ", ".join(f"{each.dtype.name} {_shape(each)}" for each in islice(values, 3))
+    found = refused(name, shown, place() or "an unknown line", why, remedy)
+    found.ag_pass_through = True  # type: ignore[attr-defined]  # AutoGraph and Keras make errors of their own of others
+    found._keras_call_info_injected = True  # type: ignore[attr-defined]
+    return found
+
+
+def _shape(tensor: Any) -> str:
+    shape = tensor.shape
+    return "of unknown shape" if shape.rank is None else str(shape.as_list())
+
+
+def place() -> str:
+    """File and line of the innermost frame that is the program's own; AutoGraph's code stands for the program's."""
+    nearest = ""
+    for frame in reversed(list(tf_stack.extract_stack())):
+        file, number = frame.filename, frame.lineno
+        if file.startswith("<"):
+            continue
+        nearest = nearest or f"{file}:{number}"
+        if not is_library(file):
+            return f"{file}:{number}"
+    return nearest

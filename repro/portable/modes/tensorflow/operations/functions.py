@@ -1,0 +1,192 @@
+"""Functions of each element, and their gradients as TensorFlow has them."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from repro.portable.backends.numpy import Array
+from repro.portable.compiler.numpy import elements
+from repro.portable.definitions import activations, functions
+from repro.portable.definitions.functions import (
+    bessel,
+    errors,
+    exponential,
+    gamma,
+    hyperbolic,
+    inverse,
+    logarithmic,
+    powers,
+    quantiles,
+    trigonometric,
+)
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+
+
+def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
+    """A function of repro.portable.definitions of arrays of one type, which is that of the result; they broadcast."""
+    dtype, wide = arrays[0].dtype, [single(each) for each in arrays]
+    wanted = function if wide[0].dtype == np.float64 else functions.rounded(function)
+    return narrowed(elements.run(wanted, *wide, **options), dtype)
+
+
+def _of_elements(function: Callable[..., Any], **options: Any) -> Callable[..., Array]:
+    return lambda given, *arrays: evaluate(function, *arrays, **options)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Exp": exponential.exp,
+    "Expm1": exponential.expm1,
+    "Log": logarithmic.log,
+    "Log1p": logarithmic.log1p,
+    "Rsqrt": powers.rsqrt,
+    "Sin": trigonometric.sin,
+    "Cos": trigonometric.cos,
+    "Tan": trigonometric.tan,
+    "Asin": inverse.asin,
+    "Acos": inverse.acos,
+    "Atan": inverse.atan,
+    "Atan2": inverse.atan2,
+    "Sinh": hyperbolic.sinh,
+    "Cosh": hyperbolic.cosh,
+    "Tanh": exponential.tanh,
+    "Sigmoid": exponential.sigmoid,
+    "Asinh": hyperbolic.asinh,
+    "Acosh": hyperbolic.acosh,
+    "Atanh": hyperbolic.atanh,
+    "Erf": errors.erf,
+    "Erfc": errors.erfc,
+    "Erfinv": quantiles.erfinv,
+    "Ndtri": quantiles.ndtri,
+    "Lgamma": gamma.lgamma,
+    "Digamma": gamma.digamma,
+    "BesselI0": bessel.i0,
+    "BesselI0e": bessel.i0e,
+    "BesselI1": bessel.i1,
+    "BesselI1e": bessel.i1e,
+    "Xlogy": logarithmic.xlogy,
+    "Xlog1py": logarithmic.xlog1py,
+    "Elu": activations.elu,
+}
+for _name, _function in FUNCTIONS.items():
+    define(_name)(_of_elements(_function))
+define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
+
+ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+"""SELU's: G. Klambauer et al., 1706.02515."""
+define("Selu")(_of_elements(activations.elu, alpha=ALPHA, scale=SCALE))
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+# TensorFlow gives either the gradient or the result first.
+
+
+@define("TanhGrad")
+def tanh_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
+    return evaluate(activations.tanh_backward, gradient, y)
+
+
+@define("SigmoidGrad")
+def sigmoid_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
+    return evaluate(activations.sigmoid_backward, gradient, y)
+
+
+@define("SoftplusGrad")
+def softplus_gradient(given: Attributes, gradient: Array, x: Array) -> Array:
+    return evaluate(activations.softplus_backward, gradient, x, threshold=math.inf)
+
+
+@define("EluGrad")
+def elu_gradient(given: Attributes, gradient: Array, y: Array) -> Array:
+    return evaluate(activations.elu_backward, gradient, y, is_result=True)
+
+
+@define("SeluGrad")
+def selu_gradient(given: Attributes, gradient: Array, y: Array) -> Array:
+    return evaluate(activations.elu_backward, gradient, y, alpha=ALPHA, scale=SCALE, is_result=True)
+
+
+def _root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
+    return gradient * 0.5 / y
+
+
+def _inverse_root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
+    return gradient * -0.5 * (y * y * y)
+
+
+def _inverse(xp: Any, x: Array, bits: int = 53) -> Array:
+    return 1.0 / x
+
+
+def _inverse_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
+    return -gradient * (y * y)
+
+
+def _softsign(xp: Any, x: Array, bits: int = 53) -> Array:
+    return x / (_size(xp, x) + 1.0)
+
+
+def _softsign_gradient(xp: Any, gradient: Array, x: Array, bits: int = 53) -> Array:
+    below = _size(xp, x) + 1.0
+    return gradient / (below * below)
+
+
+def _size(xp: Any, x: Array) -> Array:
+    return xp.where(x < 0.0, -x, x)
+
+
+OTHERS: dict[tuple[str, ...], Callable[..., Any]] = {
+    ("SqrtGrad",): _root_gradient,
+    ("RsqrtGrad",): _inverse_root_gradient,
+    ("Inv", "Reciprocal"): _inverse,
+    ("InvGrad", "ReciprocalGrad"): _inverse_gradient,
+    ("Softsign",): _softsign,
+    ("SoftsignGrad",): _softsign_gradient,
+}
+for _names, _function in OTHERS.items():
+    define(*_names)(_of_elements(_function))
+
+
+# --- powers -----------------------------------------------------------------------------------------------------------
+
+WHOLE: dict[float, Callable[[Array], Array]] = {
+    1.0: lambda x: x.copy(),
+    2.0: lambda x: x * x,
+    3.0: lambda x: x * x * x,
+    -1.0: lambda x: x.dtype.type(1.0) / x,
+    0.5: lambda x: evaluate(powers.sqrt, x),
+    -0.5: lambda x: evaluate(powers.rsqrt, x),
+}
+
+
+@define("Pow")
+def power(given: Attributes, x: Array, exponent: Array) -> Array:
+    dtype = x.dtype
+    x, exponent = single(x), single(exponent)
+    made = WHOLE.get(float(exponent)) if not exponent.ndim else None
+    return narrowed(made(x) if made else evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
+
+
+@define("Range")
+def numbers(given: Attributes, start: Array, limit: Array, delta: Array) -> Array:
+    """start + i delta, the product rounded first."""
+    dtype, (first, last, step) = start.dtype, (float(each) for each in (start, limit, delta))
+    if not step or (last - first) / step < 0:
+        raise ValueError(f"range from {first} to {last} by {step} is none")
+    count = np.arange(math.ceil(abs((last - first) / step)))
+    return narrowed(single(start) + single(delta) * count.astype(single(start).dtype), dtype)
+
+
+@define("LinSpace")
+def spaced(given: Attributes, start: Array, stop: Array, number: Array) -> Array:
+    """start + i step, the product rounded first, and the last one as it is given."""
+    if int(number) < 1:
+        raise ValueError(f"{int(number)} numbers are none")
+    begin, end = single(start), single(stop)
+    step = (end - begin) / begin.dtype.type(max(1, int(number) - 1))
+    found = begin + step * np.arange(int(number)).astype(begin.dtype)
+    if int(number) > 1:
+        found[-1] = end
+    return narrowed(found, start.dtype)

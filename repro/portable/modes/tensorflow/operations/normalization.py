@@ -1,0 +1,71 @@
+"""Batch normalization."""
+
+import numpy as np
+
+from repro.portable.backends.numpy import Array, Backend
+from repro.portable.compiler.numpy.plan import run
+from repro.portable.definitions import normalization
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.types import narrowed
+from repro.portable.numbers import precisions
+
+Six = tuple[Array, ...]
+
+
+def _channel(given: Attributes, x: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes that are not the channel's, and the shape of numbers for each channel."""
+    channel = 1 if given.get("data_format", "NHWC").startswith("NC") else x.ndim - 1
+    axes = tuple(axis for axis in range(x.ndim) if axis != channel)
+    return axes, tuple(x.shape[channel] if axis == channel else 1 for axis in range(x.ndim))
+
+
+@define("FusedBatchNormV3")
+def batch_norm_with_one_more(given: Attributes, *arrays: Array) -> Six:
+    """And a result that only a GPU uses."""
+    return (*batch_norm(given, *arrays), np.zeros(0, np.float32))
+
+
+@define("FusedBatchNorm", "FusedBatchNormV2")
+def batch_norm(given: Attributes, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Six:
+    """The result, the running mean and variance, and twice what the gradient needs: the mean and the variance."""
+    axes, shape = _channel(given, x)
+    wide = x.astype(np.float32)
+    factors, eps = (scale.reshape(shape), offset.reshape(shape)), float(np.float32(given["epsilon"]))
+    share = np.float32(given.get("exponential_avg_factor", 1.0))
+    if given["is_training"]:
+        y, middle, spread, _ = run(axes, normalization.scaled_forward, wide, *factors, axes=axes, eps=eps)
+        terms = x.size // max(1, scale.size)
+        held = [middle.reshape(-1), spread.reshape(-1)]
+        fair = np.float32(terms / max(1, terms - 1))
+        running = [held[0], held[1] * fair]
+        if share != 1:
+            pairs = zip((mean, variance), running, strict=True)
+            running = [old * (np.float32(1) - share) + new * share for old, new in pairs]
+    else:
+        given_moments = mean.reshape(shape), variance.reshape(shape)
+        y = run((), normalization.fixed_forward, wide, *given_moments, *factors, eps=eps)
+        running = held = [mean, variance]
+    return (narrowed(y, x.dtype), *running, *held)
+
+
+@define("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def batch_norm_gradient(
+    given: Attributes, gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Array
+) -> Six:
+    axes, shape = _channel(given, x)
+    wide, g = x.astype(np.float32), gradient.astype(np.float32)
+    eps = float(np.float32(given["epsilon"]))
+    factor, middle, spread = (each.reshape(shape) for each in (scale, mean, variance))
+    needs, slices = (True, True, True), precisions.slices
+    if given["is_training"]:
+        root = Backend.r32(np.sqrt(spread.astype(np.float64) + eps))
+        inverse = Backend.r32(1.0 / root.astype(np.float64))
+        found = run(
+            axes, normalization.scaled_backward, wide, middle, inverse, factor, factor, g, axes, needs, slices=slices
+        )
+    else:
+        found = run(
+            axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
+        )
+    none = np.zeros(0, np.float32)
+    return narrowed(found[0], x.dtype), found[1].reshape(-1), found[2].reshape(-1), none, none

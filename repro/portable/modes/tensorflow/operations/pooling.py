@@ -1,0 +1,131 @@
+"""Pooling: maxima, and means of windows in a fixed order."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from repro.portable.backends.numpy import Array
+from repro.portable.compiler.numpy.plan import run
+from repro.portable.definitions.resampling import Taps, ranges
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.operations.resampling import Share, resampled, spread
+from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
+
+BLOCK = 2**17
+"""Numbers of the samples that are taken at a time."""
+
+
+def _windows(given: Attributes, sizes: Sequence[int]) -> tuple[tuple[int, ...], Steps, str]:
+    """The sides of a window, how it moves, and where the channels lie."""
+    first = given.get("data_format", "NHWC").startswith("NC")
+    ksize = list(given["ksize"])
+    if [ksize[0], ksize[1 if first else -1]] != [1, 1]:
+        raise ValueError("windows over samples or channels have no portable form")
+    kernel = tuple(ksize[2:] if first else ksize[1:-1])
+    how, channels = steps(given, sizes, kernel)
+    return kernel, how, channels
+
+
+def _sides(given: Attributes, shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(shape[2:] if given.get("data_format", "NHWC").startswith("NC") else shape[1:-1])
+
+
+# --- means ------------------------------------------------------------------------------------------------------------
+
+
+def _taps(sizes: Sequence[int], kernel: Sequence[int], how: Steps) -> tuple[list[Taps], Share]:
+    """Those of each axis, and 1 over the number of numbers in each window: what is outside does not count."""
+    found = []
+    for size, length, step, edge, number in zip(
+        sizes, kernel, how.stride, how.edges, how.outputs(sizes, kernel), strict=True
+    ):
+        begins = tuple(step * place - edge[0] for place in range(number))
+        found.append(ranges(size, begins, tuple(begin + length for begin in begins)))
+    counts: Any = 1
+    for taps in found:
+        counts = np.multiply.outer(counts, taps.counts)
+    return found, (1.0 / counts)[..., None]
+
+
+def _average(name: str) -> None:
+    @define(name)
+    def forward(given: Attributes, x: Array) -> Array:
+        kernel, how, channels = _windows(given, _sides(given, x.shape))
+        return back(resampled(last(x, channels), *_taps(_sides(given, x.shape), kernel, how)), channels)
+
+    @define(f"{name}Grad")
+    def backward(given: Attributes, shape: Array, gradient: Array) -> Array:
+        sizes = _sides(given, [int(size) for size in shape])
+        kernel, how, channels = _windows(given, sizes)
+        return back(spread(last(gradient, channels), *_taps(sizes, kernel, how)), channels)
+
+
+# --- maxima -----------------------------------------------------------------------------------------------------------
+
+
+def _by_samples(function: Callable[..., Array], *arrays: Array) -> Array:
+    """A function of some samples at a time, so that what it makes stays in a processor's caches."""
+    some = max(1, BLOCK // max(1, arrays[0][:1].size))
+    parts = [
+        function(*(each[begin : begin + some] for each in arrays)) for begin in range(0, max(1, len(arrays[0])), some)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _largest(x: Array, kernel: Sequence[int], how: Steps) -> tuple[Array, Array, tuple[int, ...]]:
+    """Of each window, NaN where it holds one, and the place of the first of equals."""
+    edges = ((0, 0), *how.edges, (0, 0))
+    padded = np.pad(x, edges, constant_values=-np.inf)
+    outputs = how.outputs(x.shape[1:-1], kernel)
+    best, first = run((), _chosen, [how.met(padded, tap, outputs) for tap in np.ndindex(*kernel)])
+    return best, first, outputs
+
+
+def _chosen(xp: Any, parts: Sequence[Array]) -> tuple[Array, Array]:
+    best, *others = parts
+    first = xp.integer(best < best)  # 0
+    for place, part in enumerate(others, 1):
+        better = (part > best) | (part != part)
+        best, first = xp.where(better, part, best), xp.where(better, place, first)
+    return best, first
+
+
+def _maximum(name: str) -> None:
+    @define(name)
+    def forward(given: Attributes, x: Array) -> Array:
+        kernel, how, channels = _windows(given, _sides(given, x.shape))
+        best = _by_samples(lambda part: _largest(part, kernel, how)[0], last(single(x), channels))
+        return narrowed(back(best, channels), x.dtype)
+
+    @define(f"{name}Grad")
+    def backward(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
+        """To the first of equals; where windows overlap, in the order of a window's places."""
+        kernel, how, channels = _windows(given, _sides(given, x.shape))
+
+        def given_back(images: Array, g: Array) -> Array:
+            _, first, outputs = _largest(images, kernel, how)
+            found = how.padded(np.zeros(images.shape, np.float64))
+            for place, tap in enumerate(np.ndindex(*kernel)):
+                met = how.met(found, tap, outputs)
+                met += np.where(first == place, g, 0.0)
+            return narrowed(how.inner(found), x.dtype)
+
+        return back(_by_samples(given_back, last(single(x), channels), last(single(gradient), channels)), channels)
+
+    @define(f"{name}GradGrad")
+    def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
+        """What was at the place of each maximum."""
+        kernel, how, channels = _windows(given, _sides(given, x.shape))
+        _, first, outputs = _largest(last(single(x), channels), kernel, how)
+        padded = how.padded(last(gradient, channels))
+        found = np.zeros(first.shape, gradient.dtype)
+        for place, tap in enumerate(np.ndindex(*kernel)):
+            found = np.where(first == place, how.met(padded, tap, outputs), found)
+        return back(found, channels)
+
+
+for _dimensions in ("", "3D"):
+    _average(f"AvgPool{_dimensions}")
+    _maximum(f"MaxPool{_dimensions}")

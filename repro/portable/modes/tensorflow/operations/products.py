@@ -1,0 +1,147 @@
+"""Products of matrices, and sums of products by Einstein's notation."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from repro.portable.backends.numpy import Array, Backend
+from repro.portable.compiler.numpy import integers, matrices
+from repro.portable.compiler.numpy.plan import run
+from repro.portable.definitions import doubles, products
+from repro.portable.definitions.grids import product_of_slices, scaled
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.operations.sums import total
+from repro.portable.numbers import precisions
+from repro.portable.numbers.constants import BITS
+
+
+def product(a: Array, b: Array) -> Array:
+    """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
+    if not a.size or not b.size:
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
+    if a.dtype == np.float64:
+        found, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
+        return found * p * s
+    if integers.fits(a.shape[-1]):
+        return _by_kernels(a, b)
+    multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched
+    return multiply(Backend, a, b, slices=precisions.slices)
+
+
+def _by_kernels(a: Array, b: Array) -> Array:
+    """The same by products of int16; each operand lies by rows, or by columns."""
+    rows, columns = a.shape[-2], b.shape[-1]
+    if b.ndim == 2:
+        outer = a.shape[:-2]
+        a, b = a[None] if a.ndim == 2 else a.reshape(1, -1, a.shape[-1]), b[None]
+    else:
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (np.broadcast_to(x, (*outer, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
+    if precisions.slices == 1:
+        return matrices.product(a, b).reshape(*outer, rows, columns)
+    (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
+    total = product_of_slices(Backend, lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
+    return run((-2,), _finished, total, p, s).reshape(*outer, rows, columns)
+
+
+def _operand(x: Array, axis: int) -> tuple[list[Array], Array, bool]:
+    """Slices of matrices on a grid for each row or column, their scales, and whether they lie the other way."""
+    turned = x.strides[-1] > x.strides[-2]
+    if not turned:
+        return *integers.quantized(x, (axis,), precisions.slices), False
+    q, p = integers.quantized(x.swapaxes(-1, -2), (-3 - axis,), precisions.slices)
+    return q, p.swapaxes(-1, -2), True
+
+
+def _finished(xp: Any, total: Any, p: Any, s: Any) -> Any:
+    return xp.r32(scaled(xp, total, 2 * BITS, p, s))
+
+
+def _checked(a: Array, b: Array) -> None:
+    if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"matrices {list(a.shape)} and {list(b.shape)} have no product")
+
+
+@define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def matmul(given: Attributes, a: Array, b: Array) -> Array:
+    dtype = a.dtype
+    a, b = single(a), single(b)
+    a = a.swapaxes(-1, -2) if given.get("transpose_a") or given.get("adj_x") else a
+    b = b.swapaxes(-1, -2) if given.get("transpose_b") or given.get("adj_y") else b
+    _checked(a, b)
+    return narrowed(product(a, b), dtype)
+
+
+@define("Einsum")
+def einsum(given: Attributes, *operands: Array) -> Array:
+    """Of one or two operands: axes that both have are those of batches, or are summed over."""
+    inputs, output = given["equation"].replace(" ", "").split("->")
+    terms = inputs.split(",")
+    dtype, arrays = operands[0].dtype, [single(each) for each in operands]
+    if "..." in given["equation"]:
+        terms, output = _without_ellipsis(terms, output, arrays)
+    for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
+        terms[place], arrays[place] = _diagonal(term, array)
+    # What one operand alone has, and the result has not, is summed over first.
+    for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
+        others = output + "".join(other for each, other in enumerate(terms) if each != place)
+        gone = tuple(axis for axis, name in enumerate(term) if name not in others)
+        if gone:
+            arrays[place] = total(array, gone).reshape([n for axis, n in enumerate(array.shape) if axis not in gone])
+            terms[place] = "".join(name for name in term if name in others)
+    if len(arrays) == 1:
+        return narrowed(_expanded(arrays[0], terms[0], output), dtype)
+    (first, second), (a, b) = terms, arrays
+    batch = [name for name in output if name in first and name in second]
+    summed = [name for name in first if name in second and name not in output]
+    rows, columns = ([name for name in term if name not in other] for term, other in ((first, second), (second, first)))
+    sizes = dict(zip(first + second, a.shape + b.shape, strict=True))
+    shape = [[sizes[name] for name in names] for names in (batch, rows, summed, columns)]
+    flat = [math.prod(each) for each in shape[1:]]
+    a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
+    b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
+    found = product(a, b).reshape(*shape[0], *shape[1], *shape[3])
+    return narrowed(_expanded(found, "".join((*batch, *rows, *columns)), output), dtype)
+
+
+def _expanded(x: Array, names: str, output: str) -> Array:
+    """Axes in the order of the output, where an axis may be missing: it then is repeated on a diagonal."""
+    if sorted(names) != sorted(output):
+        raise ValueError(f"einsum: axes {names} cannot become {output}")
+    return np.ascontiguousarray(x.transpose([names.index(name) for name in output]))
+
+
+def _diagonal(term: str, x: Array) -> tuple[str, Array]:
+    """Without axes that a term names twice."""
+    for name in sorted({name for name in term if term.count(name) > 1}):
+        while term.count(name) > 1:
+            first, second = (axis for axis, each in enumerate(term) if each == name)
+            x = np.diagonal(x, axis1=first, axis2=second)
+            term = "".join(each for axis, each in enumerate(term) if axis not in (first, second)) + name
+    return term, x
+
+
+def _without_ellipsis(terms: list[str], output: str, arrays: list[Array]) -> tuple[list[str], str]:
+    """Names for the axes that an ellipsis stands for; those of size 1 are repeated, as NumPy has it."""
+    free = [chr(code) for code in range(0x100, 0x100 + 32)]
+    ranks = [x.ndim - len(term) + 3 if "..." in term else 0 for term, x in zip(terms, arrays, strict=True)]
+    most = max(ranks)
+    names = free[:most]
+    shapes = [
+        x.shape[term.index("...") : term.index("...") + rank] if rank else ()
+        for term, x, rank in zip(terms, arrays, ranks, strict=True)
+    ]
+    whole = np.broadcast_shapes(*shapes)
+    for place, (term, x, rank) in enumerate(zip(terms, arrays, ranks, strict=True)):
+        if "..." in term:
+            at = term.index("...")
+            shape = (*x.shape[:at], *whole[most - rank :], *x.shape[at + rank :])
+            arrays[place] = np.broadcast_to(x, shape)
+    found = [
+        term.replace("...", "".join(names[most - rank :]) if rank else "")
+        for term, rank in zip(terms, ranks, strict=True)
+    ]
+    return found, output.replace("...", "".join(names))

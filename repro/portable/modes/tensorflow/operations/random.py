@@ -1,0 +1,179 @@
+"""Random numbers: those of TensorFlow's generators, whose bits are exact, and functions of them.
+
+Its kernels make bits by Philox or ThreeFry, and uniform numbers of these. Normal ones follow from the same bits by
+functions, which are defined here. Gamma samples have bits of their own.
+"""
+
+import math
+from itertools import count
+from typing import Any
+
+import numpy as np
+from tensorflow.python.framework import constant_op, dtypes, tensor_util
+from tensorflow.python.ops import (
+    array_ops,
+    gen_array_ops,
+    gen_random_ops,
+    gen_stateful_random_ops,
+    gen_stateless_random_ops,
+    gen_stateless_random_ops_v2,
+    math_ops,
+)
+
+from repro.portable.backends.numpy import Array, Backend
+from repro.portable.compiler.numpy import elements
+from repro.portable.definitions import distributions, exponentials
+from repro.portable.definitions.functions.errors import ndtr
+from repro.portable.definitions.functions.logarithmic import log
+from repro.portable.definitions.functions.quantiles import ndtri
+from repro.portable.definitions.functions.trigonometric import cos, sin
+from repro.portable.definitions.random import philox
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
+from repro.portable.modes.tensorflow.dispatcher.graphs import calculated
+from repro.portable.modes.tensorflow.dispatcher.types import narrowed
+
+WORD = 2**32
+SMALLEST_SHARE = float(np.float32(1e-7))
+"""A share of 0 has no logarithm: TensorFlow's own takes this in its place."""
+
+
+def _numpy(dtype: Any) -> np.dtype:
+    return np.dtype(dtypes.as_dtype(dtype).as_numpy_dtype)
+
+
+def _normal_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
+    """Of uint32 words, two for two numbers: G. Box and M. Muller, as TensorFlow takes them for float32."""
+    shares = (words & np.uint32(0x7FFFFF)).astype(np.float64) * 2.0**-23
+
+    def numbers(xp: Any, first: Array, second: Array) -> Array:
+        radius = xp.sqrt(log(xp, np.maximum(first, SMALLEST_SHARE), 24) * -2.0)
+        angle = second * (2.0 * math.pi)
+        return radius * sin(xp, angle, 24, large=False), radius * cos(xp, angle, 24, large=False)
+
+    pairs = shares.reshape(-1, 2)
+    found = numbers(Backend, pairs[:, 0].copy(), pairs[:, 1].copy())
+    flat = np.stack(found, 1).reshape(-1)[: math.prod(map(int, shape))]
+    return narrowed(flat.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
+
+
+def _truncated_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
+    """The quantile function, between those of -2 and 2, of uint32 words."""
+
+    def numbers(xp: Any, share: Array) -> Array:
+        low = ndtr(xp, np.array([-2.0]))[0]
+        return xp.clip(ndtri(xp, share * (1.0 - 2.0 * low) + low), -2.0, 2.0)
+
+    flat = words[: math.prod(map(int, shape))].astype(np.float64) + 0.5
+    found = elements.run(numbers, flat * (1.0 / WORD))
+    return narrowed(found.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
+
+
+DISTRIBUTIONS = {"normal": _normal_of_bits, "truncated": _truncated_of_bits}
+
+
+def _drawn(kind: str, given: Attributes, shape: Any, words: Any) -> Any:
+    """Numbers of a shape. `words` makes that many uint32."""
+    shape = math_ops.cast(shape, dtypes.int32)
+    number = math_ops.reduce_prod(shape)
+    bits = words(array_ops.reshape((number + 3) // 4 * 4, [1]))
+    dtype = dtypes.as_dtype(given["dtype"])
+    known = tensor_util.constant_value_as_shape(shape)
+    (found,) = calculated(
+        f"random_{kind}", DISTRIBUTIONS[kind], {"dtype": dtype.as_datatype_enum}, [bits, shape], [dtype], [known]
+    )
+    return found
+
+
+def _stateless(kind: str, *names: str) -> None:
+    @compose(names[0])
+    def by_key(given: Attributes, shape: Any, key: Any, counter: Any, algorithm: Any) -> Any:
+        make = gen_stateless_random_ops_v2.stateless_random_uniform_full_int_v2
+        return _drawn(kind, given, shape, lambda n: make(n, key, counter, algorithm, dtype=dtypes.uint32))
+
+    @compose(names[1])
+    def by_seed(given: Attributes, shape: Any, seed: Any) -> Any:
+        make = gen_stateless_random_ops.stateless_random_uniform_full_int
+        return _drawn(kind, given, shape, lambda n: make(n, seed, dtype=dtypes.uint32))
+
+    @compose(names[2])
+    def by_operation(given: Attributes, shape: Any) -> Any:
+        seeds = int(given["seed"]), int(given["seed2"])
+
+        def make(n: Any) -> Any:
+            low, high = (constant_op.constant(each, dtypes.int64) for each in (0, WORD))
+            drawn = gen_random_ops.random_uniform_int(n, low, high, seed=seeds[0], seed2=seeds[1])
+            return math_ops.cast(drawn, dtypes.uint32)
+
+        return _drawn(kind, given, shape, make)
+
+    @compose(names[3])
+    def by_generator(given: Attributes, resource: Any, algorithm: Any, shape: Any) -> Any:
+        make = gen_stateful_random_ops.stateful_uniform_full_int
+        return _drawn(kind, given, shape, lambda n: make(resource, algorithm, n, dtype=dtypes.uint32))
+
+
+_stateless(
+    "normal", "StatelessRandomNormalV2", "StatelessRandomNormal", "RandomStandardNormal", "StatefulStandardNormalV2"
+)
+_stateless(
+    "truncated", "StatelessTruncatedNormalV2", "StatelessTruncatedNormal", "TruncatedNormal", "StatefulTruncatedNormal"
+)
+
+
+# --- by rejection -----------------------------------------------------------------------------------------------------
+
+
+@define("StatelessRandomGammaV3")
+def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
+    """Of scale 1. The bits are the definition's own, by a key that is made of TensorFlow's key and counter."""
+    halves = [np.array([int(whole) >> bits & (WORD - 1)]) for whole in (*counter, *key) for bits in (0, 32)]
+    low, high, *_ = philox(Backend, tuple(halves[:4]), tuple(halves[4:]))
+    mixed = low | high >> 1 << 32
+    parameters = np.broadcast_to(alpha, tuple(map(int, shape))).reshape(-1).astype(np.float64)
+    found, left = np.empty_like(parameters), np.arange(parameters.size)
+    for part in count():
+        if not left.size:
+            break
+        drawn, accepted = distributions.gamma(Backend, left, mixed, part, parameters[left])
+        found[left[accepted]] = drawn[accepted]
+        left = left[~accepted]
+    smallest = float(np.finfo(np.float32).tiny)
+    return narrowed(np.maximum(found, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(given: Attributes, logits: Array, drawn: Array) -> Array:
+    """The class in whose share of the sum of exp(logits) each number of [0, 1) lies: [N, V], [N, S] -> [N, S]."""
+    steps = np.rint(logits.astype(np.float32).astype(np.float64) * 2.0**20)
+    power, total, _ = exponentials.powers(Backend, steps)
+    ends = np.rint(power).cumsum(-1)
+    place = drawn * total
+    found = np.stack([np.searchsorted(row, at, side="right") for row, at in zip(ends, place, strict=True)])
+    return np.minimum(found, logits.shape[1] - 1).astype(_numpy(given["output_dtype"]))
+
+
+def _classes(given: Attributes, logits: Any, number: Any, make: Any) -> Any:
+    shape = gen_array_ops.pack([array_ops.shape(logits)[0], number])
+    dtype = dtypes.as_dtype(given["output_dtype"])
+    known = [logits.shape[0], tensor_util.constant_value(number)]
+    given = {"output_dtype": dtype.as_datatype_enum}
+    (found,) = calculated("categorical", _chosen, given, [logits, make(shape)], [dtype], [known])
+    return found
+
+
+@compose("Multinomial")
+def multinomial(given: Attributes, logits: Any, number: Any) -> Any:
+    seeds = int(given["seed"]), int(given["seed2"])
+
+    def make(shape: Any) -> Any:
+        return gen_random_ops.random_uniform(shape, dtypes.float64, seed=seeds[0], seed2=seeds[1])
+
+    return _classes(given, logits, number, make)
+
+
+@compose("StatelessMultinomial")
+def stateless_multinomial(given: Attributes, logits: Any, number: Any, seed: Any) -> Any:
+    make = gen_stateless_random_ops.stateless_random_uniform
+    return _classes(given, logits, number, lambda shape: make(shape, seed, dtype=dtypes.float64))

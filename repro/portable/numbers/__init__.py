@@ -1,0 +1,1 @@
+"""Constants, tables, polynomials and precisions: the numbers of the specification."""

@@ -1,5 +1,0 @@
-"""Operations of portable numerics, each once.
-
-An operation is a forward and a backward over a backend, `xp` (repro/portable/xp.py), whatever the framework. The
-specification is docs/specification.md; reference/, which shares no code with these definitions, computes what they must.
-"""

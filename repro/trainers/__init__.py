@@ -1,0 +1,1 @@
+"""The reference trainers: their loop, native and portable operations, benchmark and sweeps."""

@@ -1,0 +1,1 @@
+"""The trainers' operations in portable numerics, a file for each framework."""

@@ -1,0 +1,179 @@
+"""experiment.json and the environment: the record holds what decides the bits, the environment is what it says."""
+
+import hashlib
+import json
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from repro.trainers.loop import config, environment, experiment, randomness
+from repro.trainers.loop.data import Dataset
+
+INITIAL = "sha256:" + "1" * 64
+FACTS: dict[str, object] = {"framework": "Fake", "device": "cpu"}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    images, labels = np.zeros((9, 28, 28), np.uint8), np.zeros(9, np.int32)
+    return Dataset("mnist", images, labels, images, labels, tmp_path, {"train-images": "2" * 64})
+
+
+def record(dataset: Dataset, **params: object) -> dict[str, Any]:
+    checked = config.Config(config.Params(**params))  # type: ignore[arg-type]
+    return experiment.record("pytorch", checked, FACTS, dataset, 2, INITIAL)
+
+
+def test_the_record_holds_what_was_asked_for(dataset: Dataset):
+    found = record(dataset, seed=7, optimizer="adam")
+    assert found["task"] == "pytorch"
+    assert found["framework"] == FACTS
+    assert found["config"]["params"]["seed"] == 7
+    assert set(found["config"]["params"]) == {key.split(".")[1] for key in config.KEYS if key.startswith("params.")}
+    assert found["config"]["data"]["dataset"] == "mnist"
+
+
+def test_the_record_holds_the_fingerprints(dataset: Dataset):
+    order = b"".join(randomness.order(7, epoch, 9).astype("<i4").tobytes() for epoch in (1, 2))
+    assert record(dataset, seed=7)["sha256"] == {
+        "data": dataset.sha256,
+        "batch_order": f"sha256:{hashlib.sha256(order).hexdigest()}",
+        "initial_weights": INITIAL,
+        "final_weights": None,
+    }
+
+
+def test_the_record_holds_the_machine(dataset: Dataset):
+    found = record(dataset)
+    assert found["versions"]["python"] == platform.python_version()
+    assert found["versions"]["numpy"] == np.__version__
+    assert "torch" not in found["versions"]  # not installed here
+    assert found["cpu"]["architecture"] == platform.machine()
+    assert 1 <= found["cpu"]["usable"] <= found["cpu"]["logical"]
+    assert {"vendor", "model", "cores"} <= set(found["cpu"])
+    flags = Path("/proc/cpuinfo").read_text().split()
+    assert found["cpu"]["instruction_set"] in flags
+    assert not {"avx512f", "avx2"} & set(flags) or found["cpu"]["instruction_set"] in ("avx512f", "avx2")
+    assert all({"internal_api", "version", "num_threads"} == set(pool) for pool in found["thread_pools"])
+
+
+def test_an_emulated_cpu_is_not_taken_for_its_host(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment._multiarray_umath, "__cpu_features__", {"AVX": True, "SSE42": True})
+    monkeypatch.setenv("REPRO_EMULATOR", "qemu-x86_64 -cpu SandyBridge")
+    found = record(dataset)["cpu"]
+    assert (found["vendor"], found["model"], found["instruction_set"]) == (None, "qemu-x86_64 -cpu SandyBridge", "avx")
+    monkeypatch.delenv("REPRO_EMULATOR")
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")  # beside the file of an x86-64 machine
+    found = record(dataset)["cpu"]
+    assert (found["architecture"], found["vendor"], found["model"]) == ("aarch64", None, "emulated")
+
+
+@pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="this machine has an NVIDIA driver")
+def test_a_machine_without_a_gpu_has_an_empty_list(dataset: Dataset):
+    assert record(dataset)["gpu"] == []
+
+
+def test_the_record_holds_the_variables_that_decide_and_those_shut_out(dataset: Dataset, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("XLA_FLAGS", "--x")
+    monkeypatch.setenv("EDITOR", "ed")
+    monkeypatch.setenv("REPRO_SHUT_OUT_TF_CPP_MIN_LOG_LEVEL", "0")
+    found = record(dataset)
+    assert (found["environment"]["OMP_NUM_THREADS"], found["environment"]["XLA_FLAGS"]) == ("3", "--x")
+    assert "EDITOR" not in found["environment"]
+    assert found["shut_out"]["TF_CPP_MIN_LOG_LEVEL"] == "0"
+
+
+def test_written_is_what_was_recorded(tmp_path: Path, dataset: Dataset):
+    found = record(dataset)
+    experiment.write(tmp_path, found)
+    assert json.loads((tmp_path / "experiment.json").read_text()) == found
+    experiment.write(tmp_path, found | {"task": "jax"})
+    assert json.loads((tmp_path / "experiment.json").read_text())["task"] == "jax"
+    assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
+
+
+# --- where the code comes from, and what it runs in -----------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_source_is_the_commit_and_whether_files_differ_from_it(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(experiment, "ROOT", tmp_path)
+    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=first")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert experiment.source() == {"commit": commit, "dirty": False}
+    (tmp_path / "new").touch()
+    assert experiment.source() == {"commit": commit, "dirty": True}
+
+
+def test_in_an_image_the_commit_stands_in_a_file(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
+    (tmp_path / "COMMIT").write_text("abc123\n")
+    assert experiment.source()["commit"] == "abc123"
+
+
+def test_without_a_repository_the_commit_is_unknown(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(experiment, "ROOT", tmp_path)
+    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert experiment.source() == {"commit": None, "dirty": None}
+
+
+def test_the_container_names_its_engine_and_image(tmp_path: Path, monkeypatch):
+    for name in ("REPRO_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
+    assert experiment.container() is None
+    monkeypatch.setenv("APPTAINER_CONTAINER", "/images/repro.sif")
+    assert experiment.container() == {"engine": "apptainer", "image": "/images/repro.sif"}
+    monkeypatch.delenv("APPTAINER_CONTAINER")
+    (tmp_path / "COMMIT").touch()
+    monkeypatch.setenv("REPRO_IMAGE", "sha256:12")
+    assert experiment.container() == {"engine": "docker", "image": "sha256:12"}
+
+
+# --- the environment of a framework ---------------------------------------------------------------------------------
+
+
+def applied(monkeypatch: pytest.MonkeyPatch, task: str, asked: dict[str, str], **params: object) -> dict[str, str]:
+    """What environment.apply() sets, in an environment that was empty."""
+    variables: dict[str, str] = {}
+    monkeypatch.setattr("os.environ", variables)
+    environment.apply(task, config.Config(config.Params(**params), environment=asked))  # type: ignore[arg-type]
+    return variables
+
+
+@pytest.mark.parametrize("task", ["pytorch", "tensorflow", "jax"])
+def test_threads_are_as_many_as_asked_for(task: str, monkeypatch):
+    found = applied(monkeypatch, task, {}, threads=3)
+    assert (found["OMP_NUM_THREADS"], found["MKL_NUM_THREADS"]) == ("3", "3")
+
+
+@pytest.mark.parametrize(("numerics", "present"), [("deterministic", True), ("fast", False)])
+def test_deterministic_sets_the_frameworks_variables(numerics: str, present: bool, monkeypatch):
+    assert ("CUBLAS_WORKSPACE_CONFIG" in applied(monkeypatch, "pytorch", {}, numerics=numerics)) is present
+    xla = applied(monkeypatch, "jax", {}, numerics=numerics).get("XLA_FLAGS", "")
+    assert ("--xla_gpu_deterministic_ops=true" in xla) is present
+
+
+def test_what_the_configuration_asks_for_gets_in(monkeypatch):
+    found = applied(monkeypatch, "pytorch", {"OMP_NUM_THREADS": "9", "MINE": "x"}, threads=3)
+    assert (found["OMP_NUM_THREADS"], found["MKL_NUM_THREADS"], found["MINE"]) == ("9", "3", "x")
+
+
+def test_xla_flags_are_added_to_those_that_are_there(monkeypatch):
+    flags = applied(monkeypatch, "jax", {"XLA_FLAGS": "--mine"})["XLA_FLAGS"].split()
+    assert flags[-1] == "--mine"
+    assert "--xla_gpu_deterministic_ops=true" in flags
+    assert applied(monkeypatch, "tensorflow", {"XLA_FLAGS": "--mine"})["XLA_FLAGS"] == "--mine"
