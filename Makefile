@@ -28,7 +28,7 @@ LOCK         = .venv/uv/bin/uv pip compile --quiet $(UPGRADE) --universal --pyth
 # What each environment that runs the trainers holds besides its own .in file.
 TRAINERS    := ../pyproject.toml --extra trainers
 
-.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-containers test-all lock clean
+.PHONY: help run pytorch tensorflow jax verify benchmark report mlcube image sif check docs test test-portable test-containers test-all lock clean
 
 help: ## show this list
 	@echo 'make TARGET [ARGS="params.seed=1 ..."] [WORKSPACE=workspace]'
@@ -78,9 +78,13 @@ docs: ## build the site of docs/ into site/; stop at a dead link or path, or an 
 	.venv/docs/bin/zensical build --clean --strict
 	.venv/docs/bin/python docs/links.py site README.md CHANGELOG.md index.ipynb
 
-test: ## set up everything and run the tests, two at a time; PYTEST_ADDOPTS chooses among them
+test: ## set up everything and run the tests of the tool, the trainers and the core of portable numerics; PYTEST_ADDOPTS chooses among them
 	@$(INSTALL) pytorch tensorflow jax dev mlcube
-	$(PYTEST) -m "not slow and not containers"
+	$(PYTEST) -m "not slow and not containers and not portable"
+
+test-portable: ## the tests of portable numerics in depth: each mode, library and compiler
+	@$(INSTALL) pytorch tensorflow jax dev
+	$(PYTEST) -m "portable and not slow"
 
 test-containers: ## the tests of the images, with Docker and Apptainer: each builds its image
 	@$(INSTALL) pytorch tensorflow jax dev

@@ -88,7 +88,7 @@ def dead_links(path: Path) -> list[str]:
 
 
 def files() -> set[str]:
-    """The files of the repository and their folders, and the ends of their paths, as in `jax/ffi.py`."""
+    """The files of the repository and their folders, and the ends of their paths, as in `common/switch.py`."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True
     )

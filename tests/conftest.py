@@ -20,7 +20,7 @@ LONGEST = (
     "portable/test_operations.py",
     "ports",
     "trainers/test_portable.py",
-    "tasks/test_verify_command.py",
+    "commands/test_verify_command.py",
 )
 
 

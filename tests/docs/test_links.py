@@ -39,7 +39,7 @@ def test_dead_links_and_dead_paths_are_named(tmp_path: Path) -> None:
 def test_paths_of_the_repository_and_examples_are_not(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "`repro/trainers/loop/data.py`, `jax/ffi.py`, `repro/portable/`, `requirements/NAME.in`, `workspace/outputs/x.yaml`, "
+        "`repro/trainers/loop/data.py`, `common/switch.py`, `repro/portable/`, `requirements/NAME.in`, `workspace/outputs/x.yaml`, "
         "`{run}/model.py`, `train.py`, `tests/docs/test_links.py::check`, `~/a.py`, `and/or`"
     )
     code, lines = check(page)

@@ -9,7 +9,7 @@ import pytest
 from repro.portable.backends import xla
 from repro.portable.definitions import xp
 
-FOLDER = Path(xp.__file__).parent
+FOLDER = Path(xla.__file__).parent
 Parameters = list[str]
 
 
@@ -48,7 +48,7 @@ XLA = BACKEND | declared(xp.XlaBackend)
 
 @pytest.mark.parametrize(("framework", "protocol"), [("pytorch", BACKEND), ("tensorflow", XLA), ("jax", XLA)])
 def test_backend_has_the_declared_methods_in_order(framework: str, protocol: dict[str, Parameters]) -> None:
-    found = defined(FOLDER / framework / "backend.py")
+    found = defined(FOLDER / f"{framework}.py")
     assert [name for name in found if name in protocol] == list(protocol)
     named = [name for name in protocol if found[name] and protocol[name]]
     assert {name: found[name] for name in named} == {name: protocol[name] for name in named}

@@ -11,6 +11,8 @@ from reference.checks import expected
 from repro.portable.backends.checks import cases as checks
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 NAMES = {"pytorch": ["PyTorch"], "tensorflow": ["TensorFlow", "XLA in TensorFlow"], "jax": ["JAX"]}
 PLANTED = [

@@ -10,6 +10,8 @@ import pytest
 from support.runs import ROOT, needs, some
 from support.vectors import WIDTHS, needs_width
 
+pytestmark = pytest.mark.portable
+
 
 def python(*command: str) -> str:
     needs("pytorch")
@@ -94,7 +96,8 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "llvmlite" else found(name, *rest)
 import sys, torch
-from repro.portable.pytorch import functional, compiler
+from repro.portable.kernels import pytorch as compiler
+from repro.portable.pytorch import functional
 x = torch.ones(3, 4)
 for _ in range(3):
     functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(2, 2, 3, 3))

@@ -7,6 +7,8 @@ import pytest
 from repro.verify.command_questions import SSE4, THREADS
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 COUNT = 6
 
 

@@ -7,6 +7,8 @@ from programs import library_cases as cases
 from support.libraries import assert_same, library, lines
 from support.runs import python
 
+pytestmark = pytest.mark.portable
+
 WITHOUT_THE_SUITE = """
 import sys
 sys.modules |= dict.fromkeys(("hydra", "omegaconf", "mnist_jax", "optax"))

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from repro.verify.command_questions import SSE4
 from support.programs import program
+
+pytestmark = pytest.mark.portable
 
 
 def test_boxes_and_regions_are_those_of_torchvision() -> None:

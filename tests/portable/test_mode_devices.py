@@ -4,6 +4,8 @@ import pytest
 
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.mark.gpu
 def test_operations_have_the_same_bits_on_a_gpu() -> None:

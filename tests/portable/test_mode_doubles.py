@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from support.programs import program
+
+pytestmark = pytest.mark.portable
 
 
 def test_float64_is_as_exact_as_pytorchs_and_has_one_result_with_any_threads() -> None:

@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from support.programs import program
+
+pytestmark = pytest.mark.portable
 
 EPSILON = {"torch.bfloat16": 2.0**-8, "torch.float16": 2.0**-11}
 

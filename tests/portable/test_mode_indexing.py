@@ -8,6 +8,8 @@ import pytest
 from repro.verify.command_questions import SSE4
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.fixture(scope="module")
 def indexing() -> dict[str, Any]:

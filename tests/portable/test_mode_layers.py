@@ -7,6 +7,8 @@ import pytest
 
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.fixture(scope="module")
 def layers() -> dict[str, Any]:

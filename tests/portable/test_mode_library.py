@@ -1,6 +1,10 @@
 """PyTorch's own modules under the mode, and the library's."""
 
+import pytest
+
 from support.programs import program
+
+pytestmark = pytest.mark.portable
 
 
 def test_modules_have_the_bits_of_the_library_s() -> None:

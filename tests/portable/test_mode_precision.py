@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from support.programs import program
+
+pytestmark = pytest.mark.portable
 
 
 def test_products_with_both_precisions_are_those_of_the_reference_implementation() -> None:

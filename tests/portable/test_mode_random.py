@@ -7,6 +7,8 @@ import pytest
 
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 UNUSUAL = 3.3
 """Beyond it is one of a thousand samples; they follow from a seed."""
 

@@ -13,6 +13,8 @@ from reference import activations, functions
 from repro.frameworks import FRAMEWORKS
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 VALUES: dict[str, Callable[..., np.ndarray]] = {
     "sigmoid": functions.sigmoid,
     "silu": activations.silu,

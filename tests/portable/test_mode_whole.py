@@ -7,6 +7,8 @@ import pytest
 
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 NOTE = "portable numerics: torch.compile runs eagerly, as kernels that it makes have no portable form\n"
 ON = "portable: they are on already, with other options; call disable() first"
 OPERATIONS = ["aten.matmul.default", "aten.tanh.default", "aten.sum.default", "aten.add.Tensor"]

@@ -9,6 +9,8 @@ import pytest
 from support.programs import program
 from support.runs import PROGRAMS
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.fixture(scope="module")
 def library() -> dict[str, Any]:

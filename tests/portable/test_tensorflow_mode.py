@@ -8,6 +8,8 @@ import pytest
 
 from support.programs import program
 
+pytestmark = pytest.mark.portable
+
 OTHER_CPU = {
     "TF_NUM_INTRAOP_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": "1",

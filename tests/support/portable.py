@@ -21,9 +21,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("a tree")
     shutil.copytree(ROOT / "repro", folder / "repro", ignore=shutil.ignore_patterns("__pycache__"))
     for framework in ("pytorch", "tensorflow", "jax"):
-        library = folder / "repro" / "portable" / framework
-        shutil.rmtree(library / "mode")
-        shutil.copy(STUB / "library.py", library / "mode.py")
+        mode = folder / "repro" / "portable" / "modes" / framework
+        shutil.rmtree(mode)
+        shutil.copy(STUB / "library.py", mode.with_suffix(".py"))
     return folder
 
 

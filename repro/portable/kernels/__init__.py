@@ -4,7 +4,7 @@ Exact sums of products on a CPU, compiled by LLVM for this processor and for the
 
 machine: machine code. contraction: sums of float64; pairs: of int16; convolution: what a convolution is of them;
 products: those of matrices; grids, lanes, patches, layout: what goes before them and after. xla: how XLA calls them; calls: operations
-of JAX and TensorFlow. PyTorch's side of it is repro/portable/pytorch/compiler.
+of JAX and TensorFlow. pytorch, jax, tensorflow, numpy: how each calls them.
 """
 
 from importlib.util import find_spec
