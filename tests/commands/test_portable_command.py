@@ -78,7 +78,7 @@ def test_a_container(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     code = f"import sys; sys.path.insert(0, {str(STUB)!r}); import torch; torch.computed('svd'); print(torch.library)"
     inside = ("docker", "run", "image", sys.executable, "-c", code)
     done = ended(started(tree, "portable", "--allow=svd", "--", *inside))
-    assert done.stdout == "_repro.portable.pytorch.mode\n"
+    assert done.stdout == "_repro.portable.modes.pytorch\n"
     assert done.stderr == "repro portable: 0 operations of 0 kinds (PyTorch 2.15.0); let through: svd\n"
 
 
@@ -168,7 +168,7 @@ def test_a_package_of_ones_own_of_the_same_name(code: str, portable: Portable, t
     (tmp_path / "repro").mkdir()
     (tmp_path / "repro" / "__init__.py").write_text("MINE = 7; errors = 8")
     done = portable(f"HERE = {str(tmp_path)!r}\n{code}\nprint(torch.library)", path=str(tmp_path))
-    assert done.stdout == "7 8\n_repro.portable.pytorch.mode\n"
+    assert done.stdout == "7 8\n_repro.portable.modes.pytorch\n"
     assert done.stderr == "repro portable: 1 operation of 1 kind (PyTorch 2.15.0)\n"
 
 
