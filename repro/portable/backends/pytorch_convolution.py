@@ -1,6 +1,6 @@
 """Exact convolutions in PyTorch as matrix products.
 
-Operands are integers in slices, [S, ...]: see slices.py.
+Operands are integers in slices, [S, ...]: see pytorch_slices.py.
 They are those of repro.portable.definitions.convolution. Where a convolution is plain, images are [S, C, H, W, B]: what
 meets an element of the kernel is moved by whole rows of memory.
 """

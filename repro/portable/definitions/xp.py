@@ -1,6 +1,6 @@
 """The backend: one framework's arithmetic, as a type.
 
-Operations are written over a parameter `xp: Backend`. The class `Backend` of each framework's backend.py has these
+Operations are written over a parameter `xp: Backend`. The class `Backend` of each file in repro/portable/backends/ has these
 methods, with these parameters, in this order; tests/portable/test_backends.py compares them. An array is an array or
 tensor of the framework; shapes are known. Methods neither change their arguments nor broadcast unless they say so.
 """

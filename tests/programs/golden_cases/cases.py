@@ -148,7 +148,7 @@ def upstream(draw: int, dtype: str) -> np.ndarray:
 def rows(
     cases: dict[str, Case], computed: Computed, refused: tuple[type[Exception], ...], only: str = ""
 ) -> dict[Row, str]:
-    """Digests; "refused" in the place of one where the mode refuses an operation of this type."""
+    """Digests by row; "refused" where the mode refuses an operation of this type."""
     found: dict[Row, str] = {}
     for name, case in cases.items():
         for dtype, layout in product(case.floats, LAYOUTS) if only in name else ():

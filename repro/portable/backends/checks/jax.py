@@ -18,7 +18,7 @@ ENGINES = ("float64", "int16", "int8")
 def self_check(engine: str = "float64") -> None:
     """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
-    ReproError if this library, compiled, computes anything of checks.py with other bits, on this device.
+    ReproError if this library, compiled, computes anything of cases.py with other bits, on this device.
     """
     compiled = {
         name: jax.jit(partial(checks.computed, Backend))  # all at once, as a step is, and in less time than one by one

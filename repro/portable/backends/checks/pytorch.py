@@ -14,7 +14,7 @@ if kernels.available:
 def self_check(device: torch.device, engine: str = "float64") -> None:
     """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
-    ReproError if this library computes anything of checks.py with other bits, on this device.
+    ReproError if this library computes anything of cases.py with other bits, on this device.
     """
     given = {name: [torch.from_numpy(array).to(device) for array in arrays] for name, arrays in checks.inputs().items()}
     large = [torch.from_numpy(array).to(device) for array in checks.large()]

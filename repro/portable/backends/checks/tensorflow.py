@@ -17,7 +17,7 @@ ENGINES = ("float64", "int16", "int8")
 def self_check(engine: str = "float64") -> None:
     """Sets the matmul backend: auto, float64, int8, or, on CPUs that have its instruction, int16.
 
-    ReproError if this library, compiled or not, computes anything of checks.py with other bits, on this device.
+    ReproError if this library, compiled or not, computes anything of cases.py with other bits, on this device.
     """
     given = {name: tuple(map(tf.constant, arrays)) for name, arrays in checks.inputs().items()}
     checks.check("TensorFlow", tf.function(partial(checks.computed, Backend))(given))

@@ -218,7 +218,7 @@ class Kernel:
         function = self.build.module.declare_intrinsic(name, kinds[:1], ir.FunctionType(kinds[0], kinds))
         return self.build.call(function, values)
 
-    # --- as in backend.py ---------------------------------------------------------------------------------------------
+    # --- as in backends/pytorch.py --------------------------------------------------------------------------------------
 
     def _r32(self, x: ir.Value) -> ir.Value:
         small = self.build.fcmp_ordered("<=", self._intrinsic("llvm.fabs", x), F32(BELOW_TINY))

@@ -35,7 +35,7 @@ DEFINITIONS = (
     "spectral",
     "collectives",
 )
-"""The files of this folder that define primitives."""
+"""The files of operations/ that define primitives."""
 
 
 class Mode(switch.Mode):

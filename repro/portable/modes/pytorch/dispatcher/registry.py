@@ -53,7 +53,7 @@ DEFINITIONS = (
     "optimizers",
     "recurrent",
 )
-"""The files of this folder that define operations."""
+"""The files of operations/ that define operations."""
 COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
 """Where PyTorch takes an operation apart: of tensors, and of those that vmap makes."""
 EXACT, GUARDED, SPECIAL, DEFINED, REPLACED, COMPOSED, REFUSED = KINDS = (

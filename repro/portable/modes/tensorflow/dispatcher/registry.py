@@ -29,7 +29,7 @@ DEFINITIONS = (
     "collectives",
     "optimizers",
 )
-"""The files of this folder that define operations."""
+"""The files of operations/ that define operations."""
 
 
 @cache
