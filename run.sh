@@ -12,9 +12,9 @@ stop() { # stop EXIT_CODE WHAT_AND_REMEDY
   exit "$1"
 }
 
-# Variables that steer Python, the frameworks or the libraries below them are moved to REPRO_SHUT_OUT_NAME, where
+# Variables that steer Python, the frameworks or the libraries below them are moved to REPRO_IGNORED_NAME, where
 # `experiment.json` records them and nothing else reads them. What only says which GPU to use stays.
-shut_out() {
+ignore_variables() {
   local libraries='^(PYTHON|LD_PRELOAD$|LD_LIBRARY_PATH$|GLIBC_TUNABLES$|NPROC$|PJRT_|HYDRA_|NPY_|NUMEXPR_|NUMBA_)'
   local frameworks='^(TORCH|PYTORCH|ATEN_|TF_|TF2_|KERAS_|JAX_|XLA_|FLAX_|TRITON_|AUTOGRAPH_|LIBTPU_)'
   local mathematics='^(MKL|ONEDNN_|DNNL_|OMP_|KMP_|GOMP_|OPENBLAS_|GOTO_|BLIS_|VECLIB_|LIBXSMM_|TBB_|NVPL_|ACL_)'
@@ -25,7 +25,7 @@ shut_out() {
   for name in $(compgen -e); do
     [[ $name =~ $libraries || $name =~ $frameworks || $name =~ $mathematics || $name =~ $cuda ]] || continue
     [[ $name =~ $which_gpu || $name =~ $who_is_who ]] && continue
-    export "REPRO_SHUT_OUT_$name=${!name}"
+    export "REPRO_IGNORED_$name=${!name}"
     unset "$name"
   done
   if [[ -d /.singularity.d/libs ]]; then # where Apptainer's --nv puts the host's driver; nothing else of this variable stays
@@ -88,7 +88,7 @@ case " $* " in
 esac
 
 injected=$(injected)
-shut_out
+ignore_variables
 settle_home
 export LC_ALL=C.UTF-8
 export PYTHONPATH=$injected$root PYTHONNOUSERSITE=1 PYTHONHASHSEED=0

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from repro.trainers.loop import environment, golden
+from repro.machine.variables import DECIDING
+from repro.trainers.loop import golden
 from support.runs import HANG, ROOT, needs
 
 pytestmark = pytest.mark.spread
@@ -29,7 +30,7 @@ def train(request: pytest.FixtureRequest) -> Train:
         needs(framework)
         if framework == "pytorch" and "--mode=compiled" in arguments and not code and not shutil.which("g++"):
             pytest.skip("no C++ compiler, which torch.compile needs")
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(DECIDING)}
         clean |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}  # where tests share cores, waiting costs
         if network == "resnet":
             clean["WORKSPACE_PATH"] = str(request.getfixturevalue("data_dir").parent)

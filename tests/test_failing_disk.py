@@ -16,10 +16,11 @@ import pytest
 
 from repro import __main__
 from repro.errors import ReproError, explained
+from repro.machine import facts
 from repro.observe.recorder import Recorder
 from repro.record import record
 from repro.record.recording import Recording
-from repro.trainers.loop import checkpoint, experiment
+from repro.trainers.loop import checkpoint
 from repro.verify import results
 from support.commands import straight
 from support.failing_disk import FAULTS, KILL, Disk, Killed
@@ -76,7 +77,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
     made = Commands(tmp_path)
     monkeypatch.setattr("repro.record.process.start", made.start)
     monkeypatch.setattr("repro.verify.command_runs.own_session", made.session)
-    monkeypatch.setattr(experiment, "commit", lambda _: {"commit": None, "dirty": None})
+    monkeypatch.setattr(facts, "commit", lambda _: {"commit": None, "dirty": None})
     monkeypatch.setattr("os.fsync", lambda _: None)
     return made
 

@@ -13,11 +13,11 @@ from repro.compare.distance import relative
 from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
+from repro.machine.facts import ROOT
 from repro.record.trainer_run import Run, read
 from repro.trainers.loop import trace
 from repro.trainers.loop.call import quoted, run_sh
 from repro.trainers.loop.config import Params
-from repro.trainers.loop.experiment import ROOT
 
 
 @dataclass

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from repro.machine import facts as machine
+from repro.machine import variables as environment
 from repro.record.lines import Process
-from repro.trainers.loop import environment, experiment
 
 LARGEST_SCRIPT = 16 << 20  # bytes; what is larger is data, or a program
 PROGRAM = b"\x7fELF"
@@ -29,16 +30,16 @@ def facts(variables: Mapping[str, str], processes: Sequence[Process]) -> dict[st
     threads = [process.about.threads for process in trained_first if process.about.threads]
     return {
         "versions": versions,
-        **experiment.machine(),
+        **machine.hardware(),
         "threads": threads[0] if threads else None,
         "environment": environment.deciding(variables),
-        "container": experiment.container() or _other_container(),
+        "container": machine.container() or _other_container(),
     }
 
 
 def beforehand(command: Sequence[str], folder: Path) -> dict[str, Any]:
     """The facts that the run itself could change: the commit, and the hashes of the command's own files."""
-    return {"source": experiment.commit(folder), "scripts": scripts(command, folder)}
+    return {"source": machine.commit(folder), "scripts": scripts(command, folder)}
 
 
 def _other_container() -> dict[str, str | None] | None:

@@ -17,13 +17,13 @@ from repro.containers import command_line
 from repro.containers.runtimes import ContainerRuntime
 from repro.errors import UsageError
 from repro.files import current_folder, write_json
+from repro.machine.variables import deciding
 from repro.record import lines, outputs, portable, provenance, record, signature
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.portable import Computed
 from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
 from repro.text import escaped
-from repro.trainers.loop import environment
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Recording:
         if self.runtime is None:
             return self.facts
         inside = {**self.runtime.variables, **self.changes.variables}
-        return self.facts | {"container": self.runtime.facts, "environment": environment.deciding(inside)}
+        return self.facts | {"container": self.runtime.facts, "environment": deciding(inside)}
 
     @property
     def _numerics(self) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from omegaconf import DictConfig
 
 from repro.errors import ReproError, UsageError
 from repro.frameworks import FRAMEWORKS
+from repro.machine.facts import ROOT
 from repro.trainers.loop import config
-from repro.trainers.loop.experiment import ROOT
 
 FRAMEWORK, SIF = "framework", "sif"  # keys of a job that are not its run's
 LAUNCHERS = {"joblib": "joblib", "submitit_slurm": "submitit", "submitit_local": "submitit"}

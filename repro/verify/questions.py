@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from repro.trainers.loop import experiment
+from repro.machine import facts
 
 AnswerWord = Literal["same", "differs", "cannot tell", "not asked"]
 Promise = Literal["same", "differs"] | None
@@ -43,7 +43,7 @@ def kept(promise: Promise, answer: str) -> bool | None:
 @cache
 def _instruction_set() -> str | None:
     """The widest vector instructions of this CPU."""
-    widest: str | None = experiment.machine()["cpu"]["instruction_set"]
+    widest: str | None = facts.hardware()["cpu"]["instruction_set"]
     return widest
 
 
@@ -77,7 +77,7 @@ class Change:
     contained: bool = False
     """The command runs in the image that --image names."""
     narrowed_to: str | None = None
-    """Vector instructions that libraries are limited to, as experiment.INSTRUCTION_SETS names them."""
+    """Vector instructions that libraries are limited to, as facts.INSTRUCTION_SETS names them."""
 
     # of the reference trainers
     overrides: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Change:
         """Whether this CPU has wider vector instructions than those that libraries are limited to."""
         if self.narrowed_to is None:
             return True
-        widths, own = [*experiment.INSTRUCTION_SETS], _instruction_set()
+        widths, own = [*facts.INSTRUCTION_SETS], _instruction_set()
         return own is not None and widths.index(own) < widths.index(self.narrowed_to)
 
 

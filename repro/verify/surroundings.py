@@ -11,8 +11,8 @@ from pathlib import Path
 
 from repro.containers import command_line
 from repro.files import current_folder
+from repro.machine import variables as environment
 from repro.record.injection import PATH, joined, unobserved
-from repro.trainers.loop import environment
 from repro.verify.questions import Change
 
 LISTINGS = Path(__file__).parent / "listings"

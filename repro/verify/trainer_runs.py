@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Literal
 
 from repro.machine import gpu
+from repro.machine.facts import ROOT
 from repro.record.process import own_session, terminate
 from repro.structs import converted
 from repro.trainers.loop import config, trace
 from repro.trainers.loop.call import callers_environment, error_line, quoted
 from repro.trainers.loop.config import Config
-from repro.trainers.loop.experiment import ROOT
 from repro.verify.folders import without_folders
 from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run

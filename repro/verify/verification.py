@@ -16,8 +16,8 @@ from rich.progress import Progress
 
 from repro.console import progress
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, ReproError
+from repro.machine import facts
 from repro.structs import converted
-from repro.trainers.loop import experiment
 from repro.verify.answers import Answer
 from repro.verify.questions import UNANSWERED, Question
 from repro.verify.results import COMMAND, FAILED, KIND, Machine, Results, Run, Settings
@@ -133,7 +133,7 @@ class Verification:
             schema=KIND.schema,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=self.seconds,
-            machine=converted(experiment.machine() | {"platform": platform.platform()}, Machine),
+            machine=converted(facts.hardware() | {"platform": platform.platform()}, Machine),
             settings=settings,
             runs={name: outcome.as_run() for name, outcome in self.outcomes.items()},
             answers=[answer.as_result() for answer in self.answers],

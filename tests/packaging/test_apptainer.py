@@ -46,7 +46,7 @@ def test_fingerprint_of_the_host(
     assert probes.fingerprint_of(output) == on_host(framework)
     assert probes.owners(short) == {(caller.uid, caller.gid)}
     record = probes.experiment_of(short, framework)
-    assert record["shut_out"].keys() >= probes.POISONED.keys()
+    assert record["ignored"].keys() >= probes.POISONED.keys()
     assert record["container"]["engine"] == "apptainer"
     assert probes.COMMIT.startswith(record["source"]["commit"])
 

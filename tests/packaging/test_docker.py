@@ -52,7 +52,7 @@ def test_fingerprint_of_the_host(
     assert probes.fingerprint_of(output) == on_host(framework)
     assert len(probes.owners(short)) == 1
     record = probes.experiment_of(short, framework)
-    assert record["shut_out"].keys() >= probes.POISONED.keys()
+    assert record["ignored"].keys() >= probes.POISONED.keys()
     assert record["container"]["engine"] == "docker"
     assert probes.COMMIT.startswith(record["source"]["commit"])
 

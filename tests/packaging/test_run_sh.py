@@ -178,7 +178,7 @@ class TestRemovedVariables:
     def test_is_moved(self, root: Path, name: str) -> None:
         ours = seen(root)[1].get(name)  # KERAS_HOME and PYTHONPATH have values of run.sh's own
         _, environment = seen(root, **{name: self.VALUE})
-        assert environment[f"REPRO_SHUT_OUT_{name}"] == self.VALUE
+        assert environment[f"REPRO_IGNORED_{name}"] == self.VALUE
         assert environment.get(name) == ours
 
     @pytest.mark.parametrize("variable", ["REPRO_OBSERVE", "REPRO_PORTABLE"])
@@ -186,7 +186,7 @@ class TestRemovedVariables:
         site = ROOT / "repro" / "inject" / "site"
         _, environment = seen(root, PYTHONPATH=f"{site}:/nowhere:", **{variable: "/record"})
         assert (environment["PYTHONPATH"], environment[variable]) == (f"{site}:{root}", "/record")
-        assert environment["REPRO_SHUT_OUT_PYTHONPATH"] == f"{site}:/nowhere:"
+        assert environment["REPRO_IGNORED_PYTHONPATH"] == f"{site}:/nowhere:"
 
     @pytest.mark.parametrize(
         ("path", "observe"),
@@ -209,8 +209,8 @@ class TestRemovedVariables:
 
     def test_a_value_of_several_lines_or_none(self, root: Path) -> None:
         _, environment = seen(root, XLA_FLAGS="--a\n--b", OMP_SCHEDULE="")
-        assert environment["REPRO_SHUT_OUT_XLA_FLAGS"] == "--a\n--b"
-        assert environment["REPRO_SHUT_OUT_OMP_SCHEDULE"] == ""
+        assert environment["REPRO_IGNORED_XLA_FLAGS"] == "--a\n--b"
+        assert environment["REPRO_IGNORED_OMP_SCHEDULE"] == ""
 
     @pytest.mark.parametrize(
         "name",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from repro.trainers.loop import environment
+from repro.machine.variables import DECIDING
 from support.runs import HANG, PROGRAMS, ROOT
 
 SITE = ROOT / "repro" / "inject" / "site"
@@ -29,7 +29,7 @@ def interpreter(framework: str) -> str:
 
 def start(command: list[str], folder: Path | None, **env: str) -> subprocess.Popen[str]:
     """Starts a command with the observer, which writes into this folder, or without."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(DECIDING)}
     clean |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)} | env
     if folder is not None:
         clean["REPRO_OBSERVE"] = str(folder)

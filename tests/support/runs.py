@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from repro.trainers.loop import environment
+from repro.machine.variables import DECIDING
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -80,7 +80,7 @@ def _printed(framework: str, *words: str) -> str:
     interpreter = ROOT / ".venv" / framework / "bin" / "python"
     if not interpreter.exists():
         pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(environment.DECIDING)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(DECIDING)}
     command, path = [str(interpreter), "-s", *words], {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=clean | path, capture_output=True, text=True, timeout=HANG, check=True)
     return done.stdout

@@ -18,7 +18,7 @@ from rich.progress import Progress, TaskID
 
 from repro.console import progress
 from repro.errors import UsageError
-from repro.machine import gpu
+from repro.machine import facts, gpu
 from repro.structs import converted
 from repro.trainers.benchmark import results, roofline, speed
 from repro.trainers.benchmark.cells import BASELINES, REPEAT_BITS, cells, in_round
@@ -36,7 +36,6 @@ from repro.trainers.benchmark.results import (
     Target,
 )
 from repro.trainers.benchmark.samples import Sampler
-from repro.trainers.loop import experiment
 from repro.trainers.loop.config import TRAIN_SAMPLES, Config
 from repro.verify.questions import TRAINER_BASELINE
 from repro.verify.results import Machine
@@ -186,8 +185,8 @@ class Measurement:
             seconds=self._elapsed(),
             interrupted=self.interrupted,
             others_busy=self.others_busy,
-            machine=converted(experiment.machine() | {"platform": platform.platform()}, Machine),
-            source=converted(experiment.source(), Source),
+            machine=converted(facts.hardware() | {"platform": platform.platform()}, Machine),
+            source=converted(facts.source(), Source),
             settings=Settings(
                 model=self.config.params.model,
                 optimizer=self.config.params.optimizer,

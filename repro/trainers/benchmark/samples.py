@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from repro.frameworks import FRAMEWORKS
+from repro.machine.facts import ROOT
 from repro.trainers.benchmark.cells import BASELINES
 from repro.trainers.benchmark.energy import Monitor
 from repro.trainers.benchmark.results import (
@@ -33,7 +34,6 @@ from repro.trainers.benchmark.results import (
 from repro.trainers.loop import config, environment, times
 from repro.trainers.loop.call import quoted, run_sh, said_of
 from repro.trainers.loop.config import Config
-from repro.trainers.loop.experiment import ROOT
 from repro.verify.results import REFUSED
 from repro.verify.trainer_runs import STATUS
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from repro.trainers.loop.experiment import ROOT
+from repro.machine.facts import ROOT
 
 SET_BY_RUN_SH = ("PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "KERAS_HOME", "WORKSPACE_PATH")
 

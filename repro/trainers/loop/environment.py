@@ -1,25 +1,11 @@
-"""Environment variables that a framework reads.
-
-run.sh renames every variable that can change bits to REPRO_SHUT_OUT_<NAME> before Python starts. What a run needs is
-set here, from the configuration alone, before the framework is imported; and where JAX stores its compiled programs.
-"""
+"""Environment variables that a framework reads, set from the configuration alone before the framework is imported."""
 
 import os
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 
 from repro.frameworks import FRAMEWORKS
 from repro.trainers.loop.config import Config, Params
-
-SHUT_OUT = "REPRO_SHUT_OUT_"
-
-# Variables that can change the bits of a run; experiment.json lists those that are set.
-DECIDING = (
-    *("TORCH_", "PYTORCH_", "ATEN_", "TF_", "KERAS_", "JAX_", "XLA_", "PJRT_", "PYTHON"),
-    *("NPY_", "GLIBC_TUNABLES", "MKL_", "ONEDNN_", "DNNL_", "OPENBLAS_", "OMP_", "GOMP_", "KMP_"),
-    *("CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_"),
-)
 
 # Else XLA may leave out a conversion to float32 and back, as more exact. The portable operations round in ways that it
 # keeps; this is for what a framework, or an operation to come, converts on its own.
@@ -42,17 +28,6 @@ def apply(task: str, config: Config) -> None:
 def variables(task: str, params: Params) -> dict[str, str]:
     """The variables that a task's framework needs, by the configuration alone."""
     return _threads(params) | _native_precision(params) | FLAGS[task](params)
-
-
-def deciding(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that are set and can change bits."""
-    return {name: value for name, value in sorted(variables.items()) if name.startswith(DECIDING)}
-
-
-def shut_out() -> dict[str, str]:
-    """The variables of the caller's shell that run.sh removed."""
-    named = {name.removeprefix(SHUT_OUT): value for name, value in os.environ.items() if name.startswith(SHUT_OUT)}
-    return dict(sorted(named.items()))
 
 
 def _threads(params: Params) -> dict[str, str]:

@@ -5,9 +5,9 @@ Each is one number for every framework and machine.
 
 from dataclasses import replace
 
+from repro.machine.facts import ROOT
 from repro.trainers.loop import config
 from repro.trainers.loop.config import Config, Data, Params
-from repro.trainers.loop.experiment import ROOT
 
 FOLDER = ROOT / "golden"
 LEARNING_RATES = {"sgd": Params().learning_rate, "adam": 0.001}

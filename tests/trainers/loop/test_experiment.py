@@ -3,13 +3,13 @@
 import hashlib
 import json
 import platform
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from repro.machine import facts
 from repro.trainers.loop import config, environment, experiment, randomness
 from repro.trainers.loop.data import Dataset
 
@@ -62,7 +62,7 @@ def test_the_record_holds_the_machine(dataset: Dataset):
 
 
 def test_an_emulated_cpu_is_not_taken_for_its_host(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment._multiarray_umath, "__cpu_features__", {"AVX": True, "SSE42": True})
+    monkeypatch.setattr(facts._multiarray_umath, "__cpu_features__", {"AVX": True, "SSE42": True})
     monkeypatch.setenv("REPRO_EMULATOR", "qemu-x86_64 -cpu SandyBridge")
     found = record(dataset)["cpu"]
     assert (found["vendor"], found["model"], found["instruction_set"]) == (None, "qemu-x86_64 -cpu SandyBridge", "avx")
@@ -77,15 +77,15 @@ def test_a_machine_without_a_gpu_has_an_empty_list(dataset: Dataset):
     assert record(dataset)["gpu"] == []
 
 
-def test_the_record_holds_the_variables_that_decide_and_those_shut_out(dataset: Dataset, monkeypatch):
+def test_the_record_holds_the_variables_that_decide_and_those_ignored(dataset: Dataset, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("XLA_FLAGS", "--x")
     monkeypatch.setenv("EDITOR", "ed")
-    monkeypatch.setenv("REPRO_SHUT_OUT_TF_CPP_MIN_LOG_LEVEL", "0")
+    monkeypatch.setenv("REPRO_IGNORED_TF_CPP_MIN_LOG_LEVEL", "0")
     found = record(dataset)
     assert (found["environment"]["OMP_NUM_THREADS"], found["environment"]["XLA_FLAGS"]) == ("3", "--x")
     assert "EDITOR" not in found["environment"]
-    assert found["shut_out"]["TF_CPP_MIN_LOG_LEVEL"] == "0"
+    assert found["ignored"]["TF_CPP_MIN_LOG_LEVEL"] == "0"
 
 
 def test_written_is_what_was_recorded(tmp_path: Path, dataset: Dataset):
@@ -95,52 +95,6 @@ def test_written_is_what_was_recorded(tmp_path: Path, dataset: Dataset):
     experiment.write(tmp_path, found | {"task": "jax"})
     assert json.loads((tmp_path / "experiment.json").read_text())["task"] == "jax"
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
-
-
-# --- where the code comes from, and what it runs in -----------------------------------------------------------------
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
-    command = ["git", "-C", str(folder), *identity, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def test_the_source_is_the_commit_and_whether_files_differ_from_it(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(experiment, "ROOT", tmp_path)
-    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=first")
-    commit = git(tmp_path, "rev-parse", "HEAD")
-    assert experiment.source() == {"commit": commit, "dirty": False}
-    (tmp_path / "new").touch()
-    assert experiment.source() == {"commit": commit, "dirty": True}
-
-
-def test_in_an_image_the_commit_stands_in_a_file(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
-    (tmp_path / "COMMIT").write_text("abc123\n")
-    assert experiment.source()["commit"] == "abc123"
-
-
-def test_without_a_repository_the_commit_is_unknown(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(experiment, "ROOT", tmp_path)
-    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert experiment.source() == {"commit": None, "dirty": None}
-
-
-def test_the_container_names_its_engine_and_image(tmp_path: Path, monkeypatch):
-    for name in ("REPRO_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(experiment, "COMMIT", tmp_path / "COMMIT")
-    assert experiment.container() is None
-    monkeypatch.setenv("APPTAINER_CONTAINER", "/images/repro.sif")
-    assert experiment.container() == {"engine": "apptainer", "image": "/images/repro.sif"}
-    monkeypatch.delenv("APPTAINER_CONTAINER")
-    (tmp_path / "COMMIT").touch()
-    monkeypatch.setenv("REPRO_IMAGE", "sha256:12")
-    assert experiment.container() == {"engine": "docker", "image": "sha256:12"}
 
 
 # --- the environment of a framework ---------------------------------------------------------------------------------
