@@ -1,14 +1,15 @@
 """Evidence that a training gives the same bits again.
 
-run/          one training run of the reference trainers; native/ their fast layers, portable/ their portable numerics
+portable/     portable numerics
+machine/      facts of the machine
 inject/       what starts in somebody else's process; observe/, the observer there
 containers/   commands that start a container
 record/       what a record is: made, read, checked
 compare/      the first divergence of two records, and why
 verify/       questions, the runs that they need, the answers
-benchmark/    how fast the reference trainers are
+trainers/     the reference trainers: one run, how they are verified, how fast they are
 report/       what people look at: pages, tables
-tasks/        one file for each command
+commands/     one file for each command
 
 Arrows go up this list only; the core imports no framework.
 """

@@ -44,10 +44,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
     if options.trust and not options.narrow and not options.bisect:
         raise UsageError("compare: --trust goes with --narrow or --bisect; nothing is run without")
-    from repro.compare.comparison import compare
     from repro.console import log_to_console
     from repro.record.process import stop_as_interrupted
     from repro.report import comparison
+    from repro.trainers.verify.recorded import compare
 
     result = compare(*options.folders)
     print(comparison.told(result), flush=True)
@@ -66,11 +66,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _first_operation(result: "Comparison", trusted: bool) -> str:
     """The operation that the difference begins with."""
-    from repro.record import trainer_run
+    from repro.trainers.verify.recorded import TrainerRun
 
     assert result.found is not None
-    if isinstance(result.a, trainer_run.Run) and isinstance(result.b, trainer_run.Run):
-        from repro.compare.rerun_trainer import narrow
+    if isinstance(result.a, TrainerRun) and isinstance(result.b, TrainerRun):
+        from repro.trainers.verify.narrow import narrow
 
         return str(narrow(result.a, result.b, result.found))
     from repro.compare.rerun_command import narrowed
@@ -81,9 +81,9 @@ def _first_operation(result: "Comparison", trusted: bool) -> str:
 def _deciding_facts(result: "Comparison", trusted: bool) -> list[tuple[str, str]]:
     """The smallest set of facts that makes the difference, and what that rests on, as lines with a word before each."""
     from repro.compare.bisect import bisected
-    from repro.record import trainer_run
+    from repro.trainers.verify.recorded import TrainerRun
 
     assert result.found is not None
-    if isinstance(result.a, trainer_run.Run):
+    if isinstance(result.a, TrainerRun):
         raise UsageError("compare: --bisect runs commands again; of the reference trainers use --narrow")
     return bisected(result.a, result.b, result.found, trusted)

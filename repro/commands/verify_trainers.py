@@ -19,10 +19,11 @@ def run(options: argparse.Namespace) -> int:
     from repro.record.process import stop_as_interrupted
     from repro.report import findings, tables
     from repro.trainers.loop import config, data
-    from repro.verify import results, trainers
+    from repro.trainers.verify import subject
+    from repro.trainers.verify.questions import CHOICES
+    from repro.trainers.verify.runs import Runner
+    from repro.verify import results
     from repro.verify.results import Settings
-    from repro.verify.trainer_questions import CHOICES
-    from repro.verify.trainer_runs import Runner
     from repro.verify.verification import Verification
 
     checked = config.compose_config(folder, overrides)
@@ -35,13 +36,13 @@ def run(options: argparse.Namespace) -> int:
     target.mkdir(parents=True)
     user = [item for item in overrides if not item.lstrip("+~").startswith("verify.")]
     verification = Verification(
-        trainers.agenda(Runner(checked, folder, user, target / "runs"), settings), settings.questions
+        subject.agenda(Runner(checked, folder, user, target / "runs"), settings), settings.questions
     )
     verification()
     path = target / "results.json"
     asked = Settings(
         steps=settings.steps,
-        questions=[question.name for question in trainers.questions(settings.questions)],
+        questions=[question.name for question in subject.questions(settings.questions)],
         frameworks=settings.frameworks,
         numerics=settings.numerics,
         overrides=overrides,

@@ -6,5 +6,5 @@ incomplete     why records without a difference are not called the same
 reasons        why: a list of named rules
 facts          recorded facts that differ, likely causes first
 distance       how far the arrays are apart, and how that grows
-rerun_command, rerun_trainer, variables, operations       `--narrow`: reruns, and the operation where it begins
+rerun_command, variables, operations       `--narrow`: reruns, and the operation where it begins
 """

@@ -1,7 +1,4 @@
-"""Comparison of two records, or of two trainer runs.
-
-Where they diverge, why, and by how much.
-"""
+"""Comparison of two records: where they diverge, why, and by how much."""
 
 import shlex
 from dataclasses import asdict, dataclass, field
@@ -14,8 +11,7 @@ from repro.compare.distance import Distance, Point
 from repro.compare.facts import Cause, causes
 from repro.compare.pairs import pairs
 from repro.compare.reasons import Reason
-from repro.errors import UsageError
-from repro.record import record, trainer_run
+from repro.record import record
 from repro.record.record import Record
 
 Json = dict[str, Any]
@@ -35,7 +31,7 @@ class Comparison:
     facts: list[Cause] = field(default_factory=list)
     """Recorded facts that differ, most likely cause first."""
     losses: str | None = None
-    """Of runs of a trainer: which loss that training reported is the first to differ."""
+    """Which loss that training reported is the first to differ, where losses were recorded."""
     operation: str | None = None
     """Where it begins; --narrow finds it."""
 
@@ -66,32 +62,21 @@ class Comparison:
         )
 
 
-def read(path: Path) -> Record:
-    """What a folder holds, or its folder `record`, as `verify` leaves it for each run of a command.
-
-    UsageError if that is neither a record nor a run, ReproError if it cannot be believed.
-    """
-    for place in (path, path / "record"):
-        if record.is_one(place):
-            return record.read(place)
-    return trainer_run.read(path)
+def place(path: Path) -> Path | None:
+    """The record in a folder, or in its folder `record`, as `verify` leaves it for each run of a command."""
+    return next((place for place in (path, path / "record") if record.is_one(place)), None)
 
 
 def compare(first: Path, second: Path) -> Comparison:
-    """Of two folders. UsageError where they cannot be compared; a record that goes on where the other stopped is B."""
-    a, b = read(first), read(second)
-    if isinstance(a, trainer_run.Run) and isinstance(b, trainer_run.Run):
-        trainer_run.check_comparable(a, b)
-        return of_runs(a, b)
-    if isinstance(a, trainer_run.Run) or isinstance(b, trainer_run.Run):
-        raise UsageError(
-            "compare: one is a run of a trainer, the other the record of a command; compare two of one kind"
-        )
+    """Compares the records in two folders; one that goes on where the other stopped is B.
+
+    UsageError where there is none or they cannot be compared, ReproError where one cannot be believed.
+    """
+    a, b = (record.read(place(path) or path) for path in (first, second))
     difference.check_comparable(a, b)
     if any(pair.offset for pair in pairs(b, a)) and not any(pair.offset for pair in pairs(a, b)):
         a, b = b, a
-    found = difference.first_difference(a, b)
-    return of_commands(a, b, found)
+    return of_commands(a, b, difference.first_difference(a, b))
 
 
 def of_commands(a: Record, b: Record, found: Difference | None) -> Comparison:
@@ -100,13 +85,6 @@ def of_commands(a: Record, b: Record, found: Difference | None) -> Comparison:
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in pairs(a, b)):
         comparison.facts.insert(0, Cause("command", ours, theirs, "another command, or other options"))
-    return comparison
-
-
-def of_runs(a: trainer_run.Run, b: trainer_run.Run) -> Comparison:
-    """Of two runs of a trainer, whatever they train."""
-    comparison = known(a, b, difference.first_difference(a, b, resumed=False))
-    comparison.losses = trainer_run.other_losses(a, b)
     return comparison
 
 

@@ -12,5 +12,4 @@ arrays         the arrays that `--keep` holds
 signature      the key that makes a record one's own
 provenance     the facts that can decide its bits
 warnings       what is suspicious in a single record
-trainer_run    a run of a reference trainer, read as a record
 """

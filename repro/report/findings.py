@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from repro.frameworks import FRAMEWORKS
-from repro.record.trainer_run import Framework
 from repro.record.warnings import RecordWarning
 from repro.structs import Struct
 from repro.text import brief, counted, ranks, short
 from repro.trainers.benchmark.results import Benchmark
+from repro.trainers.verify.recorded import deciding
 from repro.verify import machines, results
+from repro.verify.experiment import Framework
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
 from repro.verify.results import COMMAND, DONE, Answer, Difference, Results, Run, Settings
@@ -163,7 +164,7 @@ def build(contents: list[Results]) -> Report:
     """The report on results as results.read() returns them; a file given twice counts once, the newest comes first."""
     unique = {content.seal: content for content in contents}
     known = machines.distinct(sorted(unique.values(), key=lambda content: content.created, reverse=True))
-    across = _blocks(machines.answers(known))
+    across = _blocks(machines.answers(known, deciding))
     sections = [_section(content, machine) for machine in known for content in machine.results]
     blocks: list[tuple[str | None, Block]] = [(None, block) for block in across]
     blocks += [(section.machine, block) for section in sections for block in section.blocks]

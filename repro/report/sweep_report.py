@@ -19,7 +19,6 @@ from repro import files
 from repro.console import wide_console
 from repro.errors import ReproError, UsageError
 from repro.files import write_atomically, write_json
-from repro.record.trainer_run import Experiment
 from repro.report import markdown as md
 from repro.report.findings import FRAMEWORK_TITLES
 from repro.report.speed_tables import Table, show_table
@@ -27,6 +26,7 @@ from repro.structs import Integer, Number, Struct, converted
 from repro.text import printable, printable_lines, short
 from repro.trainers.loop import config
 from repro.trainers.loop.config import Config, Data, Params
+from repro.verify.experiment import Experiment
 
 RUN, LOG = "run", "run.log"
 

@@ -1,1 +1,1 @@
-"""The reference trainers: their loop, native and portable operations, benchmark and sweeps."""
+"""The reference trainers: their loop, native and portable operations, verification, benchmark and sweeps."""

@@ -3,7 +3,7 @@
 questions.py      what a question declares: what is changed, compared and promised
 verification.py   one call: each run that the questions need is made once
 command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py and resumption.py compare its runs
-trainers.py       the reference trainers as subjects: trainer_questions.py, trainer_runs.py
+experiment.py     what a training that describes itself says of its run
 machines.py       the question across machines, answered from their results
 baselines.py      its two baseline runs
 vary.py           an option of the command as a question

@@ -4,7 +4,7 @@ import os
 import platform
 
 from repro.machine import gpu
-from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
+from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, CommandQuestion
 
 OTHER_SEED = "1234567"
 THREADS = (
@@ -82,56 +82,56 @@ SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
 SLOWED_OTHERWISE = Change("slowed the other way round", (("REPRO_DELAYS", "-2"),))
 
 COMMAND_QUESTIONS = (
-    Question("restart", "Run again", (REPEAT,)),
-    Question(
+    CommandQuestion("restart", "Run again", (REPEAT,)),
+    CommandQuestion(
         "observed",
         "Without the observer",
         (Change("not observed", observed=False),),
         compared="outputs",
         meaning="the observer changes what the command writes; please report it",
     ),
-    Question(
+    CommandQuestion(
         "hash_seed",
         "Another hash seed",
         HASH_SEEDS,
         meaning="only the hash seed of Python was changed, so the order of a set, or hash(), decides; sort the set",
     ),
-    Question(
+    CommandQuestion(
         "environment",
         "Another locale, time zone and user, stray variables",
         (Change("elsewhere", PLACE + STRAY),),
         meaning="only LANG, LC_ALL, TZ, USER, LOGNAME, COLUMNS and a stray variable were changed; one is read",
     ),
-    Question(
+    CommandQuestion(
         "threads",
         "Number of threads: 1, 4",
         (_threads(1), _threads(4)),
-        PORTABLE_ONLY,
+        promise=PORTABLE_ONLY,
         meaning="only the number of threads was changed: sums are split among threads",
     ),
-    Question(
+    CommandQuestion(
         "instruction_set",
         "Narrower vector instructions",
         NARROWER,
-        PORTABLE_ONLY,
+        promise=PORTABLE_ONLY,
         obstacle=_narrowest,
         meaning="only the vector instructions were limited: wider vectors split a sum into more parts",
     ),
-    Question(
+    CommandQuestion(
         "cores",
         "One core",
         (Change("1 core", cores=1),),
-        PORTABLE_ONLY,
+        promise=PORTABLE_ONLY,
         obstacle=_one_core,
         meaning="only the number of cores was changed: libraries size their thread pools by it",
     ),
-    Question(
+    CommandQuestion(
         "file_order",
         "Folders listed in the reverse order",
         (Change("listings reversed", reversed_listings=True),),
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
     ),
-    Question(
+    CommandQuestion(
         "memory",
         "Fresh memory filled with other bytes",
         MEMORY,
@@ -139,7 +139,7 @@ COMMAND_QUESTIONS = (
         obstacle=no_fill,
         compared="filled",
     ),
-    Question(
+    CommandQuestion(
         "races",
         "Threads, workers and ranks slowed",
         (SLOWED, SLOWED_OTHERWISE),
@@ -147,7 +147,7 @@ COMMAND_QUESTIONS = (
         compared="slowed",
         meaning="only threads, workers and ranks were slowed, so which of them comes first decides",
     ),
-    Question(
+    CommandQuestion(
         "time",
         "Another date, a faster clock",
         (
@@ -158,21 +158,21 @@ COMMAND_QUESTIONS = (
         compared="clocked",
         meaning="only the clock was changed, so a date or a duration decides; train for a number of steps, and let no date choose a seed or data",
     ),
-    Question(
+    CommandQuestion(
         "resume",
         "Stopped by SIGTERM, resumed",
         (Change("stopped, resumed", course="stop", stops=(1 / 2,)),),
         needs="resume",
         compared="resumed",
     ),
-    Question(
+    CommandQuestion(
         "kill",
         "Killed by SIGKILL, resumed",
         (Change("killed, resumed", course="kill", stops=(2 / 3,)),),
         needs="resume",
         compared="resumed",
     ),
-    Question(
+    CommandQuestion(
         "resume_twice",
         "Stopped, resumed, stopped, resumed",
         (Change("stopped, resumed twice", course="stop", stops=(1 / 3, 2 / 3)),),
@@ -180,23 +180,23 @@ COMMAND_QUESTIONS = (
         needs="resume",
         compared="resumed",
     ),
-    Question(
+    CommandQuestion(
         "container",
         "In an image",
         (Change("in the image", contained=True),),
-        PORTABLE_ONLY,
+        promise=PORTABLE_ONLY,
         needs="image",
         meaning="only the image was changed: its Python, its C library and its packages are others",
     ),
-    Question(
+    CommandQuestion(
         "gpu",
         "Without the GPU",
         (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),),
-        PORTABLE_ONLY,
+        promise=PORTABLE_ONLY,
         obstacle=_no_gpu,
         meaning="only the GPU was hidden: a GPU adds in another order than a CPU",
     ),
-    Question(
+    CommandQuestion(
         "seed",
         "Control: another seed",
         (Change("another seed", seed=OTHER_SEED),),

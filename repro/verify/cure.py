@@ -23,7 +23,7 @@ from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand, run_name
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.judgment import record_of
-from repro.verify.questions import BASELINE, DIFFERS, Change, Question
+from repro.verify.questions import BASELINE, DIFFERS, Change, CommandQuestion
 from repro.verify.remedies import Remedy, environment, known
 from repro.verify.trial import Trial
 
@@ -98,7 +98,8 @@ def lines(remedies: Sequence[Remedy]) -> list[str]:
 
 def cures(own: OwnCommand, answers: Sequence[Answer], trials: dict[str, Trial]) -> list[Cure]:
     """For each answer that differs, and for two baseline runs that do; `trials`: those that the answers rest on."""
-    differing = [answer.question for answer in answers if answer.answer == DIFFERS and not answer.question.control]
+    names = {answer.question.name for answer in answers if answer.answer == DIFFERS and not answer.question.control}
+    differing = [question for question in own.questions if question.name in names]
     if own.divergence or own.volatile:
         differing = [REPEATS, *(question for question in differing if not question.repeats)]
     found = []
@@ -114,7 +115,7 @@ class Search:
     """The search for the cure of one question."""
 
     own: OwnCommand
-    question: Question
+    question: CommandQuestion
     trials: dict[str, Trial]
 
     def __post_init__(self) -> None:

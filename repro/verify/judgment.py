@@ -11,7 +11,7 @@ from repro.compare.difference import Difference, first_difference, without_effec
 from repro.compare.facts import besides_the_container
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
-from repro.verify.questions import Question
+from repro.verify.questions import CommandQuestion
 from repro.verify.trial import Trial
 
 NO_FILE = "--output names no file that the command wrote"
@@ -27,7 +27,7 @@ PRINTS_NOTHING = "the command prints nothing"
 class Steps:
     """Every hashed step, and the outputs."""
 
-    question: Question
+    question: CommandQuestion
     baseline: Trial
     """The run that others are compared with."""
     repeat: Trial

@@ -4,19 +4,23 @@ No machine can ask it alone: does another one train to the same bits?
 """
 
 import string
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 
 from msgspec import structs
 
 from repro.compare import facts
-from repro.trainers.loop import config
-from repro.trainers.loop.config import TRAIN_SAMPLES, Config, Params
+from repro.structs import Integer
+from repro.verify.experiment import Experiment
 from repro.verify.questions import DIFFERS, NOT_ASKED, SAME, AnswerWord, Promise, kept
 from repro.verify.results import COMMAND, DONE, Answer, Cause, Difference, GrowthPoint, Machine, Results, Run
 
 QUESTION = "machine"
+
+Deciding = Callable[[Experiment, Integer], dict[str, object]]
+"""By the experiment and the number of steps, what decides the bits of a run of a reference trainer on a given machine."""
 
 
 @dataclass
@@ -54,23 +58,25 @@ def distinct(contents: list[Results]) -> list[MachineResults]:
     return machines
 
 
-def answers(machines: list[MachineResults]) -> list[tuple[Answer, list[Run]]]:
+def answers(machines: list[MachineResults], deciding: Deciding) -> list[tuple[Answer, list[Run]]]:
     """For each pair of machines, framework and arithmetic an answer, and the runs that it rests on."""
     answered = []
     for a, b in combinations(machines, 2):
         runs = [run for one in (a, b) for content in one.results for run in content.runs.values()]
         kinds = dict.fromkeys((run.task, run.numerics) for run in runs)
-        answered += [_answer(a, b, task, numerics) for task, numerics in kinds]
+        answered += [_answer(a, b, task, numerics, deciding) for task, numerics in kinds]
     return answered
 
 
-def _answer(a: MachineResults, b: MachineResults, task: str, numerics: str) -> tuple[Answer, list[Run]]:
+def _answer(
+    a: MachineResults, b: MachineResults, task: str, numerics: str, deciding: Deciding
+) -> tuple[Answer, list[Run]]:
     """Of one run or more that both machines made with one configuration; the others are not compared."""
     ours, theirs = (one.runs.get((task, numerics), {}) for one in (a, b))
     compared, refused = [], []
     for name in [name for name in ours if name in theirs]:
         pairs = list(product(ours[name], theirs[name]))
-        obstacles = [_obstacle(a, x, b, y) for x, y in pairs]
+        obstacles = [_obstacle(a, x, b, y, deciding) for x, y in pairs]
         if None in obstacles:
             compared.append(pairs[obstacles.index(None)])
         else:
@@ -111,7 +117,7 @@ def _portable(task: str, numerics: str, compared: list[tuple[Run, Run]]) -> bool
     return bool(compared) and all(run.has_portable_numerics for pair in compared for run in pair)
 
 
-def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run) -> str | None:
+def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run, deciding: Deciding) -> str | None:
     """Why two runs cannot be compared, or None."""
     for machine, run in ((a, x), (b, y)):
         if run.status != DONE:
@@ -122,25 +128,10 @@ def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run) -> str | Non
             return f"not observed on {machine.name}"
     if x.of_command:
         return None if x.scripts == y.scripts else "the files that the command names are not the same"
-    ours, theirs = _deciding(x), _deciding(y)
+    assert x.trained and y.trained
+    ours, theirs = deciding(x.trained, x.steps), deciding(y.trained, y.steps)
     other = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     return ", ".join(f"{key}: {ours.get(key)} and {theirs.get(key)}" for key in other) or None
-
-
-def _deciding(run: Run) -> dict[str, object]:
-    """What decides the bits of a run on a given machine; a key that this version does not know may, so it counts."""
-    trained = run.trained
-    assert trained is not None
-    recorded = trained.config
-    names = {key.name for key in fields(Params)}
-    params = Params(**{name: value for name, value in recorded.params.items() if name in names})
-    configured = Config(params, config.Data(recorded.data.dataset), environment=recorded.environment)
-    unknown: dict[str, object] = {
-        f"params.{name}": value for name, value in recorded.params.items() if name not in names
-    }
-    samples = recorded.data.train_samples
-    unknown |= {"data.train_samples": samples} if samples != TRAIN_SAMPLES else {}
-    return config.deciding(configured, trained.framework.device) | unknown | {"steps": run.steps}
 
 
 def _difference(x: Run, y: Run) -> Difference | None:

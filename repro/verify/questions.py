@@ -1,11 +1,11 @@
-"""What a question is, and its answers' words.
+"""Questions, and the words of their answers.
 
 A question is a declaration: what is changed, what the runs need, what is compared and what is promised. It does not know how
-a change is carried out: command_runs.py does that for a command, trainer_runs.py for the reference trainers.
+a change is carried out: command_runs.py does that for a command.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
@@ -24,7 +24,7 @@ UNANSWERED = (NOT_ASKED, CANNOT_TELL)
 SHOWN = {CANNOT_TELL: "inconclusive", NOT_ASKED: "skipped"}  # results.json keeps the words of schema 1
 
 # What a promise holds for: (deterministic, portable). `fast` promises nothing, except that controls differ. A command
-# of one's own is held to what `deterministic` promises, and with portable numerics to what these do.
+# is held to what `deterministic` promises, and with portable numerics to what these do.
 ALWAYS: tuple[Promise, Promise] = (SAME, SAME)
 PORTABLE_ONLY: tuple[Promise, Promise] = (None, SAME)
 NEVER: tuple[Promise, Promise] = (None, None)
@@ -49,16 +49,13 @@ def _instruction_set() -> str | None:
 
 @dataclass(frozen=True)
 class Change:
-    """One run of a question: what differs from the training as it stands."""
+    """One run of a command: what differs from the command as it stands."""
 
     label: str
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
-    course: Literal["straight", "kill", "stop", "epoch", "relay"] = "straight"
-    """straight | kill (by SIGKILL in mid-run, resumed); of a command also stop (by SIGTERM); of the reference trainers also
-    epoch (stopped after an epoch, resumed) | relay (each third of the steps in another framework)."""
-
-    # of a command
+    course: Literal["straight", "kill", "stop"] = "straight"
+    """straight | kill (by SIGKILL in mid-run, resumed) | stop (by SIGTERM, resumed)."""
     stops: tuple[float, ...] = ()
     """The shares of the steps after which it is stopped, and then resumed."""
     at_border: bool = False
@@ -79,15 +76,6 @@ class Change:
     narrowed_to: str | None = None
     """Vector instructions that libraries are limited to, as facts.INSTRUCTION_SETS names them."""
 
-    # of the reference trainers
-    overrides: tuple[str, ...] = ()
-    """Keys of the configuration, over those that all runs of this verify have."""
-    runtime: Literal["host", "docker", "apptainer", "qemu", "other"] = "host"
-    """host | docker | apptainer | qemu (the label names the CPU) | other (each environment in verify.others)."""
-    gpu: bool = False
-    framework: str | None = None
-    """The only framework that it is for; None: each."""
-
     @property
     def possible(self) -> bool:
         """Whether this CPU has wider vector instructions than those that libraries are limited to."""
@@ -100,28 +88,34 @@ class Change:
 BASELINE = Change("as it stands")
 REPEAT = Change("again")
 FULLY_HASHED = Change("every step hashed")  # what a resumed command is compared with, where --every leaves steps out
-TRAINER_BASELINE = Change("as configured")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: runs with a change each, compared with the training as it stands."""
+    """A question about any subject, and its promise."""
 
     name: str
     title: str
-    changes: tuple[Change, ...]
-    promise: tuple[Promise, Promise] = ALWAYS
-    base: Change = BASELINE
-    """What the changes are compared with."""
-    control: bool = False
+    promise: tuple[Promise, Promise] = field(default=ALWAYS, kw_only=True)
+    control: bool = field(default=False, kw_only=True)
     """Whether it must differ: one that came out the same would show that the check cannot fail."""
+    slow: bool = field(default=False, kw_only=True)
+    """Whether it takes long, so that it is asked only by name."""
+
+    def promised(self, numerics: str) -> Promise:
+        """What is promised where a training has this arithmetic: fast, deterministic or portable."""
+        if self.control:
+            return DIFFERS
+        return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])
+
+
+@dataclass(frozen=True)
+class CommandQuestion(Question):
+    """A question about a command: runs with a change each, compared with the command as it stands."""
+
+    changes: tuple[Change, ...]
     obstacle: Callable[[], str | None] = lambda: None
     """What this machine lacks for it."""
-
-    slow: bool = False
-    """Whether it takes long, so that it is asked only by name; of the reference trainers also by questions=everything."""
-
-    # of a command
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
     compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "clocked"] = "steps"
@@ -133,19 +127,6 @@ class Question:
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
     """What sameness means, where it is not that so much was compared."""
-
-    # of the reference trainers
-    together: bool = False
-    """Whether it is asked once, of all frameworks' runs together."""
-    numerics: str | None = None
-    """The only arithmetic that it is asked in."""
-    evidence: Evidence = "fingerprint"
-
-    def promised(self, numerics: str) -> Promise:
-        """What is promised in `numerics`, one of the reference trainers'."""
-        if self.control:
-            return DIFFERS
-        return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])
 
     @property
     def repeats(self) -> bool:

@@ -13,9 +13,9 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from repro import structs
-from repro.record.trainer_run import Experiment
 from repro.record.warnings import RecordWarning
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
+from repro.verify.experiment import Experiment
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
 from repro.verify.timeline import Part
 

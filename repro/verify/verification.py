@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from rich.progress import Progress
 
@@ -40,25 +40,26 @@ class Outcome(Protocol):
         ...
 
 
+Asked = TypeVar("Asked", bound=Question, contravariant=True)
 Needed = dict[str, Callable[[], Outcome]]
 """Runs by their names; questions share a run by its name."""
 
 
-class Subject(Protocol):
+class Subject(Protocol[Asked]):
     """A subject of questions: it knows which runs a question needs, and what they say."""
 
-    def needed(self, question: Question) -> Needed:
+    def needed(self, question: Asked) -> Needed:
         """The runs of a question, as far as this machine can make them; none where it is skipped."""
         ...
 
-    def answer(self, question: Question, run: Callable[[str], Any]) -> Answer:
+    def answer(self, question: Asked, run: Callable[[str], Any]) -> Answer:
         """The answer; `run` returns the outcome of a run of needed(), by its name, and makes it first if need be.
 
         NotMadeError where `run` raises it, and the other runs show no difference.
         """
         ...
 
-    def skipped(self, question: Question, reason: str) -> Answer:
+    def skipped(self, question: Asked, reason: str) -> Answer:
         """The answer to a question that is not asked."""
         ...
 
@@ -87,7 +88,7 @@ class Display:
 class Verification:
     """Questions, the runs and the answers."""
 
-    agenda: Sequence[tuple[Subject, Question]]
+    agenda: Sequence[tuple[Subject[Any], Question]]
     named: Collection[str] = ()
     """The questions that were asked by name, so that each needs an answer."""
     answers: list[Answer] = field(default_factory=list)
@@ -143,7 +144,7 @@ class Verification:
         needed = {name for subject, question in self.agenda for name in subject.needed(question)}
         return len(needed | self.outcomes.keys())
 
-    def _known(self, subject: Subject, question: Question) -> Answer:
+    def _known(self, subject: Subject[Any], question: Question) -> Answer:
         """The answer that the runs give which were made before the end."""
         try:
             return subject.answer(question, self._made)
@@ -155,7 +156,7 @@ class Verification:
             raise NotMadeError(name)
         return self.outcomes[name]
 
-    def _run(self, display: Display, subject: Subject, question: Question, name: str) -> Outcome:
+    def _run(self, display: Display, subject: Subject[Any], question: Question, name: str) -> Outcome:
         """The outcome of a run of a question, made once."""
         if name not in self.outcomes:
             display.begin(name)

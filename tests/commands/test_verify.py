@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from repro.errors import INCONCLUSIVE
+from repro.trainers.verify.questions import TRAINER_QUESTIONS
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.results import Answer
-from repro.verify.trainer_questions import TRAINER_QUESTIONS
 from support.runs import HANG, ROOT, Run, needs, planted, run_sh, some
 from support.waiting import until
 

@@ -1,4 +1,4 @@
-"""repro.compare.comparison, on folders of runs of the trainers: same but for what a test planted."""
+"""repro.trainers.verify.recorded, on folders of runs of the trainers: same but for what a test planted."""
 
 import json
 import re
@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from repro.compare import comparison
 from repro.compare.distance import Point, relative, ulps
 from repro.compare.facts import causes
-from repro.compare.rerun_trainer import Begin
 from repro.errors import ReproError, UsageError
-from repro.record import trainer_run
 from repro.report.comparison import told
 from repro.trainers.loop import environment, randomness
+from repro.trainers.verify import recorded
+from repro.trainers.verify.narrow import Begin
 from support import commands
 from support.trainer_runs import EVERY, STEPS, Folder, State, flip
 
@@ -27,7 +26,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def difference(a: Path, b: Path) -> dict[str, Any] | None:
     """In the form of results.json."""
-    return comparison.compare(a, b).as_json()
+    return recorded.compare(a, b).as_json()
 
 
 def at(found: dict[str, Any] | None) -> tuple[int | None, str, int | None, str]:
@@ -67,10 +66,10 @@ class TestFirstDifference:
     def test_between_two_traces(self, folder: Folder) -> None:
         a, b = folder.run("a"), folder.run("b", {3: flip("conv2.kernel")}, losses={4: 9.0})
         assert at(difference(a, b)) == (4, "weights", 2, "conv2.kernel")
-        assert comparison.compare(a, b).losses == "other bits from step 4: 0.25 and 9"
+        assert recorded.compare(a, b).losses == "other bits from step 4: 0.25 and 9"
 
     def test_only_a_loss(self, folder: Folder) -> None:
-        found = comparison.compare(
+        found = recorded.compare(
             folder.run("a"), folder.run("b", losses={5: float(np.nextafter(np.float32(0.2), np.float32(1)))})
         )
         assert found.found is None and found.losses == "other bits from step 5: 0.200000003 and 0.200000018"
@@ -78,12 +77,12 @@ class TestFirstDifference:
 
     def test_without_traces(self, folder: Folder) -> None:
         a, b = folder.run("a", traced=False), folder.run("b", {8: flip("dense2.bias", 0)}, traced=False)
-        assert at(difference(a, b)) == (8, "weights", None, trainer_run.ALL)
+        assert at(difference(a, b)) == (8, "weights", None, recorded.ALL)
 
     def test_one_of_them_traced(self, folder: Folder) -> None:
         assert difference(folder.run("a", traced=False), folder.run("b")) is None
         found = difference(folder.run("c", traced=False), folder.run("d", {8: flip("conv1.bias")}))
-        assert at(found)[3] == trainer_run.ALL
+        assert at(found)[3] == recorded.ALL
 
     def test_checkpoints_stand_in_for_traces(self, folder: Folder, tmp_path: Path) -> None:
         a = folder.run("a", traced=False, kept=True)
@@ -106,13 +105,13 @@ class TestFirstDifference:
 
     def test_a_run_and_a_record(self, folder: Folder, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="one is a run of a trainer, the other the record of a command"):
-            comparison.compare(folder.run("a"), commands.write(tmp_path / "record", commands.straight()))
+            recorded.compare(folder.run("a"), commands.write(tmp_path / "record", commands.straight()))
 
 
 class TestRead:
     def test_no_run(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is no run's folder"):
-            trainer_run.read(tmp_path)
+            recorded.read(tmp_path)
 
     @pytest.mark.parametrize("name", ["experiment.json", "metrics.jsonl"])
     @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"step": {}}'])
@@ -120,24 +119,24 @@ class TestRead:
         run = folder.run("a")
         (run / name).write_text(content)
         if name == "metrics.jsonl" and content == "":
-            assert trainer_run.read(run).content.fingerprint is None  # killed in its first epoch
+            assert recorded.read(run).content.fingerprint is None  # killed in its first epoch
             return
         with pytest.raises(ReproError, match=f"{name} cannot be read"):
-            trainer_run.read(run)
+            recorded.read(run)
 
     def test_fingerprint_changed_in_metrics(self, folder: Folder) -> None:
         run = folder.run("a")
         text = (run / "metrics.jsonl").read_text()
         (run / "metrics.jsonl").write_text(re.sub(r"sha256:(\w{63})\w", r"sha256:0\1", text))
         with pytest.raises(ReproError, match=r"is not that in experiment\.json"):
-            trainer_run.read(run)
+            recorded.read(run)
 
     def test_fingerprints_changed_in_both(self, folder: Folder) -> None:
         run, other = folder.run("a"), folder.run("b", {8: flip("conv1.bias")})
         for name in ("metrics.jsonl", "experiment.json"):
             (run / name).write_bytes((other / name).read_bytes())
         with pytest.raises(ReproError, match="at step 8 is not that of the checkpoint"):
-            trainer_run.read(run)
+            recorded.read(run)
 
     def test_changed_state(self, folder: Folder) -> None:
         run = folder.run("a")
@@ -146,26 +145,26 @@ class TestRead:
         content[-1] ^= 1
         state.write_bytes(content)
         with pytest.raises(ReproError, match="is damaged"):
-            trainer_run.read(run)
+            recorded.read(run)
 
     def test_line_of_a_trace(self, folder: Folder) -> None:
         run = folder.run("a")
         (run / "trace.jsonl").write_text("no line\n")
         with pytest.raises(ReproError, match=r"trace\.jsonl:1 is no line of a trace"):
-            trainer_run.read(run)
+            recorded.read(run)
 
     def test_last_line_cut_short_by_a_kill(self, folder: Folder) -> None:
         run = folder.run("a")
         text = (run / "trace.jsonl").read_text()
         (run / "trace.jsonl").write_text(text[:-20])
-        assert max(trainer_run.read(run).trace.tensors) == STEPS - EVERY
+        assert max(recorded.read(run).trace.tensors) == STEPS - EVERY
 
 
 class TestComparable:
     def test_another_configuration(self, folder: Folder) -> None:
         a, b = folder.run("a"), folder.run("b", params={"seed": 1, "learning_rate": 0.1})
         with pytest.raises(UsageError, match=r"params\.seed: 0 and 1; params\.learning_rate: 0\.01 and 0\.1"):
-            comparison.compare(a, b)
+            recorded.compare(a, b)
 
     def test_fewer_samples(self, folder: Folder) -> None:
         a, b, whole = folder.run("a"), folder.run("b"), folder.run("whole")
@@ -173,14 +172,14 @@ class TestComparable:
             record = json.loads((run / "experiment.json").read_text())
             record["config"]["data"]["train_samples"] = samples
             (run / "experiment.json").write_text(json.dumps(record))
-        comparison.compare(a, whole)
+        recorded.compare(a, whole)
         with pytest.raises(UsageError, match=r"data\.train_samples: 60000 and 6000"):
-            comparison.compare(a, b)
+            recorded.compare(a, b)
 
     def test_momentum_matters_to_sgd_alone(self, folder: Folder) -> None:
         a = folder.run("a", params={"optimizer": "adam"})
         b = folder.run("b", params={"optimizer": "adam", "momentum": 0.9})
-        comparison.compare(a, b)
+        recorded.compare(a, b)
 
 
 class TestCauses:
@@ -223,13 +222,13 @@ class TestUlps:
 def test_told(folder: Folder) -> None:
     a = folder.run("a")
     b = folder.run("b", {4: flip("conv2.bias")}, framework={"framework": "JAX", "version": "2", "device": "cpu"})
-    text = told(comparison.compare(a, b))
+    text = told(recorded.compare(a, b))
     assert "differs: first seen at step 4, in the weights; equal until step 2" in text
     assert "  by      `conv2.bias`: 1 of 20 elements, up to 1 ulp" in text
     assert "  growth  step 2: 0.0e+00, step 4: " in text
     assert "  why     one configuration, so one order of batches and one schedule" in text
     assert "framework.version: 1 and 2 (kernels change between versions)" in text
-    assert "same: all that both records hold is equal (8 steps)" in told(comparison.compare(a, a))
+    assert "same: all that both records hold is equal (8 steps)" in told(recorded.compare(a, a))
 
 
 def test_where_it_begins_in_words() -> None:

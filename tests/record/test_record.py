@@ -11,8 +11,9 @@ import pytest
 from repro.compare.comparison import compare
 from repro.errors import ReproError, UsageError
 from repro.observe.recorder import Recorder
-from repro.record import lines, provenance, record, trainer_run
+from repro.record import lines, provenance, record
 from repro.record.recording import Recording
+from repro.trainers.verify import recorded
 from support.commands import sha, straight, write
 
 DATA = Path(__file__).parent / "data"
@@ -217,8 +218,8 @@ def test_a_record_of_each_schema(path: Path) -> None:
 def test_a_run_of_a_trainer_of_the_first_version() -> None:
     """Its trace alone; checkpoints are tested by themselves."""
     path = Path(__file__).parent / "data" / "trainer-run"
-    found = compare(path, path)
-    assert found.found is None and isinstance(found.a, trainer_run.Run)
+    found = recorded.compare(path, path)
+    assert found.found is None and isinstance(found.a, recorded.TrainerRun)
     assert [*found.a.trace.losses] == [1, 2, 3, 4] and found.a.content.fingerprint
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from repro.trainers.verify.recorded import deciding
 from repro.verify import machines
 from repro.verify.results import Answer, Results, Run
 from support.results_files import FRAMEWORKS
@@ -19,7 +20,7 @@ BASE = "deterministic/pytorch/as-configured"
 
 def answered(*contents: Results) -> dict[tuple[str, str], tuple[Answer, list[Run]]]:
     """The answers by framework and numerics, for two machines, and their runs."""
-    pairs = machines.answers(machines.distinct(list(contents)))
+    pairs = machines.answers(machines.distinct(list(contents)), deciding)
     return {(answer.framework, answer.numerics): (answer, runs) for answer, runs in pairs}
 
 
@@ -37,7 +38,7 @@ def test_machines_are_distinguished_by_what_they_say_of_themselves():
     known = machines.distinct([made(), made(model="B"), newer])
     assert [(machine.name, len(machine.results)) for machine in known] == [("A", 2), ("B", 1)]
     assert known[0].results[0] is newer
-    assert machines.answers(machines.distinct([made(), newer])) == []
+    assert machines.answers(machines.distinct([made(), newer]), deciding) == []
     assert [a.name for a in machines.distinct([made(model=str(i)) for i in range(28)])][25:] == ["Z", "27", "28"]
 
 

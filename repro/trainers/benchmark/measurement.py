@@ -37,9 +37,9 @@ from repro.trainers.benchmark.results import (
 )
 from repro.trainers.benchmark.samples import Sampler
 from repro.trainers.loop.config import TRAIN_SAMPLES, Config
-from repro.verify.questions import TRAINER_BASELINE
+from repro.trainers.verify.questions import BASELINE
+from repro.trainers.verify.runs import Runner
 from repro.verify.results import Machine
-from repro.verify.trainer_runs import Runner
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Measurement:
         user = [item for item in self.overrides if not item.lstrip("+~").startswith("benchmark.")]
         self.sampler = Sampler(self.config, self.workspace, user, self.folder / "run")
         runner = Runner(self.config, self.workspace, user, self.folder)
-        missing = {name: runner.missing(name, TRAINER_BASELINE) for name in self.config.benchmark.frameworks}
+        missing = {name: runner.missing(name, BASELINE) for name in self.config.benchmark.frameworks}
         self.skipped += [f"{name}: {why}" for name, why in missing.items() if why]
         devices = self._devices()
         self.cells = [cell for cell in cells(self.config, devices) if not missing[cell.framework]]

@@ -34,8 +34,8 @@ from repro.trainers.benchmark.results import (
 from repro.trainers.loop import config, environment, times
 from repro.trainers.loop.call import quoted, run_sh, said_of
 from repro.trainers.loop.config import Config
+from repro.trainers.verify.runs import STATUS
 from repro.verify.results import REFUSED
-from repro.verify.trainer_runs import STATUS
 
 NEVER = 10**9  # steps between two lines of the log
 

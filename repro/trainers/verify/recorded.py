@@ -1,17 +1,16 @@
-"""A run of a trainer, as a record.
-
-What the folder of a run holds of each step: experiment.json, metrics.jsonl, the trace, checkpoints.
-"""
+"""The folder of a trainer's run, read as a record: experiment.json, metrics.jsonl, the trace, checkpoints."""
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import field
 
+from repro.compare import comparison
+from repro.compare.comparison import Comparison
+from repro.compare.difference import first_difference
 from repro.errors import ReproError, UsageError
 from repro.files import parsed, read_json, read_lines
 from repro.fingerprint import fingerprint
@@ -20,9 +19,10 @@ from repro.record.lines import STARTS, Hashes, Process
 from repro.record.record import Content, Record
 from repro.structs import Fingerprint, Integer, Struct, converted
 from repro.text import printable
-from repro.trainers.loop import checkpoint, layout, trace
-from repro.trainers.loop.config import TRAIN_SAMPLES
+from repro.trainers.loop import checkpoint, config, layout, trace
+from repro.trainers.loop.config import TRAIN_SAMPLES, Config, Params
 from repro.trainers.loop.trace import Recorded
+from repro.verify.experiment import Experiment
 
 EXPERIMENT, METRICS = "experiment.json", "metrics.jsonl"
 ALL = "weights"  # the name of a fingerprint of all weights together, which each row of metrics.jsonl has
@@ -41,48 +41,7 @@ TRAINED = (
 )
 
 
-class Data(Struct):
-    """The data that a reference trainer trained on."""
-
-    dataset: str
-    train_samples: Integer = TRAIN_SAMPLES
-    """Older runs took them all."""
-
-
-class Configuration(Struct):
-    """The configuration of a reference trainer, as far as it is read."""
-
-    params: dict[str, Any]
-    data: Data
-    environment: dict[str, str] = field(default_factory=dict)
-    output: dict[str, Any] = field(default_factory=dict)
-
-
-class Framework(Struct):
-    """What a framework says of itself, as far as it is read."""
-
-    version: str | None = None
-    device: str | None = None
-    device_name: str | None = None
-    threads: Integer | None = None
-
-
-class FinalHashes(Struct):
-    """The fingerprints of experiment.json, as far as they are read."""
-
-    final_weights: Fingerprint | None
-
-
-class Experiment(Struct):
-    """experiment.json of a reference trainer, as far as it is read."""
-
-    task: str
-    config: Configuration
-    framework: Framework
-    sha256: FinalHashes
-
-
-class MetricsRow(Struct):
+class FingerprintRow(Struct):
     """A line of metrics.jsonl, as far as it is read."""
 
     step: Integer
@@ -90,7 +49,7 @@ class MetricsRow(Struct):
 
 
 @dataclass
-class Run(Record):
+class TrainerRun(Record):
     """What a training run left, read and checked."""
 
     trace: Recorded
@@ -110,7 +69,7 @@ class Run(Record):
         return {name: array for name, array in state.items() if layout.is_weight(name) != (channel == "optimizer")}
 
 
-def read(path: Path) -> Run:
+def read(path: Path) -> TrainerRun:
     """The run in a folder. UsageError if it holds none, ReproError if its files contradict one another."""
     if not os.path.lexists(path / EXPERIMENT):
         raise UsageError(
@@ -157,7 +116,7 @@ def read(path: Path) -> Run:
         notes=[],
         fingerprint=last,
     )
-    return Run(path, made, [process], recorded, states)
+    return TrainerRun(path, made, [process], recorded, states)
 
 
 def _unreadable(file: Path, error: Exception) -> ReproError:
@@ -165,10 +124,10 @@ def _unreadable(file: Path, error: Exception) -> ReproError:
     return ReproError(f"compare: {file} cannot be read ({why}); copy it anew")
 
 
-def _metrics(file: Path) -> Iterator[MetricsRow]:
+def _metrics(file: Path) -> Iterator[FingerprintRow]:
     """OSError where it cannot be read, ValueError for a line that is none of a run."""
     for line in read_lines(file):
-        yield converted(parsed(line), MetricsRow)
+        yield converted(parsed(line), FingerprintRow)
 
 
 def _kept(states: dict[int, Path]) -> dict[int, dict[str, str]]:
@@ -203,7 +162,29 @@ def _weights(state: Path) -> dict[str, np.ndarray]:
     return layout.weights_of(checkpoint.load(state).state)
 
 
-def check_comparable(a: Run, b: Run) -> None:
+def compare(first: Path, second: Path) -> Comparison:
+    """Compares what two folders hold: runs of a trainer, or records of a command. UsageError where one is of each."""
+    commands = [comparison.place(path) is not None for path in (first, second)]
+    if all(commands):
+        return comparison.compare(first, second)
+    if any(commands):
+        read(second if commands[0] else first)  # or it is neither
+        raise UsageError(
+            "compare: one is a run of a trainer, the other the record of a command; compare two of one kind"
+        )
+    a, b = read(first), read(second)
+    check_comparable(a, b)
+    return compared(a, b)
+
+
+def compared(a: TrainerRun, b: TrainerRun) -> Comparison:
+    """All that is known of the first difference of two runs, whatever they train."""
+    result = comparison.known(a, b, first_difference(a, b, resumed=False))
+    result.losses = other_losses(a, b)
+    return result
+
+
+def check_comparable(a: TrainerRun, b: TrainerRun) -> None:
     """UsageError that names the keys if two runs do not train the same thing."""
     other = []
     for key in TRAINED:
@@ -218,16 +199,30 @@ def check_comparable(a: Run, b: Run) -> None:
         )
 
 
-def _setting(run: Run, key: str) -> Any:
+def _setting(run: TrainerRun, key: str) -> Any:
     """A key of a run's configuration; runs that knew no data.train_samples took them all."""
     section, name = key.split(".")
     return run.experiment["config"].get(section, {}).get(name, TRAIN_SAMPLES if name == "train_samples" else None)
 
 
-def other_losses(a: Run, b: Run) -> str | None:
+def other_losses(a: TrainerRun, b: TrainerRun) -> str | None:
     """Which loss that training reported is the first with other bits, in words; None where all are the same."""
     for step in sorted(a.trace.losses.keys() & b.trace.losses.keys()):
         if a.trace.losses[step] != b.trace.losses[step]:
             x, y = (trace.loss_of(run.trace.losses[step]) for run in (a, b))
             return f"other bits from step {step}: {x:.9g} and {y:.9g}"
     return None
+
+
+def deciding(trained: Experiment, steps: int) -> dict[str, object]:
+    """What decides the bits of a run on a given machine; a key that this version does not know may, so it counts."""
+    recorded = trained.config
+    names = {key.name for key in fields(Params)}
+    params = Params(**{name: value for name, value in recorded.params.items() if name in names})
+    configured = Config(params, config.Data(recorded.data.dataset), environment=recorded.environment)
+    unknown: dict[str, object] = {
+        f"params.{name}": value for name, value in recorded.params.items() if name not in names
+    }
+    samples = recorded.data.train_samples
+    unknown |= {"data.train_samples": samples} if samples != TRAIN_SAMPLES else {}
+    return config.deciding(configured, trained.framework.device) | unknown | {"steps": steps}

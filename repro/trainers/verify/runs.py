@@ -26,10 +26,9 @@ from repro.structs import converted
 from repro.trainers.loop import config, trace
 from repro.trainers.loop.call import callers_environment, error_line, quoted
 from repro.trainers.loop.config import Config
+from repro.trainers.verify.questions import ENTROPY, TrainerChange
 from repro.verify.folders import without_folders
-from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run
-from repro.verify.trainer_questions import ENTROPY
 
 STATUS: dict[int, Literal["done", "refused"]] = {0: DONE, 2: REFUSED}  # all else: FAILED
 SECONDS_TO_RUN = 3600
@@ -68,7 +67,7 @@ class Runner:
     """The user's keys, for all runs alike."""
     folder: Path
 
-    def missing(self, framework: str, change: Change) -> str | None:
+    def missing(self, framework: str, change: TrainerChange) -> str | None:
         """What this machine lacks for a change, or None."""
         settings = self.config.verify
         if change.runtime in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
@@ -85,7 +84,7 @@ class Runner:
             return f"verify.others names no other environment for {framework}"
         return None
 
-    def run(self, framework: str, numerics: str, change: Change, name: str, tasks: list[str]) -> Outcome:
+    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> Outcome:
         """Carries out a change. `tasks` are the frameworks that a relay goes through."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
@@ -116,7 +115,7 @@ class _Call:
 
     runner: Runner
     task: str
-    change: Change
+    change: TrainerChange
     workspace: Path
     overrides: list[str]
     commands: list[str] = field(default_factory=list)

@@ -6,16 +6,15 @@ A subject is a framework in one arithmetic, or all frameworks together.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from repro.compare import comparison
 from repro.compare.comparison import Comparison
-from repro.record import trainer_run
 from repro.text import slug
 from repro.trainers.loop.config import Verify
+from repro.trainers.verify import recorded
+from repro.trainers.verify.questions import BASELINE, TRAINER_QUESTIONS, TrainerChange, TrainerQuestion
+from repro.trainers.verify.runs import Outcome, Runner
 from repro.verify.answers import Answer
-from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, TRAINER_BASELINE, Change, Question
+from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME
 from repro.verify.results import DONE
-from repro.verify.trainer_questions import TRAINER_QUESTIONS
-from repro.verify.trainer_runs import Outcome, Runner
 from repro.verify.verification import Needed, NotMadeError, Subject
 
 ALL = "all"  # the framework of a question that is asked of all together
@@ -33,12 +32,12 @@ class Column:
     diverges: bool = False
     """Whether two runs as configured differ."""
 
-    def needed(self, question: Question) -> Needed:
+    def needed(self, question: TrainerQuestion) -> Needed:
         """All runs of a question that this machine can make; one alone says nothing."""
         needed: Needed = {name: start for name, start, missing in self._planned(question) if missing is None}
         return needed if len(needed) > 1 else {}
 
-    def _planned(self, question: Question) -> Iterator[tuple[str, Callable[[], Outcome], str | None]]:
+    def _planned(self, question: TrainerQuestion) -> Iterator[tuple[str, Callable[[], Outcome], str | None]]:
         """Each run of a question: its name, what makes it, and what this machine lacks for it."""
         for change in (question.base, *question.changes):
             each = self.framework == ALL and change.course != "relay"
@@ -46,7 +45,7 @@ class Column:
                 if change.framework in (None, framework):
                     yield self._plan(framework, change)
 
-    def _plan(self, framework: str, change: Change) -> tuple[str, Callable[[], Outcome], str | None]:
+    def _plan(self, framework: str, change: TrainerChange) -> tuple[str, Callable[[], Outcome], str | None]:
         through = list(self.frameworks) if framework == ALL else [framework]
         name = f"{self.numerics}/{framework}/{slug(change.label)}"
 
@@ -55,7 +54,7 @@ class Column:
 
         return name, start, next(filter(None, (self.runner.missing(one, change) for one in through)), None)
 
-    def answer(self, question: Question, run: Callable[[str], Outcome]) -> Answer:
+    def answer(self, question: TrainerQuestion, run: Callable[[str], Outcome]) -> Answer:
         """Whether the runs of a question end alike."""
         outcomes: dict[str, Outcome] = {}
         not_made: NotMadeError | None = None
@@ -73,7 +72,7 @@ class Column:
         if len(done) < 2:
             answer.reason = answer.reason or "one run is not enough"
             return answer
-        if self.diverges and question.base == TRAINER_BASELINE and not question.control:
+        if self.diverges and question.base == BASELINE and not question.control:
             answer.answer, answer.reason = CANNOT_TELL, "two runs as configured differ"
             return answer
         answer.runs, answer.reason = list(done), answer.reason or None
@@ -85,14 +84,14 @@ class Column:
         self.diverges |= question.repeats and not alike
         return answer
 
-    def skipped(self, question: Question, reason: str) -> Answer:
+    def skipped(self, question: TrainerQuestion, reason: str) -> Answer:
         """The answer to a question that is not asked."""
         return Answer(question, self.framework, self.numerics, question.evidence, reason=reason)
 
 
-def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
+def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject[TrainerQuestion], TrainerQuestion]]:
     """All that `verify` asks, by the configuration: each question of each framework in each arithmetic, or of all."""
-    pairs: list[tuple[Subject, Question]] = []
+    pairs: list[tuple[Subject[TrainerQuestion], TrainerQuestion]] = []
     for numerics in settings.numerics:
         columns = {name: Column(runner, name, numerics, settings.frameworks) for name in (*settings.frameworks, ALL)}
         for question in questions(settings.questions):
@@ -102,7 +101,7 @@ def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
     return pairs
 
 
-def questions(names: Sequence[str]) -> list[Question]:
+def questions(names: Sequence[str]) -> list[TrainerQuestion]:
     """Those of these names; `all` are those that take no minutes, `everything` all of them."""
     if list(names) == ["everything"]:
         return list(TRAINER_QUESTIONS)
@@ -116,4 +115,4 @@ def _comparison(done: list[Outcome]) -> Comparison | None:
     if other is None:
         return None
     assert first.folder and other.folder
-    return comparison.of_runs(trainer_run.read(first.folder), trainer_run.read(other.folder))
+    return recorded.compared(recorded.read(first.folder), recorded.read(other.folder))

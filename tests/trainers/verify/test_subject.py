@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from repro.trainers.loop.config import Verify
-from repro.verify import trainers
-from repro.verify.questions import Change
+from repro.trainers.verify import subject
+from repro.trainers.verify.questions import TrainerChange
+from repro.trainers.verify.runs import Outcome
 from repro.verify.results import DONE, FAILED, REFUSED, Run
-from repro.verify.trainer_runs import Outcome
 from repro.verify.verification import Verification
 
 
@@ -22,10 +22,10 @@ class MadeUp:
     def __init__(self, **fingerprints: str) -> None:
         self.fingerprints, self.made = fingerprints, list[str]()
 
-    def missing(self, framework: str, change: Change) -> str | None:
+    def missing(self, framework: str, change: TrainerChange) -> str | None:
         return "no GPU" if change.gpu else None
 
-    def run(self, framework: str, numerics: str, change: Change, name: str, tasks: list[str]) -> Outcome:
+    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> Outcome:
         self.made.append(name)
         said = self.fingerprints.get(change.label.replace(" ", "_"), "0")
         if said == "^C":
@@ -41,12 +41,12 @@ class MadeUp:
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch):
     """What is answered, by framework and question, where runs have these fingerprints; and the exit code."""
-    monkeypatch.setattr(trainers, "_comparison", lambda _: None)
+    monkeypatch.setattr(subject, "_comparison", lambda _: None)
 
     def ask(*questions: str, frameworks: tuple[str, ...] = ("jax",), **fingerprints: str):
         settings = Verify(questions=list(questions), frameworks=list(frameworks), numerics=["deterministic"])
         made_up: Any = MadeUp(**fingerprints)
-        verification = Verification(trainers.agenda(made_up, settings))
+        verification = Verification(subject.agenda(made_up, settings))
         verification()
         found = {(one.framework, one.question.name): one for one in verification.answers}
         return found, verification.exit_code, made_up.made

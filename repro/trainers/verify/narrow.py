@@ -14,10 +14,10 @@ from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
 from repro.frameworks import FRAMEWORKS
 from repro.machine.facts import ROOT
-from repro.record.trainer_run import Run, read
 from repro.trainers.loop import trace
 from repro.trainers.loop.call import quoted, run_sh
 from repro.trainers.loop.config import Params
+from repro.trainers.verify.recorded import TrainerRun, read
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Begin:
         return f"in step {self.step}, with {self.operation}{size}"
 
 
-def narrow(a: Run, b: Run, found: Difference) -> Begin:
+def narrow(a: TrainerRun, b: TrainerRun, found: Difference) -> Begin:
     """Reruns both from the last equal traced state to the first different one. ReproError where that is not possible.
 
     Each side runs as it was recorded: its framework, its configuration, its threads. It has to give its own recorded
@@ -49,7 +49,7 @@ def narrow(a: Run, b: Run, found: Difference) -> Begin:
         return _first(_rerun(a, *steps, Path(scratch) / "a"), _rerun(b, *steps, Path(scratch) / "b"), found)
 
 
-def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
+def _rerun(run: TrainerRun, start: int, step: int, workspace: Path) -> TrainerRun:
     """One side again from a step to another, with a trace of every operation."""
     task = run.experiment["task"]
     if task not in FRAMEWORKS:
@@ -82,7 +82,7 @@ def _rerun(run: Run, start: int, step: int, workspace: Path) -> Run:
     return again
 
 
-def _recorded(run: Run) -> list[str]:
+def _recorded(run: TrainerRun) -> list[str]:
     """The overrides that make a run what experiment.json says it was; the data are where this machine has them.
 
     UsageError for what a stranger may have written there to have another thing done than to train.
@@ -108,7 +108,7 @@ def _recorded(run: Run) -> list[str]:
     return [*overrides, f"output.data_path={quoted(str(data))}"]
 
 
-def _first(a: Run, b: Run, found: Difference) -> Begin:
+def _first(a: TrainerRun, b: TrainerRun, found: Difference) -> Begin:
     for step in sorted(a.trace.operations.keys() & b.trace.operations.keys()):
         ours, theirs = (trace.operations(run.path, run.trace, step) for run in (a, b))
         for name, array in ours.items():

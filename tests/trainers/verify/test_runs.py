@@ -12,52 +12,54 @@ import pytest
 from repro.machine import gpu
 from repro.trainers.loop import config
 from repro.trainers.loop.call import quoted
-from repro.verify import trainer_runs
-from repro.verify.questions import TRAINER_BASELINE, Change
+from repro.trainers.verify import runs
+from repro.trainers.verify.questions import BASELINE, TrainerChange
 from repro.verify.results import Run
 from support.runs import HANG, PROGRAMS
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> trainer_runs.Runner:
-    for probe in (gpu.count, trainer_runs._emulator, trainer_runs._docker):
+def runner(tmp_path: Path) -> runs.Runner:
+    for probe in (gpu.count, runs._emulator, runs._docker):
         probe.cache_clear()
-    return trainer_runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
+    return runs.Runner(config.Config(verify=config.Verify(sif="/no/such.sif")), tmp_path, [], tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Change("in Docker", runtime="docker"), "Docker is not installed"),
-        (Change("in Apptainer", runtime="apptainer"), "Apptainer is not installed"),
-        (Change("Haswell", runtime="qemu"), "no qemu-user on this machine"),
-        (Change("other", runtime="other"), "verify.others names no other environment for jax"),
+        (TrainerChange("in Docker", runtime="docker"), "Docker is not installed"),
+        (TrainerChange("in Apptainer", runtime="apptainer"), "Apptainer is not installed"),
+        (TrainerChange("Haswell", runtime="qemu"), "no qemu-user on this machine"),
+        (TrainerChange("other", runtime="other"), "verify.others names no other environment for jax"),
     ],
 )
 def test_a_machine_that_has_nothing(
-    change: Change, said: str, runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: TrainerChange, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".venv" / "jax").mkdir(parents=True)
     (tmp_path / ".venv" / "jax" / "installed").touch()
-    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
+    monkeypatch.setattr(runs, "ROOT", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert said in (runner.missing("jax", change) or "")
-    assert runner.missing("jax", TRAINER_BASELINE) is None
+    assert runner.missing("jax", BASELINE) is None
 
 
-def test_no_environment(runner: trainer_runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer_runs, "ROOT", tmp_path)
-    assert runner.missing("jax", TRAINER_BASELINE) == "no environment for jax: requirements/install.sh jax"
+def test_no_environment(runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "ROOT", tmp_path)
+    assert runner.missing("jax", BASELINE) == "no environment for jax: requirements/install.sh jax"
 
 
-def test_a_container_runtime_without_its_image(runner: trainer_runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_runtime_without_its_image(runner: runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *command: "inspect" not in command)
-    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker image repro:0.1.0: make image"
-    assert runner.missing("jax", Change("in Apptainer", runtime="apptainer")) == "no image such.sif: make sif"
-    monkeypatch.setattr(trainer_runs, "_ends_well", lambda *_: False)
-    trainer_runs._docker.cache_clear()
-    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker daemon answers"
+    monkeypatch.setattr(runs, "_ends_well", lambda *command: "inspect" not in command)
+    assert (
+        runner.missing("jax", TrainerChange("in Docker", runtime="docker")) == "no Docker image repro:0.1.0: make image"
+    )
+    assert runner.missing("jax", TrainerChange("in Apptainer", runtime="apptainer")) == "no image such.sif: make sif"
+    monkeypatch.setattr(runs, "_ends_well", lambda *_: False)
+    runs._docker.cache_clear()
+    assert runner.missing("jax", TrainerChange("in Docker", runtime="docker")) == "no Docker daemon answers"
 
 
 @pytest.mark.parametrize(
@@ -72,20 +74,20 @@ def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypat
 TRAINED = f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAMS}/finished_training.py" "$(dirname "$0")" "$@"\n'
 
 
-def ended(script: str, change: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def ended(script: str, change: TrainerChange, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """What verify makes of a run where run.sh is `script`."""
     root = folder / "root"
     root.mkdir()
     (root / "run.sh").write_text(script)
     (root / "run.sh").chmod(0o755)
-    monkeypatch.setattr(trainer_runs, "ROOT", root)
+    monkeypatch.setattr(runs, "ROOT", root)
     settings, output = config.Verify(others={"jax": "qemu python"}), config.Output(data_path=str(folder / "data"))
-    runner = trainer_runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
+    runner = runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
     return runner.run("jax", "portable", change, "other", ["jax"]).run
 
 
 def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = ended(TRAINED, Change("other", runtime="other"), tmp_path, monkeypatch)
+    run = ended(TRAINED, TrainerChange("other", runtime="other"), tmp_path, monkeypatch)
     assert (run.status, run.label) == ("done", "0.6 on aarch64")
     assert run.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
     assert run.command.endswith(" 'output.data_path=\"DATA\"'")
@@ -112,8 +114,8 @@ def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, m
 def test_what_an_emulated_cpu_cannot_run_is_refused(
     script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer_runs, "SECONDS_TO_RUN", 0.5 if "sleep" in script else HANG)
-    run = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", runtime="qemu"), tmp_path, monkeypatch)
+    monkeypatch.setattr(runs, "SECONDS_TO_RUN", 0.5 if "sleep" in script else HANG)
+    run = ended(f"#!/bin/sh\n{script}\n", TrainerChange("Nehalem", runtime="qemu"), tmp_path, monkeypatch)
     assert (run.status, run.fingerprint) == (status, None)
     assert said in (run.error or "")
     assert " -cpu Nehalem' ./run.sh jax " in run.command

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from repro.compare import rerun_trainer
 from repro.errors import ReproError, UsageError
 from repro.trainers.loop.config import Params
+from repro.trainers.verify import narrow
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         calls.append((task, *overrides))
         return SimpleNamespace(returncode=1, stderr="error: no data")
 
-    monkeypatch.setattr(rerun_trainer, "run_sh", run_sh)
+    monkeypatch.setattr(narrow, "run_sh", run_sh)
     return calls
 
 
@@ -30,7 +30,7 @@ def rerun(tmp_path: Path, task: str = "pytorch", environment: dict | None = None
     facts = {"task": task, "config": settings, "framework": {"device": "cpu"}}
     path = tmp_path / "outputs" / "pytorch" / "1"
     run: Any = SimpleNamespace(path=path, experiment=facts, states={0: tmp_path / "state"})
-    rerun_trainer._rerun(run, 0, 1, tmp_path / "scratch")
+    narrow._rerun(run, 0, 1, tmp_path / "scratch")
 
 
 def test_what_steers_numerics_is_as_it_was(started: list, tmp_path: Path) -> None:
