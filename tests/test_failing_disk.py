@@ -75,8 +75,8 @@ class Commands:
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
     made = Commands(tmp_path)
-    monkeypatch.setattr("repro.record.process.start", made.start)
-    monkeypatch.setattr("repro.verify.command_runs.own_session", made.session)
+    monkeypatch.setattr("repro.record.running.start", made.start)
+    monkeypatch.setattr("repro.record.running.own_session", made.session)
     monkeypatch.setattr(facts, "commit", lambda _: {"commit": None, "dirty": None})
     monkeypatch.setattr("os.fsync", lambda _: None)
     return made

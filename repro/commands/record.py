@@ -38,7 +38,6 @@ def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
     own_command.check(options)
     portable = own_command.portable(options)
-    from repro.record.process import pass_through
     from repro.record.recording import Recording
 
     command = own_command.words(options)
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     recording = Recording(command, to, options.output, every, options.keep, portable=portable)
     if other:
         return _compared(recording, other)
-    code = pass_through(recording.words, recording.environment)
+    code = recording.pass_through()
     _finished(recording, code)
     return code
 
@@ -79,11 +78,10 @@ def _compared(recording: "Recording", other: "Record") -> int:
     from repro.compare.against import Against
     from repro.compare.live import Live
     from repro.console import log_to_console
-    from repro.record.process import pass_through
     from repro.report import comparison
 
     live = Live(other, recording.folder, keep=recording.keep)
-    code = pass_through(recording.words, recording.environment, live.is_over, recording.runtime)
+    code = recording.pass_through(live.is_over)
     record = _finished(recording, code, *([STOPPED] if live.over else []))
     against = Against(live, record)
     result = against.comparison()

@@ -8,8 +8,6 @@ import contextlib
 import glob
 import logging
 import os
-import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from repro.compare.settable import COMMIT, NUMERICS, PACKAGE, VARIABLE, Fact
 from repro.compare.smallest import smallest
 from repro.errors import ReproError, UsageError
 from repro.record.injection import unobserved
-from repro.record.process import describe_exit, error_line, own_session, terminate
+from repro.record.process import describe_exit
 from repro.record.record import OUTPUTS, Record
 from repro.record.recording import Recording
 from repro.text import RUN, counted
@@ -155,7 +153,11 @@ class Bisection:
                 variables=self._variables(values),
                 portable=values.get((NUMERICS, ""), self.known.reruns[0].portable),
             )
-            return self._compared(recording, *self._carry_out(recording))
+            live = Live(self.a, recording.folder, False, until=self.until)
+            ended = recording.carry_out(live.is_over)
+            if ended.code and not ended.stopped:
+                raise ReproError(ended.error or describe_exit(ended.code))
+            return self._compared(recording, live, ended.code)
 
     def _variables(self, values: dict[tuple[str, str], Any]) -> dict[str, str]:
         chosen = {name: text for (kind, name), text in values.items() if kind == VARIABLE}
@@ -172,24 +174,6 @@ class Bisection:
         return (
             command if pins == self.known.installed[python] else [self.environments.python(python, pins), *command[1:]]
         )
-
-    def _carry_out(self, recording: Recording) -> tuple[Live, int]:
-        """Runs it until it differs from A, or has taken the step of interest; the exit code, if it ended by itself."""
-        live = Live(self.a, recording.folder, False, until=self.until)
-        errors = recording.folder.with_name("stderr")
-        with (
-            open(recording.folder.with_name("stdout"), "wb") as out,
-            open(errors, "wb") as err,
-            own_session(
-                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
-            ) as process,
-        ):
-            if live.is_over(process):
-                terminate(process, signal.SIGTERM)
-            code = process.wait()
-        if code and not live.over:
-            raise ReproError(error_line(errors) or describe_exit(code))
-        return live, code
 
     def _compared(self, recording: Recording, live: Live, code: int) -> Outcome:
         if self.found.channel == OUTPUTS:

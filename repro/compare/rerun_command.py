@@ -11,8 +11,6 @@ import contextlib
 import logging
 import os
 import shlex
-import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +29,6 @@ from repro.files import read_json
 from repro.record import lines, provenance, signature
 from repro.record.injection import Portable, unobserved
 from repro.record.lines import STARTS, STEPS, Process
-from repro.record.process import error_line, own_session, terminate
 from repro.record.record import FILE, Content, Record
 from repro.record.recording import Recording
 from repro.structs import Flaw, converted
@@ -202,24 +199,12 @@ class Rerun:
                 narrow=step if narrow else None,
                 portable=self.portable,
             )
-            failed = self._run(recording, step)
+            live = Live(self.recorded, recording.folder, False, keep, until=step)
+            ended = recording.carry_out(live.is_over)
+        failed = ended.error if ended.code > 0 else ""
         seen = Record(recording.folder, self.recorded.content, trained(recording.folder))
         self._check_bits(seen, step, failed)
         return seen
-
-    def _run(self, recording: Recording, step: int) -> str:
-        """To the step, by all processes that trained; what it said last if it ended before."""
-        errors = recording.folder.with_name("stderr")
-        with (
-            open(recording.folder.with_name("stdout"), "wb") as out,
-            open(errors, "wb") as err,
-            own_session(
-                recording.command, env=recording.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
-            ) as process,
-        ):
-            Live(self.recorded, recording.folder, False, recording.keep, until=step).is_over(process)
-            terminate(process, signal.SIGTERM)
-        return error_line(errors) if process.returncode > 0 else ""
 
     def _check_bits(self, seen: Record, step: int, failed: str) -> None:
         pairs = list(zip(self.recorded.processes, seen.processes, strict=False))

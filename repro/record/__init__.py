@@ -5,7 +5,8 @@ lines          the lines that the observer wrote of each process
 new_lines      those that come while a run goes on
 seal           their running hash
 recording      one run of a command with the observer
-process        the command's processes: started, watched, ended
+running        a command that is run and stopped, in the foreground or in the background
+process        its processes: started, ended, and what they said
 guard          ends a command whose starter was killed
 outputs        the files that it writes
 arrays         the arrays that `--keep` holds

@@ -1,6 +1,6 @@
 """Guard of a command, which ends it where its starter dies.
 
-A process of its own, started by process.own_session(), which kills it when the command has ended. As long as the starter
+A process of its own, started by running.own_session(), which kills it when the command has ended. As long as the starter
 lives, it holds the other end of the pipe: what is read there ends when the starter does, even by SIGKILL.
 """
 

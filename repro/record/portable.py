@@ -15,7 +15,7 @@ from repro.containers.runtimes import ContainerRuntime
 from repro.files import matching, read_json
 from repro.frameworks import FRAMEWORKS
 from repro.record.injection import REPORTS, Injection, Portable, unobserved
-from repro.record.process import pass_through
+from repro.record.running import pass_through
 from repro.structs import Flaw, Integer, Struct, converted
 from repro.text import counted
 

@@ -1,16 +1,13 @@
-"""Processes of a command: started, watched, ended."""
+"""Processes of a command: started, ended, and what they said."""
 
 import contextlib
-import dataclasses
-import json
 import os
 import re
 import signal
 import stat
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -30,9 +27,7 @@ EXCEPTION = re.compile(
 )  # as Python writes an error: ValueError: why
 RANK_ERROR = re.compile(r"\[rank\d+\]: [\w.]+: \S")  # as PyTorch writes an error: [rank1]: ValueError: why
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to all that run in it
 
 
 def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
@@ -80,107 +75,6 @@ def interrupt_deferred() -> Iterator[None]:
             signal.signal(number, handler)
     if came:
         signal.raise_signal(came[0])
-
-
-@contextlib.contextmanager
-def own_session(
-    command: Sequence[str], runtime: ContainerRuntime | None = None, cores: int | None = None, **how: Any
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a command in a session of its own, so that all that it starts can be ended with it.
-
-    It is ended by an exception, and, by its guard, where this process dies.
-    """
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-    with subprocess.Popen(
-        [sys.executable, "-P", "-S", "-m", "repro.record.guard"],
-        env=os.environ | {"PYTHONPATH": path},
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as guard:
-        process = None
-        try:
-            with interrupt_deferred(), limited_to_cores(cores):
-                process = start(command, start_new_session=True, **how)
-            assert guard.stdin is not None
-            with contextlib.suppress(OSError):  # without a guard the command runs as well
-                guard.stdin.write(guarded(process.pid, runtime))
-            yield process
-        except BaseException:
-            if process is not None:
-                terminate(process, signal.SIGKILL, runtime)
-            raise
-        finally:
-            guard.kill()
-            for pipe in (process.stdout, process.stderr) if process else ():
-                if pipe:
-                    pipe.close()
-
-
-def guarded(process: int, runtime: ContainerRuntime | None) -> bytes:
-    """What a guard has to know of a command, in a line of JSON."""
-    known: dict[str, Any] = {"process": process}
-    if runtime:
-        known["container"] = dataclasses.asdict(runtime.container)
-        known |= {"environment": dict(runtime.environment), "label": runtime.label}
-    return json.dumps(known).encode() + b"\n"
-
-
-def pass_through(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    is_over: Callable[[subprocess.Popen[bytes]], bool] | None = None,
-    runtime: ContainerRuntime | None = None,
-) -> int:
-    """Runs a command as if it had been called itself: its input and output are ours, and so are signals to us.
-
-    `is_over` waits for its end, or for a reason to stop it: True. The exit code as a shell tells it: 128 and the
-    signal's number where it was killed.
-    """
-    with _forwarding() as receivers:
-        process = start(command, env=environment)
-        receivers.append(process)
-        if is_over and is_over(process):
-            terminate(process, signal.SIGTERM, runtime)
-        code = process.wait()
-    return code if code >= 0 else 128 - code
-
-
-@contextlib.contextmanager
-def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Meanwhile signals go to the processes in the list."""
-    receivers: list[subprocess.Popen[bytes]] = []
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        if number in FROM_TERMINAL and _in_foreground():
-            return
-        for process in receivers:
-            process.send_signal(number)
-
-    kept = {number: signal.getsignal(number) for number in FORWARDED}
-    try:
-        for number, handler in kept.items():
-            if handler != signal.SIG_IGN:  # as under nohup; the command ignores it, too
-                signal.signal(number, forward)
-        yield receivers
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
-def _in_foreground() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
 
 
 @contextlib.contextmanager

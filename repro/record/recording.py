@@ -4,6 +4,7 @@ The command is started with the observer before its own Python path; in the end 
 """
 
 import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from repro.record.injection import REPORTS, Injection, Portable, unobserved
 from repro.record.lines import LOADED, STEPS, Process
 from repro.record.portable import Computed
 from repro.record.record import FILE, SCHEMA, Content, Record, TrainedProcess
+from repro.record.running import Ended, Watch, in_background, pass_through
 from repro.text import escaped
 
 
@@ -107,6 +109,19 @@ class Recording:
     def computed(self) -> Computed | None:
         """What was computed with portable numerics; None where they were not asked for."""
         return portable.computed(self.folder / REPORTS) if self.portable else None
+
+    def carry_out(
+        self,
+        is_over: Watch | None = None,
+        number: signal.Signals = signal.SIGTERM,
+        cores: int | None = None,
+    ) -> Ended:
+        """Runs the command in the background, until it ends or is over; what it prints lies beside the record."""
+        return in_background(self.words, self.folder.parent, is_over, number, self.runtime, cores, env=self.environment)
+
+    def pass_through(self, is_over: Watch | None = None) -> int:
+        """Runs the command in the foreground, until it ends or is over; its exit code."""
+        return pass_through(self.words, self.environment, is_over, self.runtime)
 
     def finish(self, code: int, *remarks: str) -> Record:
         """Writes record.json, with remarks among its notes. OSError where the disk is full."""

@@ -9,20 +9,21 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from repro.compare.live import Live, begun
 from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
-from repro.files import check_space, current_folder, matching, naming
+from repro.files import check_space, current_folder, matching
 from repro.inject.delays import SLOWED
 from repro.machine import gpu
 from repro.record import outputs
 from repro.record.injection import unobserved
 from repro.record.lines import STEPS
-from repro.record.process import describe_exit, error_line, own_session, terminate
+from repro.record.process import describe_exit
 from repro.record.record import Record
 from repro.record.recording import Recording
 from repro.text import slug
@@ -128,26 +129,18 @@ class Trials:
 
     def _once(self, trial: Trial, number: int, every: int, stopped: Recording | None, baseline: Record | None) -> None:
         """One process to its end, or until it differs. It may go on where one was stopped, whose outputs are its own, too."""
-        recording, errors = self._recording(trial, number, every), trial.folder / "stderr"
-        said_before = errors.stat().st_size if errors.exists() else 0
+        recording = self._recording(trial, number, every)
         recording.before = stopped.before if stopped else recording.before
-        try:
-            with self._started(trial, recording) as process:
-                early = baseline and trial.change.course == "straight" and trial.change.observed
-                live = Live(baseline, recording.folder, False) if baseline and early else None
-                if live and live.is_over(process):
-                    terminate(process, signal.SIGTERM, recording.runtime)
-                code = process.wait()
-        finally:
-            if recording.runtime:
-                recording.runtime.remove()
-        if code and not (live and live.over):
+        early = baseline and trial.change.course == "straight" and trial.change.observed
+        live = Live(baseline, recording.folder, False) if baseline and early else None
+        ended = recording.carry_out(live.is_over if live else None, cores=trial.change.cores)
+        if ended.code and not ended.stopped:
             check_space(trial.folder)
             who, cut = ("the --resume command", f"; {CUT_OFF}") if stopped else ("it", "")
-            trial.error = f"{who} {describe_exit(code)}: {error_line(errors, said_before)}".removesuffix(": ") + cut
+            trial.error = f"{who} {describe_exit(ended.code)}: {ended.error}".removesuffix(": ") + cut
             return
-        record = recording.finish(code)
-        if live and live.over:
+        record = recording.finish(ended.code)
+        if live and ended.stopped:
             trial.divergence, record = live.first_difference(record.processes), begun(record)
         trial.computed = recording.computed
         if trial.computed and not trial.computed.on:
@@ -159,40 +152,34 @@ class Trials:
 
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
-        kill = trial.change.course == "kill"
         recording, files = self._recording(trial, number, 1, stop.window), self._checkpoints(trial)
         recording.before = before.before if before else recording.before
-        try:
-            with self._started(trial, recording) as process:
-                if self._is_due(trial, recording, process, stop, files):
-                    trial.stopped_with |= files.written().keys()
-                    terminate(process, signal.SIGKILL if kill else signal.SIGTERM, recording.runtime)
-                    trial.parts.append(recording.finish(process.returncode))
-                    return recording
-                end = describe_exit(process.wait())
-            check_space(trial.folder)
-            who = (
-                "the --resume command, before it could be stopped again, "
-                if number
-                else "before it could be stopped, it "
-            )
-            trial.error = f"{who}{end}: no step was seen after step {stop.step} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
-            return None
-        finally:
-            if recording.runtime:
-                recording.runtime.remove()
-                recording.runtime.settle()
+        how = signal.SIGKILL if trial.change.course == "kill" else signal.SIGTERM
+        is_over = partial(self._is_due, trial, recording, stop, files)
+        ended = recording.carry_out(is_over, how, trial.change.cores)
+        if ended.stopped:
+            trial.parts.append(recording.finish(ended.code))
+            return recording
+        check_space(trial.folder)
+        who = (
+            "the --resume command, before it could be stopped again, " if number else "before it could be stopped, it "
+        )
+        trial.error = f"{who}{describe_exit(ended.code)}: no step was seen after step {stop.step} and after a file that it could resume from; let it write checkpoints more often, or take more steps"
+        return None
 
     def _is_due(
-        self, trial: Trial, recording: Recording, process: subprocess.Popen[bytes], stop: Stop, files: Checkpoints
+        self, trial: Trial, recording: Recording, stop: Stop, files: Checkpoints, process: subprocess.Popen[bytes]
     ) -> bool:
         """Whether it is to be stopped now; waits for that, or for its end."""
         steps = recording.folder / STEPS
         if stop.window is None:
-            return checkpoints.is_due(process, steps, stop.step, files)
-        passes = windows.passes_at_stop(process, steps, stop.step, files.before, files.files)
-        trial.stopped_within = bool(passes)
-        return passes is not None
+            due = checkpoints.is_due(process, steps, stop.step, files)
+        else:
+            passes = windows.passes_at_stop(process, steps, stop.step, files.before, files.files)
+            trial.stopped_within, due = bool(passes), passes is not None
+        if due:
+            trial.stopped_with |= files.written().keys()
+        return due
 
     def _checkpoints(self, trial: Trial) -> Checkpoints:
         """Files that a process of a run writes: in the run's own folder, and elsewhere those that are known to be its own.
@@ -232,21 +219,3 @@ class Trials:
             portable=self.command.portable,
             hold=hold,
         )
-
-    @contextlib.contextmanager
-    def _started(self, trial: Trial, recording: Recording) -> Iterator[subprocess.Popen[bytes]]:
-        with (
-            naming(trial.folder),
-            open(trial.folder / "stdout", "ab") as out,
-            open(trial.folder / "stderr", "ab") as errors,
-            own_session(
-                recording.words,
-                recording.runtime,
-                trial.change.cores,
-                env=recording.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=errors,
-            ) as process,
-        ):
-            yield process

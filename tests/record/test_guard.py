@@ -12,7 +12,8 @@ import pytest
 
 from repro.containers.runtimes import ContainerRuntime
 from repro.record import guard
-from repro.record.process import guarded, own_session, stop_as_interrupted
+from repro.record.process import stop_as_interrupted
+from repro.record.running import guarded, own_session
 from support import commands
 from support.runs import HANG
 

@@ -207,7 +207,7 @@ def test_ctrl_c_ends_what_has_just_been_started(tmp_path: Path, monkeypatch: pyt
         os.kill(os.getpid(), signal.SIGINT)
         return started[0]
 
-    monkeypatch.setattr("repro.record.process.start", interrupted)
+    monkeypatch.setattr("repro.record.running.start", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Trials(Command(["sleep", str(HANG)]), tmp_path).run(BASELINE)
     assert started[0].returncode == -signal.SIGKILL

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Literal
 
 from repro.machine import gpu
 from repro.machine.facts import ROOT
-from repro.record.process import own_session, terminate
+from repro.record.running import Ended, Watch, in_background
 from repro.structs import converted
 from repro.trainers.loop import config, trace
 from repro.trainers.loop.call import callers_environment, error_line, quoted
@@ -111,7 +111,7 @@ class Runner:
 
 @dataclass
 class _Call:
-    """Calls of run.sh for one change, and the output of the last one."""
+    """Calls of run.sh for one change, and how the last one ended."""
 
     runner: Runner
     task: str
@@ -120,18 +120,12 @@ class _Call:
     overrides: list[str]
     commands: list[str] = field(default_factory=list)
     code: int = 0
-    stdout: str = ""
     stderr: str = ""
 
     def __call__(self, *more: str) -> bool:
         """One process to its end; True if it ended well."""
-        with self._started(*more) as process:
-            try:
-                self._communicate(process)
-            except subprocess.TimeoutExpired:
-                terminate(process, signal.SIGKILL)
-                self.stderr = f"error: verify: no end after {SECONDS_TO_RUN} seconds; lower verify.steps"
-        self.code = process.returncode
+        if self._run(_lasts_too_long, more).stopped:
+            self.stderr = f"error: verify: no end after {SECONDS_TO_RUN} seconds; lower verify.steps"
         if self.code in DIED_OF_IT:
             self.code, self.stderr = 2, "error: killed by SIGILL: its build needs instructions that this CPU lacks"
         elif NEEDS_MORE.search(self.stderr):
@@ -140,20 +134,19 @@ class _Call:
 
     def until_killed(self, *more: str) -> bool:
         """One process until its first checkpoint, then SIGKILL; True if it died of that."""
-        with self._started(*more) as process:
-            while process.poll() is None and not list(self.workspace.glob("model/*/epoch_*.safetensors")):
-                time.sleep(0.001)
-            process.kill()
-            self._communicate(process)
-        self.code = process.returncode
-        if self.code == 0:
+        stopped = self._run(self._has_checkpoint, more).stopped
+        if not stopped and self.code == 0:
             self.code, self.stderr = 1, "error: verify: the run ended before it could be killed; raise verify.steps"
-        return self.code == -signal.SIGKILL
+        return stopped
 
-    def _communicate(self, process: subprocess.Popen[bytes]) -> None:
-        self.stdout, self.stderr = (text.decode() for text in process.communicate(timeout=SECONDS_TO_RUN))
+    def _has_checkpoint(self, process: subprocess.Popen[bytes]) -> bool:
+        while process.poll() is None:
+            if any(self.workspace.glob("model/*/epoch_*.safetensors")):
+                return True
+            time.sleep(0.001)
+        return False
 
-    def _started(self, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    def _run(self, is_over: Watch, more: Sequence[str]) -> Ended:
         environment = dict(self.change.environment)
         command = self._command([*self.overrides, *more])
         if self.change.runtime == "qemu":
@@ -162,16 +155,11 @@ class _Call:
             environment["REPRO_PYTHON"] = self.runner.config.verify.others[self.task]
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         self.commands.append(self.without_local_folders(" ".join([*words, shlex.join(command)])))
-        elsewhere = "/" if self.change.environment else None
         callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
-        return own_session(
-            command,
-            env=callers | environment,
-            cwd=elsewhere,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        place = "/" if self.change.environment else None
+        ended = in_background(command, self.workspace, is_over, signal.SIGKILL, env=callers | environment, cwd=place)
+        self.code, self.stderr = ended.code, ended.stderr
+        return ended
 
     def without_local_folders(self, text: str) -> str:
         """The same where the run's folder is DIR, the data's DATA, ROOT a dot, and the home ~."""
@@ -197,6 +185,14 @@ class _Call:
         return [str(ROOT / "run.sh"), self.task, *places]
 
 
+def _lasts_too_long(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(SECONDS_TO_RUN)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
 def _relay(call: _Call, tasks: list[str], steps: int) -> None:
     """Each framework takes its share of the steps, from the checkpoint that the one before left."""
     resume = "never"
@@ -220,7 +216,8 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
     if run.status != DONE:
         run.error = call.without_local_folders(error_line(call.stderr, call.code))
         return Outcome(run)
-    run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", call.stdout, re.MULTILINE)[-1]
+    stdout = (call.workspace / "stdout").read_text()
+    run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", stdout, re.MULTILINE)[-1]
     folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     run.metrics = [converted(row, MetricsRow) for row in rows]
