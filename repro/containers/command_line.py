@@ -16,8 +16,8 @@ from typing import NamedTuple
 DOCKER, APPTAINER = "docker", "apptainer"
 LABEL = "repro.trainers.loop"
 """Marks a container that we started, to find it again whatever the user calls it."""
-PACKAGE, INSIDE, LISTINGS = "/repro-package", "/repro-record", "/repro-listings"
-"""Where our package, a run's folder and the listings are inside."""
+PACKAGE, INSIDE = "/repro-package", "/repro-record"
+"""Where our package and a run's folder are inside."""
 JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
 """Variables to which ours is added; it takes the place of any other."""
 
@@ -237,12 +237,6 @@ class Addition:
     """Those that it may use; Apptainer's are those of the process that starts it."""
     terminal: bool = True
     """False where nobody is there to type."""
-
-
-def reversing(site: Path, log: Path) -> Addition:
-    """The folder whose sitecustomize.py reverses listings, and the file, there already, in which it tells of them."""
-    mounted = (Mount(str(site), f"{LISTINGS}/site", False), Mount(str(log), f"{LISTINGS}/log"))
-    return Addition(mounted, {"PYTHONPATH": f"{LISTINGS}/site", "REPRO_LISTINGS": f"{LISTINGS}/log"})
 
 
 def with_added(container: Container, additions: Sequence[Addition], own: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ changes             seeds and clocks, with which a cause is tested
 origins             where seeds come from: the time, the system's entropy
 dates               later dates
 delays              waits in threads, workers and ranks
+listings            folder listings, reversed or sorted
 remedies            what `verify --cure` tries: sorted listings, the frameworks' deterministic modes
 package             the package `repro` in a process that may have another one, or none
 imports             the hook into `import`

@@ -7,11 +7,11 @@ ends: it would train without it, and nobody would know.
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from . import imports
+from . import imports, listings
 
 
 def start() -> None:
@@ -33,42 +33,8 @@ def _deterministic_torch(torch: Any) -> None:
     torch.backends.cudnn.benchmark = False
 
 
-def sorted_listings() -> None:
-    """Has folders listed in the order of their names, and so what stands on it: glob, pathlib, os.walk, shutil."""
-    in_any_order, entries_in_any_order = os.listdir, os.scandir
-
-    def listdir(path: Any = ".") -> "list[Any]":
-        return sorted(in_any_order(path))
-
-    class scandir:  # noqa: N801  as in the os module
-        """os.scandir in the order of the names."""
-
-        def __init__(self, path: Any = ".") -> None:
-            with entries_in_any_order(path) as entries:
-                found: list[os.DirEntry[Any]] = sorted(entries, key=lambda entry: entry.name)
-            self._left = iter(found)
-
-        def __iter__(self) -> "Iterator[os.DirEntry[Any]]":
-            return self
-
-        def __next__(self) -> "os.DirEntry[Any]":
-            return next(self._left)
-
-        def __enter__(self) -> "scandir":
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.close()
-
-        def close(self) -> None:
-            self._left = iter(())
-
-    os.listdir, os.scandir = listdir, scandir  # type: ignore[assignment]
-    os.supports_fd |= {listdir, scandir}  # shutil asks this set what it may do
-
-
 REMEDIES: "dict[str, Callable[[], None]]" = {
-    "sorted_listings": sorted_listings,
+    "sorted_listings": listings.sort,
     "deterministic": deterministic,
 }
 

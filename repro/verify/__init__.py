@@ -15,5 +15,4 @@ answers.py        an answer, as long as the call lasts
 results.py        results.json: its structs, and what contradicts itself
 timeline.py       the course of a run: its processes, epochs and files over the steps
 folders.py        results without this machine's folders
-listings/         loaded into the user's process: folder listings in the reverse order
 """

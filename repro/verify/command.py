@@ -25,7 +25,7 @@ from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
-from repro.verify.judgment import Clocked, Filled, Outputs, Slowed, Steps, Varied, record_of
+from repro.verify.judgment import Clocked, Filled, Listed, Outputs, Slowed, Steps, Varied, record_of
 from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, CommandQuestion
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
@@ -47,6 +47,7 @@ JUDGMENTS: dict[str, type[Steps]] = {
     "varied": Varied,
     "filled": Filled,
     "slowed": Slowed,
+    "listed": Listed,
     "clocked": Clocked,
     "resumed": Resumed,
 }  # by what a question compares

@@ -128,7 +128,8 @@ COMMAND_QUESTIONS = (
     CommandQuestion(
         "file_order",
         "Folders listed in the reverse order",
-        (Change("listings reversed", reversed_listings=True),),
+        (Change("listings reversed", (("REPRO_LISTINGS", "reversed"),)),),
+        compared="listed",
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
     ),
     CommandQuestion(

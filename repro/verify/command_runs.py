@@ -19,6 +19,7 @@ from repro.containers import command_line
 from repro.containers.image import Place, moved, runtime
 from repro.files import check_space, current_folder, matching
 from repro.inject.delays import SLOWED
+from repro.inject.listings import LISTED
 from repro.machine import gpu
 from repro.record import outputs
 from repro.record.injection import unobserved
@@ -90,8 +91,6 @@ class Trials:
             if self.run_folder.exists():  # a command may remove it
                 self.run_folder.rename(trial.folder / "run")
             self.run_folder.mkdir()  # for `compare --narrow`, which runs the same command again
-        with contextlib.suppress(OSError):
-            trial.reversed_listings = (trial.folder / "listings").read_text(errors="replace").splitlines()
         return trial
 
     def _carry_out(self, trial: Trial, stops: Sequence[Stop], baseline: Record | None) -> None:
@@ -148,6 +147,8 @@ class Trials:
             return
         trial.hashes = record.outputs
         trial.slowed = [file.name.removeprefix(SLOWED) for file in matching(record.path / STEPS, f"{SLOWED}*")]
+        with contextlib.suppress(OSError):
+            trial.listed = (record.path / STEPS / LISTED).read_text(errors="replace").splitlines()
         trial.record = record if trial.change.observed else None
 
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
@@ -198,7 +199,6 @@ class Trials:
 
     def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
-        listings = trial.folder / "listings" if trial.change.reversed_listings else None
         in_place = [outputs.in_run(word, folder) for word in words]
         if trial.change.contained:
             assert self.command.image is not None
@@ -213,8 +213,8 @@ class Trials:
             every,
             self.command.keep,
             run=folder,
-            variables=unobserved(os.environ) if container else surroundings.variables(trial.environment, listings),
-            changes=surroundings.inside(trial.change, listings) if container else command_line.Addition(),
+            variables=unobserved(os.environ) if container else surroundings.variables(trial.environment),
+            changes=surroundings.inside(trial.change) if container else command_line.Addition(),
             observed=trial.change.observed,
             portable=self.command.portable,
             hold=hold,

@@ -48,11 +48,6 @@ class Steps:
 
     def obstacle(self, trial: Trial) -> str | None:
         """Why a run cannot be compared."""
-        if trial.change.reversed_listings and not trial.reversed_listings:
-            lost = incomplete.not_loaded(record_of(trial))
-            return (
-                lost or "no Python process listed a folder with two names or more, and only such listings are reversed"
-            )
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
@@ -93,8 +88,6 @@ class Steps:
         """What an answer that all is the same rests on."""
         if self.question.sameness:
             return self.question.sameness
-        if trials[0].change.reversed_listings:
-            return f"{counted(len(trials[0].reversed_listings), 'folder')} listed in the reverse order"
         record = record_of(trials[0])
         steps = [counted(record.steps, "step")] if record.steps else []
         outputs = [f"outputs: {len(record.outputs)}"] if record.outputs else []
@@ -192,6 +185,17 @@ class Slowed(Steps):
     def sameness(self, trials: Sequence[Trial]) -> str:
         slowed = sorted({name for trial in trials for name in trial.slowed})
         return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
+
+
+class Listed(Steps):
+    """Every hashed step and the outputs, of a run in which folders were listed in the reverse order."""
+
+    def obstacle(self, trial: Trial) -> str | None:
+        alone = "no Python process listed a folder with two names or more, and only such listings are reversed"
+        return None if trial.listed else incomplete.not_loaded(record_of(trial)) or alone
+
+    def sameness(self, trials: Sequence[Trial]) -> str:
+        return f"{counted(len(trials[0].listed), 'folder')} listed in the reverse order"
 
 
 class Clocked(Steps):

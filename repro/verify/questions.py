@@ -63,8 +63,6 @@ class Change:
     window: float | None = None
     """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes."""
     observed: bool = True
-    reversed_listings: bool = False
-    """Python gets the names in a folder in the reverse order."""
     cores: int | None = None
     seed: str | None = None
     option: tuple[str, str] | None = None
@@ -118,10 +116,11 @@ class CommandQuestion(Question):
     """What this machine lacks for it."""
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "clocked"] = "steps"
+    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "listed", "clocked"] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
-    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) | clocked
+    whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
+    listed (steps, where a folder was listed) | clocked
     (steps, of runs with another clock)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""

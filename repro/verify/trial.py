@@ -84,7 +84,7 @@ class Trial:
     """Of a resumed run its processes, with the names that the whole one's arrays have."""
     divergence: Difference | None = None
     """The first difference from the baseline, where the run was stopped at it."""
-    reversed_listings: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
     """Folders whose names were given in the reverse order."""
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.containers.command_line import Addition, Mount, find, mounts, outside, reversing, with_added
+from repro.containers.command_line import Addition, Mount, find, mounts, outside, with_added
 from repro.containers.image import Place, in_image, moved, program, runtime
 from repro.errors import UsageError
 from repro.record.injection import SITE, Injection, Portable
@@ -117,18 +117,17 @@ def test_what_is_added_for_apptainer() -> None:
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        ({}, {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site", "XLA_FLAGS": "--a"}),
-        ({"PYTHONPATH": "", "XLA_FLAGS": ""}, {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site"}),
+        ({}, {"PYTHONPATH": "/repro-package/inject/site", "XLA_FLAGS": "--a"}),
+        ({"PYTHONPATH": "", "XLA_FLAGS": ""}, {"PYTHONPATH": "/repro-package/inject/site"}),
         (
             {"PYTHONPATH": "/b:/c", "XLA_FLAGS": "--b", "TZ": "x"},
-            {"PYTHONPATH": "/repro-package/inject/site:/repro-listings/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"},
+            {"PYTHONPATH": "/repro-package/inject/site:/b:/c", "XLA_FLAGS": "--b --a", "TZ": "y"},
         ),
     ],
 )
 def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[str, str]) -> None:
     added = [
         Injection(every=3, keep=True, portable=Portable(("a", "b"))).addition(Path("/r")),
-        reversing(Path("/l"), Path("/g")),
         Addition((), {"XLA_FLAGS": "--a", "TZ": "y"}),
     ]
     words = with_added(container("docker run i"), added, own)
@@ -141,7 +140,6 @@ def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[s
         "REPRO_PORTABLE": "/repro-record/portable",
         "REPRO_PORTABLE_ALLOW": "a,b",
         "REPRO_PORTABLE_PRECISION": "high",
-        "REPRO_LISTINGS": "/repro-listings/log",
     }
     mounted = [word.split(",")[1:] for word in words if word.startswith("type=bind")]
     assert mounted == [
@@ -149,8 +147,6 @@ def test_ours_is_joined_with_what_is_there(own: dict[str, str], expected: dict[s
         ["source=/r/steps", "target=/repro-record/steps"],
         ["source=/r/kept", "target=/repro-record/kept"],
         ["source=/r/portable", "target=/repro-record/portable"],
-        ["source=/l", "target=/repro-listings/site", "readonly"],
-        ["source=/g", "target=/repro-listings/log"],
     ]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from repro.verify.surroundings import LISTINGS
 from support.observed import SITE
 
 TORCH = """
@@ -34,12 +33,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, remedies: str, code: str, *before: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(map(str, [SITE, *before, folder]))
+def run(folder: Path, remedies: str, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(map(str, [SITE, folder]))
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": path, "REPRO_REMEDIES": remedies},
+        env=os.environ | {"PYTHONPATH": path, "REPRO_REMEDIES": remedies} | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -60,8 +59,9 @@ def test_sorted_listings(folder: Path) -> None:
         with os.scandir("data") as entries: print([entry.name for entry in entries])
     """
     names = str(["a", "b", "c", "d"])
-    for before in ((), (LISTINGS,)):
-        done = run(folder, "sorted_listings", code, *before)
+    (folder / "record" / "steps").mkdir(parents=True)
+    for variables in ({}, {"REPRO_LISTINGS": "reversed", "REPRO_OBSERVE": str(folder / "record")}):
+        done = run(folder, "sorted_listings", code, **variables)
         assert done.stdout == f"{names} True b'a'\n{names} {names} {names}\n{names}\n", done.stderr
 
 

@@ -196,12 +196,14 @@ class TestRemovedVariables:
             (":SITE", "/record"),
             ("/nowhere", "/record"),
             ("", "/record"),
-            ("LISTINGS", "/record"),
+            ("OTHER", "/record"),
         ],
     )
     def test_what_is_not_the_observer_does_not_get_in(self, root: Path, path: str, observe: str) -> None:
         """Without a record to write, not the first in the path, or another sitecustomize.py."""
-        folders = {"SITE": ROOT / "repro" / "inject" / "site", "LISTINGS": ROOT / "repro" / "verify" / "listings"}
+        (root / "other").mkdir()
+        (root / "other" / "sitecustomize.py").touch()
+        folders = {"SITE": ROOT / "repro" / "inject" / "site", "OTHER": root / "other"}
         for name, folder in folders.items():
             path = path.replace(name, str(folder))
         _, environment = seen(root, PYTHONPATH=path, REPRO_OBSERVE=observe)

@@ -1,6 +1,6 @@
 """Runs of a command.
 
-The changes of a question (the order of listings, cores), and what two runs wrote.
+The cores of a run, and what two runs wrote.
 """
 
 import os
@@ -17,47 +17,10 @@ from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Trials
 from repro.verify.judgment import Outputs
 from repro.verify.questions import BASELINE, REPEAT, Change
-from repro.verify.surroundings import LISTINGS, LOG
 from repro.verify.trial import Command, Trial
 from support.commands import Steps, sha, write
 from support.runs import HANG
 from support.waiting import is_gone, until
-
-
-def listed(code: str, folder: Path) -> str:
-    """What this code prints where listings are reversed."""
-    path = {"PYTHONPATH": os.pathsep.join([str(LISTINGS), str(folder / "mine")]), LOG: str(folder / "log")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env=os.environ | path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
-def test_listings_come_in_the_reverse_order_and_are_logged(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "sitecustomize.py").write_text("print('mine')")
-    for name in ("a", "b", "c"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-    code = """if True:
-        import os, glob, pathlib, shutil
-        with os.scandir("data") as entries: print([e.name for e in entries])
-        print(os.listdir("data"), [n for _, names, _ in os.walk("data") for n in names],
-              [p.name for p in pathlib.Path("data").iterdir()], [os.path.basename(n) for n in glob.glob("data/*")])
-        shutil.copytree("data", "copy"); shutil.rmtree("copy"); os.listdir(os.open("data", os.O_RDONLY)); os.listdir()
-        os.listdir(os.path.dirname(os.__file__))
-    """
-    mine, first, others = listed(code, tmp_path).splitlines()
-    straight = [entry.name for entry in os.scandir(tmp_path / "data")]
-    assert (mine, first) == ("mine", str(straight[::-1]))  # the user's own is loaded, too
-    assert others == " ".join([first] * 4)
-    log = (tmp_path / "log").read_text().splitlines()
-    assert f"{tmp_path.resolve() / 'data'}/" in log and len(log) == len({*log})
-    assert not [line for line in log if line.startswith(os.path.realpath(sys.base_prefix))]
 
 
 def test_fewer_cores_for_what_is_started_only() -> None:
