@@ -20,6 +20,7 @@ from repro.errors import ReproError, UsageError
 from repro.record.lines import STEPS, Process, in_order, take
 from repro.record.new_lines import new_lines
 from repro.record.record import KEPT, Record
+from repro.record.typed_lines import Step
 from repro.structs import Flaw
 from repro.text import printable
 
@@ -102,8 +103,8 @@ class Live:
     def _add(self, file: Path, line: bytes) -> tuple[Process, int] | None:
         """Takes a line; the process and the step that it is of."""
         process = self.processes.setdefault(file, Process(printable(file.stem)))
-        content = take(process, line)
-        return (process, content["step"]) if content.get("kind") == "step" else None
+        taken = take(process, line)
+        return (process, taken.step) if isinstance(taken, Step) else None
 
     def _sides(self, processes: Iterable[Process]) -> Sides:
         """Those of the record and of the run side by side: of each label, once as many take steps as did in the record."""

@@ -3,13 +3,12 @@
 It makes other bits of equal ones, and the end of the step depends on it.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-from repro.files import parsed, read_lines
+from repro.files import read_lines
+from repro.record.typed_lines import Operation, read_line
 
 UNSEEN = (
     "what it takes differs already, and no operation that can be seen made it: it comes from code that torch.compile "
@@ -17,54 +16,13 @@ UNSEEN = (
 )
 
 
-@dataclass(frozen=True)
-class Operation:
-    """A line that the observer wrote."""
-
-    step: int
-    number: int
-    """In its step, from 1."""
-    name: str
-    """As PyTorch calls it: `aten.mm.default`."""
-    inputs: list[str]
-    """The hashes of what it read; not of what it only overwrites."""
-    outputs: list[str]
-    """Of what it returned or wrote to, where that has values."""
-    in_place: bool
-    view: bool
-    """It shows other memory in another way, and reads nothing."""
-    read_at: list[int]
-    """Where in memory the tensors are that it takes."""
-    written_at: list[int]
-    """Where those are that it returns or writes to."""
-    module: str | None
-    line: str | None
-    """FILE:LINE of the program."""
-    backward: bool
-
-    @property
-    def place(self) -> str:
-        """Where it is called, as far as that is known."""
-        within = "in the backward pass" if self.backward else ""
-        if self.module:
-            within = f"{within} of {self.module}" if within else f"in {self.module}"
-        return f"{within} ({self.line})" if self.line else within
-
-
 Pairs = list[tuple[Operation, Operation]]
 
 
 def read(file: Path, step: int) -> list[Operation]:
     """The operations of a step in the file of a process, in their order."""
-    return [operation for operation in _operations(file) if operation.step == step]
-
-
-def _operations(file: Path) -> Iterator[Operation]:
-    for line in read_lines(file):
-        content: dict[str, Any] = parsed(line) if line.endswith(b"\n") else {}
-        content.pop("seal", None)
-        if content.pop("kind", None) == "operation":
-            yield Operation(**content)
+    lines = (read_line(line) for line in read_lines(file) if line.endswith(b"\n"))
+    return [line for line in lines if isinstance(line, Operation) and line.step == step]
 
 
 def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:

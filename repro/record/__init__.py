@@ -1,7 +1,8 @@
 """The record of a command: made, read, checked.
 
 record         what a record is: record.json, as typed structs
-lines          the lines that the observer wrote of each process
+typed_lines    a line that the observer wrote: parsed, checked and typed
+lines          the lines of each process
 new_lines      those that come while a run goes on
 seal           their running hash
 recording      one run of a command with the observer

@@ -3,22 +3,20 @@
 The observer wrote them, into steps/: a file for each process, a line for each step.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from repro.errors import ReproError
-from repro.files import matching, parsed, read_lines
+from repro.files import matching, read_lines
 from repro.record.seal import Chain
-from repro.structs import Flaw, Hash, Integer, Number, Struct, converted
+from repro.record.typed_lines import About, End, Line, Note, Step, read_line
+from repro.structs import Flaw
 from repro.text import printable
 
 STEPS = "steps"
@@ -43,78 +41,11 @@ PASSES, CLOSURE, SCALE = "backward passes", "backward passes of the closure", "s
 LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
 UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
-LAST = 2**53  # the highest number of a step
 
 AGAIN = "copy it anew from where it was made, or record the command again"
 
 Hashes = dict[str, dict[str, str]]
 """By channel, then by name: a SHA-256."""
-
-
-class Samples(Struct):
-    """A batch that a loader of PyTorch handed out."""
-
-    epoch: Integer
-    """The number of the pass through any loader's data, in the order in which they began."""
-    data: Integer
-    """The number of the data set."""
-    sampler: str
-    replacement: bool
-    """Whether the sampler draws with replacement."""
-    stream: bool
-    """Whether the data set is iterable, and has no indices."""
-    workers: Integer
-    size: Integer | None
-    """The length of the data set."""
-    indices: list[Integer] | None
-    rows: list[str] | None
-    """A hash of each sample."""
-    drew: list[str]
-    """The generators whose state changed while it was fetched."""
-
-
-class Step(Struct):
-    """A line of the kind `step`."""
-
-    step: Annotated[int, Meta(ge=0, le=LAST)]
-    hashes: dict[str, dict[str, Hash]]
-    scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
-    """Numbers that the step depends on, as text. Older versions wrote none."""
-    samples: dict[str, Samples] = msgspec.field(default_factory=dict)
-    """By the number of the batch."""
-    zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays of zeros."""
-    nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays that hold a NaN."""
-    time: Number | UnsetType = UNSET
-    """Seconds since 1970."""
-
-
-class Note(Struct):
-    """A line of the kind `note`."""
-
-    text: str
-    unseen: Annotated[int, Meta(ge=0, le=LAST)] | UnsetType = UNSET
-    """The first step that was not seen whole."""
-
-
-class About(Struct):
-    """A line of the kind `process`: the process in its own words, as far as it says anything."""
-
-    pid: int | None = None
-    parent: int | None = None
-    forked: bool = False
-    argv: list[str] | None = None
-    python: str | None = None
-    frameworks: dict[str, str] = msgspec.field(default_factory=dict)
-    threads: int | None = None
-
-
-class End(Struct):
-    """A line of the kind `end`."""
-
-    seconds: Number
-    """Time that the observer took."""
 
 
 @dataclass
@@ -194,49 +125,45 @@ def in_order(found: Iterable[Process]) -> list[Process]:
 
 def _process(file: Path) -> Process:
     found, chain = Process(printable(file.stem)), Chain()
-    for number, line in enumerate(_lines(file), 1):
+    for number, text in enumerate(_lines(file), 1):
         try:
-            chain.add(line)
-            kind = take(found, line).get("kind")
+            chain.add(text)
+            line = take(found, text)
         except Flaw as flaw:
             raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
-        if kind != "end":
+        if not isinstance(line, End):
             found.seal = chain.seal
     if file.with_name(file.name + BROKEN).exists():
         found.unseen.append(UNWRITTEN.format(step=found.last + 1))
     return found
 
 
-def take(process: Process, text: bytes) -> dict[str, Any]:
-    """Adds a line of a process' file; what it holds. Flaw where it cannot be believed."""
-    line = _parsed(text)
-    if not isinstance(line, dict):
-        raise Flaw("it is no JSON object")
-    kind = line.get("kind")
-    if kind == "step":
-        step = converted(line, Step)
-        hashes = process.steps.setdefault(step.step, {})
-        if step.step == 0 and "optimizer" in step.hashes:
-            hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
-        if CHANGED in step.hashes:
-            hashes.setdefault(CHANGED, {})
-        texts = {sha256(text.encode()).hexdigest(): printable(text) for text in step.scalars.values()}
-        process.texts.update(texts)
-        numbers = {name: sha256(text.encode()).hexdigest() for name, text in step.scalars.items()}
-        _add(hashes, {**step.hashes, SCALARS: numbers} if numbers else step.hashes)
-        process.lines[step.step] = step
-    elif kind == "process":
-        with contextlib.suppress(Flaw):
-            process.about = converted(line, About)
-    elif kind == "end":
-        with contextlib.suppress(Flaw):
-            process.observing = converted(line, End).seconds
-    elif kind == "note":
-        note = converted(line, Note)
-        process.notes.append(note.text)
-        if note.unseen is not UNSET:
-            process.unseen.append(f"step {note.unseen}: {note.text}")
+def take(process: Process, text: bytes) -> Line | None:
+    """Adds a line of a process' file, and returns it. Flaw where it cannot be believed."""
+    line = read_line(text)
+    if isinstance(line, Step):
+        _take_step(process, line)
+    elif isinstance(line, About):
+        process.about = line
+    elif isinstance(line, End):
+        process.observing = line.seconds
+    elif isinstance(line, Note):
+        process.notes.append(line.text)
+        if line.unseen is not UNSET:
+            process.unseen.append(f"step {line.unseen}: {line.text}")
     return line
+
+
+def _take_step(process: Process, line: Step) -> None:
+    hashes = process.steps.setdefault(line.step, {})
+    if line.step == 0 and "optimizer" in line.hashes:
+        hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
+    if CHANGED in line.hashes:
+        hashes.setdefault(CHANGED, {})
+    numbers = {name: sha256(text.encode()).hexdigest() for name, text in line.scalars.items()}
+    process.texts |= {numbers[name]: text for name, text in line.scalars.items()}
+    _add(hashes, {**line.hashes, SCALARS: numbers} if numbers else line.hashes)
+    process.lines[line.step] = line
 
 
 def _add(hashes: Hashes, more: Hashes) -> None:
@@ -255,10 +182,3 @@ def _lines(file: Path) -> Iterator[bytes]:
         if not line.endswith(b"\n"):
             return
         yield line
-
-
-def _parsed(line: bytes) -> Any:
-    try:
-        return parsed(line)
-    except ValueError:
-        return None

@@ -1,7 +1,6 @@
 """Lines that the processes of a run write down while it goes on."""
 
 import contextlib
-import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from repro.files import matching
+from repro.record.typed_lines import Step, read_line
+from repro.structs import Flaw
 
 
 @dataclass
@@ -36,8 +37,9 @@ class NewLines:
     def highest_step(self) -> int:
         """The highest one that any process has written down until now."""
         for _, line in self.read():
-            with contextlib.suppress(ValueError, TypeError, AttributeError):
-                self.step = max(self.step, json.loads(line).get("step", 0))
+            with contextlib.suppress(Flaw):
+                taken = read_line(line)
+                self.step = max(self.step, taken.step if isinstance(taken, Step) else 0)
         return self.step
 
 

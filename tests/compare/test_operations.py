@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from repro.compare.operations import Operation, began
+from msgspec import structs
+
+from repro.compare.operations import began
+from repro.record.typed_lines import Operation
 
 
 def made(name: str, inputs: str, outputs: str, at: int = 1, **other: Any) -> Operation:
@@ -14,7 +17,7 @@ def made(name: str, inputs: str, outputs: str, at: int = 1, **other: Any) -> Ope
 
 def told(ours: list[Operation], theirs: list[Operation], seen: str) -> str:
     def numbered(operations: list[Operation]) -> list[Operation]:
-        return [Operation(**(vars(one) | {"number": n})) for n, one in enumerate(operations, 1)]
+        return [structs.replace(one, number=n) for n, one in enumerate(operations, 1)]
 
     return began(numbered(ours), numbered(theirs), [*seen])
 

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from repro.record.lines import Process, Samples, processes
+from repro.record.lines import Process, processes
+from repro.record.typed_lines import Samples
 from support.observed import SCRIPTS, ended, interpreter, start
 from support.warnings import said
 

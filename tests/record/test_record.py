@@ -13,6 +13,7 @@ from repro.errors import ReproError, UsageError
 from repro.observe.recorder import Recorder
 from repro.record import lines, provenance, record
 from repro.record.recording import Recording
+from repro.record.typed_lines import About
 from repro.trainers.verify import recorded
 from support.commands import sha, straight, write
 
@@ -43,8 +44,8 @@ def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
 
 
 def test_the_threads_are_not_those_of_a_launcher() -> None:
-    launcher = lines.Process("9", lines.About(threads=4))
-    ranks = [lines.Process(f"rank-{rank}.1{rank}", lines.About(threads=1), {1: {}}) for rank in range(2)]
+    launcher = lines.Process("9", About(threads=4))
+    ranks = [lines.Process(f"rank-{rank}.1{rank}", About(threads=1), {1: {}}) for rank in range(2)]
     assert provenance.facts({}, [launcher, *ranks])["threads"] == 1
     assert provenance.facts({}, [launcher])["threads"] == 4
 

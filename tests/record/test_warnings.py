@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from repro.record.lines import Process, Samples, Step
+from repro.record.lines import Process
+from repro.record.typed_lines import Samples, Step
 from repro.record.warnings import RULES, epochs
 from support.commands import sha
 from support.warnings import said

@@ -29,7 +29,7 @@ class Scripted:
             done(self.folder)
             return None
         with open(self.folder / STEPS / "1.jsonl", "a") as file:
-            file.write(json.dumps({"kind": "step", "step": done}) + "\n")
+            file.write(json.dumps({"kind": "step", "step": done, "hashes": {}}) + "\n")
         self.taken = done
         return None
 
@@ -95,7 +95,7 @@ def test_lines_that_come_while_files_are_looked_at_are_no_step_since(
         looked.append(process.taken)
         if process.taken == 3:
             with open(tmp_path / STEPS / "1.jsonl", "a") as file:
-                file.write(json.dumps({"kind": "step", "step": 4}) + "\n")
+                file.write(json.dumps({"kind": "step", "step": 4, "hashes": {}}) + "\n")
         return found
 
     assert is_due(process, tmp_path / STEPS, 2, Checkpoints(files, {}))

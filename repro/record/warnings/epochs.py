@@ -5,8 +5,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from repro.record.lines import Process, Samples
+from repro.record.lines import Process
 from repro.record.record import Record
+from repro.record.typed_lines import Samples
 from repro.record.warnings.passes import Batch, Pass, loaders, numbers, rank, samples
 from repro.text import counted
 

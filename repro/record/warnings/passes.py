@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from repro.record.lines import Process, Samples
+from repro.record.lines import Process
 from repro.record.record import Record
+from repro.record.typed_lines import Samples
 from repro.text import counted
 
 Batch = tuple[tuple[str, str], ...]

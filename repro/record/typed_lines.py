@@ -1,0 +1,133 @@
+"""A line that the observer wrote: parsed, checked and typed."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from repro.files import parsed
+from repro.structs import Flaw, Hash, Integer, Number, Struct, converted
+
+LAST = 2**53  # the highest number of a step
+
+
+class Samples(Struct):
+    """A batch that a loader of PyTorch handed out."""
+
+    epoch: Integer
+    """The number of the pass through any loader's data, in the order in which they began."""
+    data: Integer
+    """The number of the data set."""
+    sampler: str
+    replacement: bool
+    """Whether the sampler draws with replacement."""
+    stream: bool
+    """Whether the data set is iterable, and has no indices."""
+    workers: Integer
+    size: Integer | None
+    """The length of the data set."""
+    indices: list[Integer] | None
+    rows: list[str] | None
+    """A hash of each sample."""
+    drew: list[str]
+    """The generators whose state changed while it was fetched."""
+
+
+class Step(Struct):
+    """A line of the kind `step`."""
+
+    step: Annotated[int, Meta(ge=0, le=LAST)]
+    hashes: dict[str, dict[str, Hash]]
+    scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
+    """Numbers that the step depends on, as text. Older versions wrote none."""
+    samples: dict[str, Samples] = msgspec.field(default_factory=dict)
+    """By the number of the batch."""
+    zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays of zeros."""
+    nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By channel the names of arrays that hold a NaN."""
+    time: Number | UnsetType = UNSET
+    """Seconds since 1970."""
+
+
+class Note(Struct):
+    """A line of the kind `note`."""
+
+    text: str
+    unseen: Annotated[int, Meta(ge=0, le=LAST)] | UnsetType = UNSET
+    """The first step that was not seen whole."""
+
+
+class About(Struct):
+    """A line of the kind `process`: the process in its own words, as far as it says anything."""
+
+    pid: int | None = None
+    parent: int | None = None
+    forked: bool = False
+    argv: list[str] | None = None
+    python: str | None = None
+    frameworks: dict[str, str] = msgspec.field(default_factory=dict)
+    threads: int | None = None
+
+
+class End(Struct):
+    """A line of the kind `end`."""
+
+    seconds: Number
+    """Time that the observer took."""
+
+
+class Operation(Struct):
+    """A line of the kind `operation`, of a step that is looked into."""
+
+    step: int
+    number: int
+    """In its step, from 1."""
+    name: str
+    """As PyTorch calls it: `aten.mm.default`."""
+    inputs: list[str]
+    """The hashes of what it read; not of what it only overwrites."""
+    outputs: list[str]
+    """Of what it returned or wrote to, where that has values."""
+    in_place: bool
+    view: bool
+    """It shows other memory in another way, and reads nothing."""
+    read_at: list[int]
+    """Where in memory the tensors are that it takes."""
+    written_at: list[int]
+    """Where those are that it returns or writes to."""
+    module: str | None
+    line: str | None
+    """FILE:LINE of the program."""
+    backward: bool
+
+    @property
+    def place(self) -> str:
+        """Where it is called, as far as that is known."""
+        within = "in the backward pass" if self.backward else ""
+        if self.module:
+            within = f"{within} of {self.module}" if within else f"in {self.module}"
+        return f"{within} ({self.line})" if self.line else within
+
+
+Line = Step | Note | About | End | Operation
+KINDS: dict[str, type[Line]] = {"step": Step, "note": Note, "process": About, "end": End, "operation": Operation}
+INFORMATIVE = (About, End)
+"""What a process says of itself, without which its steps are as good."""
+
+
+def read_line(text: bytes) -> Line | None:
+    """A line of a process' file, checked and typed; None where it says nothing of use. Flaw where it cannot be believed."""
+    try:
+        content = parsed(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise Flaw("it is no JSON object")
+    kind = KINDS.get(str(content.get("kind")))
+    try:
+        return converted(content, kind) if kind else None
+    except Flaw:
+        if kind in INFORMATIVE:
+            return None
+        raise
