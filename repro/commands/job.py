@@ -57,7 +57,7 @@ def _starter(task: str) -> launch.Starter:
 def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Dataset, folder: Path) -> str:
     gc.disable()  # what an import makes stays: to look for garbage among it takes time for nothing
     from repro.console import libraries_write_to
-    from repro.trainers.loop.training import Run
+    from repro.trainers.loop.training import TrainingRun
 
     times = Times()
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
@@ -70,7 +70,7 @@ def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Data
             trainer = framework.Trainer(checked.params, dataset, rank_info)
         times.reached("built")
     with gpu.errors_explained(RESUME):
-        result = Run(task, checked, trainer, dataset, folder, times).train()
+        result = TrainingRun(task, checked, trainer, dataset, folder, times).train()
     trainer.ranks.close()
     return result
 

@@ -36,7 +36,7 @@ Lines = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """What one run gave, up to the step of interest."""
 
     differs: bool
@@ -123,7 +123,7 @@ class Bisection:
                 f"{ASKED}: A's command with all of these as in B gives A's bits: something else makes the difference{self._left()}"
             )
 
-    def _run(self, chosen: Sequence[Fact], commit: str | None = None) -> Outcome:
+    def _run(self, chosen: Sequence[Fact], commit: str | None = None) -> RunResult:
         """A's command with the chosen facts as in B; `commit`: another one than those of the two."""
         self.runs += 1
         names = ", ".join(fact.called for fact in chosen) or "nothing"
@@ -131,12 +131,12 @@ class Bisection:
         try:
             outcome = self._outcome(folder, chosen, commit)
         except ReproError as error:
-            outcome = Outcome(False, failed=str(error).removeprefix(f"{ASKED}: "))
+            outcome = RunResult(False, failed=str(error).removeprefix(f"{ASKED}: "))
         at = f" at {commit[:12]}" if commit else ""
         log.info("run %d, with %s as in B%s: %s", self.runs, names, at, outcome.result)
         return outcome
 
-    def _outcome(self, folder: Path, chosen: Sequence[Fact], commit: str | None) -> Outcome:
+    def _outcome(self, folder: Path, chosen: Sequence[Fact], commit: str | None) -> RunResult:
         folder.mkdir()
         values = {(fact.kind, fact.name): fact.b if fact in chosen else fact.a for fact in self.facts}
         command = list(self.b.content.command) if [*chosen] == self.facts else self.known.words.of(chosen)
@@ -175,11 +175,11 @@ class Bisection:
             command if pins == self.known.installed[python] else [self.environments.python(python, pins), *command[1:]]
         )
 
-    def _compared(self, recording: Recording, live: Live, code: int) -> Outcome:
+    def _compared(self, recording: Recording, live: Live, code: int) -> RunResult:
         if self.found.channel == OUTPUTS:
             ours, names = recording.finish(code).outputs, self.found.names
             as_a, as_b = (all(ours.get(name) == one.outputs.get(name) for name in names) for one in (self.a, self.b))
-            return Outcome(not as_a, as_b)
+            return RunResult(not as_a, as_b)
         processes = trained(recording.folder)
         until = self.until or self.a.steps + 1
         last = max((process.last for process in processes), default=0)
@@ -187,11 +187,11 @@ class Bisection:
         differs = ends_sooner or _is_within(live.first_difference(processes), until)
         beside = Live(self.b, recording.folder, False).first_difference(processes)
         as_b = last >= min(until, self.b.steps) and not _is_within(beside, until)
-        return Outcome(differs, as_b)
+        return RunResult(differs, as_b)
 
     # --- what is said -----------------------------------------------------------------------------------------------
 
-    def _told(self, made: list[Fact], again: Outcome) -> Lines:
+    def _told(self, made: list[Fact], again: RunResult) -> Lines:
         """The smallest set, and what it rests on."""
         rest = [fact for fact in self.facts if fact not in made]
         bits = "B's bits" if again.as_b else "bits that are neither A's nor B's"

@@ -19,7 +19,7 @@ from repro.verify import machines, results
 from repro.verify.experiment import Framework
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
-from repro.verify.results import COMMAND, DONE, Answer, Difference, Results, Run, Settings
+from repro.verify.results import COMMAND, DONE, Answer, FirstDifference, Results, Run, Settings
 from repro.verify.timeline import Part
 
 FRAMEWORK_TITLES = {name: framework.title for name, framework in FRAMEWORKS.items()} | {COMMAND: "Your command"}
@@ -50,7 +50,7 @@ class Cell(Struct):
     """The evidence in one line."""
     missing: str | None
     """What is not among the runs."""
-    difference: Difference | None
+    difference: FirstDifference | None
     runs: list[RunOfCell]
 
 
@@ -259,7 +259,7 @@ def _says(answer: Answer, evidence: list[str | None]) -> str:
     return f"{counted}; {where}" if answer.says else where
 
 
-def _where(first: Difference) -> str:
+def _where(first: FirstDifference) -> str:
     """The first difference, its size and its most likely cause."""
     where = f"first seen at step {first.step}" if first.step is not None else "no step is known"
     if first.ranks:

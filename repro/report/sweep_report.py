@@ -33,7 +33,7 @@ RUN, LOG = "run", "run.log"
 T = TypeVar("T")
 
 
-class Run(Struct):
+class SweepRun(Struct):
     """A run of a sweep."""
 
     number: str
@@ -42,7 +42,7 @@ class Run(Struct):
     """Its last words, where it failed."""
 
 
-class DoneRun(Run):
+class DoneRun(SweepRun):
     """A run that ended well."""
 
     task: str
@@ -70,7 +70,7 @@ class Row(Struct):
 class Sweep(Struct):
     """The content of sweep.json."""
 
-    runs: list[Run]
+    runs: list[SweepRun]
     agree: list[list[str]]
     """The numbers of runs that must end with one fingerprint, and do."""
     disagree: list[list[str]]
@@ -92,7 +92,7 @@ def report(target: Path, folder: Path) -> Sweep:
     return sweep
 
 
-def read(folder: Path) -> list[Run]:
+def read(folder: Path) -> list[SweepRun]:
     """The runs of a sweep, in their order. UsageError where there are none, ReproError where one cannot be read."""
     runs = (place for place in folder.iterdir() if os.path.lexists(place / LOG))
     places = sorted(runs, key=lambda place: (len(place.name), place.name))
@@ -105,7 +105,7 @@ def read(folder: Path) -> list[Run]:
         raise ReproError(f"report: {folder} holds a run that cannot be read ({why}); leave it out") from None
 
 
-def _run(place: Path) -> Run:
+def _run(place: Path) -> SweepRun:
     number = printable(place.name)
     given = converted(files.read_yaml(place / ".hydra" / "overrides.yaml"), list[str])
     overrides = [key.removeprefix("+") for key in given if not key.startswith("+sif=")]
@@ -113,7 +113,7 @@ def _run(place: Path) -> Run:
     record = converted(files.read_json(path), Experiment) if os.path.lexists(path) else None
     if record is None or record.sha256.final_weights is None:
         log = printable_lines(files.read(place / LOG).decode(errors="replace")).strip().splitlines()
-        return Run(number, overrides, log[-1] if log else "its log is empty")
+        return SweepRun(number, overrides, log[-1] if log else "its log is empty")
     if record.task not in FRAMEWORK_TITLES:
         raise ValueError(f"{record.task!r} is none of {', '.join(FRAMEWORK_TITLES)}")
     params, data = converted(record.config.params, Params), record.config.data
@@ -139,7 +139,7 @@ def _run(place: Path) -> Run:
     )
 
 
-def build(runs: list[Run]) -> Sweep:
+def build(runs: list[SweepRun]) -> Sweep:
     """The runs, and whether those that must agree do."""
     sweep = Sweep(runs, [], [])
     for members in _by(_done(runs), _identity):
@@ -149,7 +149,7 @@ def build(runs: list[Run]) -> Sweep:
     return sweep
 
 
-def _done(runs: list[Run]) -> list[DoneRun]:
+def _done(runs: list[SweepRun]) -> list[DoneRun]:
     return [run for run in runs if isinstance(run, DoneRun)]
 
 
@@ -219,7 +219,7 @@ def _group_row(members: list[DoneRun], done: list[DoneRun]) -> list[str]:
     ]
 
 
-def _run_row(run: Run, common: set[str]) -> list[str]:
+def _run_row(run: SweepRun, common: set[str]) -> list[str]:
     which = [run.number, " ".join(key for key in run.overrides if key not in common)]
     if isinstance(run, DoneRun):
         return [*which, "done", f"{100 * run.accuracy:.2f}", f"{run.seconds:.1f}", short(run.fingerprint)]

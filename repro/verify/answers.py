@@ -11,7 +11,7 @@ from msgspec import UNSET
 from repro.compare.comparison import Comparison
 from repro.verify import results
 from repro.verify.questions import NOT_ASKED, AnswerWord, Evidence, Promise, Question, kept
-from repro.verify.results import Cause, Difference, GrowthPoint
+from repro.verify.results import Cause, FirstDifference, GrowthPoint
 
 
 @dataclass
@@ -76,14 +76,14 @@ class Answer:
         }
 
 
-def _difference(comparison: Comparison, runs: list[str]) -> Difference | None:
+def _difference(comparison: Comparison, runs: list[str]) -> FirstDifference | None:
     """The first difference as results.json has it. A command's run is named as its folder is."""
     folder = comparison.b.path.parent.name
     of_command = [name for name in runs if name.startswith(f"{results.COMMAND}/")]
     first, far = comparison.found, comparison.far
     if first is None:
         return None
-    return Difference(
+    return FirstDifference(
         elements=far.elements if far else None,
         size=far.size if far else None,
         ulps=far.ulps if far else None,

@@ -54,7 +54,7 @@ JUDGMENTS: dict[str, type[Steps]] = {
 
 NO_STEP = "no step was seen, so the command cannot be stopped at one"
 
-Run = Callable[[str], Trial]
+RunNamed = Callable[[str], Trial]
 
 
 @dataclass
@@ -197,7 +197,7 @@ class OwnCommand:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def answer(self, question: CommandQuestion, run: Run) -> Answer:
+    def answer(self, question: CommandQuestion, run: RunNamed) -> Answer:
         """What the runs of a question say."""
         baseline, repeat = run(run_name(BASELINE)), run(run_name(REPEAT))
         if self.divergence:
@@ -218,7 +218,7 @@ class OwnCommand:
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
         return self._judged(answer, judgment, run)
 
-    def _judged(self, answer: Answer, judgment: Steps, run: Run) -> Answer:
+    def _judged(self, answer: Answer, judgment: Steps, run: RunNamed) -> Answer:
         """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
         trials: list[Trial] = []
         missing: NotMadeError | None = None
@@ -255,7 +255,7 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
-    def _tested(self, judgment: Steps, trial: Trial, difference: Difference, run: Run) -> str | None:
+    def _tested(self, judgment: Steps, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
         """What one more run shows: that a generator decides; or, with the same change again, that not the change does."""
         further = partial(self._further, run)
         if judgment.question.resumes:
@@ -270,7 +270,7 @@ class OwnCommand:
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
 
     def _divergent(
-        self, question: CommandQuestion, divergence: Difference, baseline: Trial, repeat: Trial, run: Run
+        self, question: CommandQuestion, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed
     ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
@@ -292,7 +292,7 @@ class OwnCommand:
             answer.reason = TWO_DIFFER + ("" if repeated else f": {self.why}")
         return answer
 
-    def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: Run) -> str:
+    def _why(self, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed) -> str:
         """The cause that further runs show, or else what the hashes do."""
         raced = divergence.among is not None and divergence.among.overtaken is not None
         suiting = [] if raced or self.went_on else [one for one in HYPOTHESES if one.suits(divergence)]
@@ -306,7 +306,7 @@ class OwnCommand:
                     return "; ".join([shown.text, *self.shared])
         return "; ".join([str(reasons.reason(divergence)), *self.shared])
 
-    def _further(self, run: Run, change: Change) -> Trial:
+    def _further(self, run: RunNamed, change: Change) -> Trial:
         """A run that tests a cause."""
         if change not in self.further:
             self.further.append(change)

@@ -208,4 +208,3 @@ COMMAND_QUESTIONS = (
     ),
 )
 """Those of any command, in the order in which they are asked."""
-COMMAND_NAMES = tuple(question.name for question in COMMAND_QUESTIONS)

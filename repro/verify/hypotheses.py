@@ -19,7 +19,7 @@ from repro.verify.trial import Trial
 MOST = 5  # runs with one value
 LIKELY = 0.01  # the chance that runs come out so though nothing decides but chance: below it, a hypothesis holds
 
-Run = Callable[[Change], Trial]
+RunWith = Callable[[Change], Trial]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Hypothesis:
     """Whether a checkpoint can hold what it decides."""
     evidence = RUNS
 
-    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> Shown | None:
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
         """What the runs say if it holds; `plain` are those without any change."""
         tested = _Tested(divergence, list(plain))
         for value in self.values:
@@ -72,7 +72,7 @@ class Hypothesis:
 class Clock(Hypothesis):
     """... of the number of steps, which no value makes the same: the faster time runs, the fewer they are."""
 
-    def test(self, divergence: Difference, plain: Sequence[Trial], run: Run) -> Shown | None:
+    def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
         """What the runs say if each faster clock halves the number of steps at least, twice."""
         lengths = [[_steps(trial) for trial in plain]]
         for value in self.values:

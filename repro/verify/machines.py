@@ -15,7 +15,7 @@ from repro.compare import facts
 from repro.structs import Integer
 from repro.verify.experiment import Experiment
 from repro.verify.questions import DIFFERS, NOT_ASKED, SAME, AnswerWord, Promise, kept
-from repro.verify.results import COMMAND, DONE, Answer, Cause, Difference, GrowthPoint, Machine, Results, Run
+from repro.verify.results import COMMAND, DONE, Answer, Cause, FirstDifference, GrowthPoint, Machine, Results, Run
 
 QUESTION = "machine"
 
@@ -134,7 +134,7 @@ def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run, deciding: De
     return ", ".join(f"{key}: {ours.get(key)} and {theirs.get(key)}" for key in other) or None
 
 
-def _difference(x: Run, y: Run) -> Difference | None:
+def _difference(x: Run, y: Run) -> FirstDifference | None:
     """The first loss that differs. Weights are not carried over, so no tensor is named.
 
     Of a command no loss is known: then only the facts that differ are known.
@@ -145,7 +145,7 @@ def _difference(x: Run, y: Run) -> Difference | None:
     first = next((index for index, (_, a, b) in enumerate(pairs) if a != b), None)
     ours, others = (run.experiment or {} for run in (x, y))
     causes = facts.causes(ours.get("facts", ours), others.get("facts", others))
-    difference = Difference(causes=[Cause(**asdict(cause)) for cause in causes])
+    difference = FirstDifference(causes=[Cause(**asdict(cause)) for cause in causes])
     if first is None:
         return difference if x.of_command else None
     difference.step = pairs[first][0]

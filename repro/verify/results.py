@@ -165,7 +165,7 @@ class Cause(Struct):
     why: str | UnsetType = UNSET
 
 
-class Difference(Struct):
+class FirstDifference(Struct):
     """The first difference of two runs, as far as it is known."""
 
     elements: Integer | None = None
@@ -203,7 +203,7 @@ class Answer(Struct, kw_only=True):
     reason: str | None
     runs: list[str]
     """The names of those that were compared."""
-    difference: Difference | None
+    difference: FirstDifference | None
 
 
 # --- the file -------------------------------------------------------------------------------------------------------

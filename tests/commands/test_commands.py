@@ -12,7 +12,7 @@ from repro import __main__, __version__
 from repro.commands import commands, own_command, verify
 from repro.containers import mlcube
 from repro.frameworks import FRAMEWORKS
-from repro.verify.command_questions import COMMAND_NAMES, COMMAND_QUESTIONS
+from repro.verify.command_questions import COMMAND_QUESTIONS
 from support.runs import ROOT
 
 COMMANDS = tuple(commands.parsers())
@@ -36,7 +36,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_names_that_other_files_have_too() -> None:
-    assert tuple(verify.QUESTIONS) == COMMAND_NAMES
+    assert tuple(verify.QUESTIONS) == tuple(question.name for question in COMMAND_QUESTIONS)
     assert tuple(question.name for question in COMMAND_QUESTIONS if question.slow) == verify.BY_NAME
     assert own_command.PLATFORMS == mlcube.PLATFORMS
 

@@ -22,7 +22,7 @@ from repro.commands.verify import BY_NAME
 from repro.errors import INCONCLUSIVE
 from repro.record import record
 from repro.verify import results
-from repro.verify.command_questions import COMMAND_NAMES
+from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.command_runs import Trials
 from repro.verify.questions import Change
 from repro.verify.trial import Trial
@@ -76,7 +76,7 @@ def resumable(name: str) -> list[str]:
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
     found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [name for name in COMMAND_NAMES if name not in BY_NAME]
+    assert [*found] == [one.name for one in COMMAND_QUESTIONS if one.name not in BY_NAME]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
     assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
     assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")

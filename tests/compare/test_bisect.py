@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from repro import __main__
-from repro.compare.bisect import Bisection, Outcome
+from repro.compare.bisect import Bisection, RunResult
 from repro.record import record
 from repro.record.injection import PATH
 from support.runs import PROGRAMS, ROOT, some
@@ -115,7 +115,7 @@ def test_a_difference_that_does_not_come_again_is_chance(
     recorded("b", "--by=rate", "--lr=2")
     for outcomes in ([False, True, True, False, False, False], [False, True, True, False, True, True]):
         left = list(outcomes)
-        monkeypatch.setattr(Bisection, "_run", lambda self, chosen, left=left: Outcome(left.pop(0)))
+        monkeypatch.setattr(Bisection, "_run", lambda self, chosen, left=left: RunResult(left.pop(0)))
         code, lines, _ = bisected(capfd)
         assert code == 3 and not left
         assert lines == ["made by chance: run again with the same facts, the command gives other bits"]

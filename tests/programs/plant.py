@@ -14,7 +14,7 @@ import numpy as np
 from repro.trainers.loop import training
 
 
-def plant(run: training.Run) -> None:
+def plant(run: training.TrainingRun) -> None:
     """Wraps the trainer's steps()."""
     trainer = run.trainer
     honest, done = trainer.steps, 0
@@ -43,12 +43,12 @@ def plant(run: training.Run) -> None:
 
 
 if __name__ == "__main__":
-    honest_train = training.Run.train
+    honest_train = training.TrainingRun.train
 
-    def train(run: training.Run) -> str:
+    def train(run: training.TrainingRun) -> str:
         plant(run)
         return honest_train(run)
 
-    training.Run.train = train  # type: ignore
+    training.TrainingRun.train = train  # type: ignore
     sys.argv = sys.argv[sys.argv.index("repro") :]
     runpy.run_module("repro", run_name="__main__", alter_sys=True)

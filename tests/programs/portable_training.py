@@ -16,7 +16,7 @@ from typing import Any
 from repro.trainers.loop import environment
 from repro.trainers.loop.config import Config, Data, Output, Params
 from repro.trainers.loop.data import load
-from repro.trainers.loop.training import Run
+from repro.trainers.loop.training import TrainingRun
 
 RUNS: dict[str, tuple[int, dict[str, Any]]] = {
     "smaller last batch": (80, {"batch_size_train": 64, "n_epochs": 1}),
@@ -39,7 +39,7 @@ def main(framework: str, folder: str, *names: str) -> None:
         dataset = dataclasses.replace(every, test_images=images, test_labels=labels)
         with tempfile.TemporaryDirectory() as place:
             config = Config(params=params, data=data, output=Output(model_path=place))
-            run = Run(framework, config, trainer(params, dataset), dataset, Path(place))
+            run = TrainingRun(framework, config, trainer(params, dataset), dataset, Path(place))
             found[name] = [run.train(), run.metrics[-1]["test_loss"], run.metrics[-1]["test_accuracy"]]
     print(json.dumps(found))
 

@@ -18,7 +18,7 @@ from repro.report import findings, report, tables
 from repro.report.findings import Report
 from repro.structs import converted
 from repro.verify import results
-from repro.verify.results import Cause, Difference, Results
+from repro.verify.results import Cause, FirstDifference, Results
 from support.results_files import results as made
 from support.results_files import sealed
 from support.runs import Run
@@ -177,14 +177,14 @@ def test_every_answer_stands_in_the_terminal_and_in_markdown():
 
 
 def test_a_difference_in_a_line():
-    def changed(**fields) -> Difference:
+    def changed(**fields) -> FirstDifference:
         content = made()
         found = content.answers[9].difference
         assert found is not None
         found.causes = [Cause("x", "sha256:" + "7" * 64, "y" * 30)]
         return structs.replace(found, **fields)
 
-    def says(difference: Difference) -> str:
+    def says(difference: FirstDifference) -> str:
         content = made()
         content.answers[9].difference = difference
         rows = built(content).sections[0].blocks[0].rows

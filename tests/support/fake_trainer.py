@@ -99,7 +99,7 @@ class Workspace:
         )
         trainer = FakeTrainer(self.dataset, layout.MODELS[checked.params.model].units, dies_before, loss)
         try:
-            return training.Run("fake", checked, trainer, self.dataset, folder).train(), folder, trainer
+            return training.TrainingRun("fake", checked, trainer, self.dataset, folder).train(), folder, trainer
         except Killed:
             return None, folder, trainer
 

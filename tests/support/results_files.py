@@ -17,7 +17,7 @@ from repro.verify.results import (
     Answer,
     Cause,
     Cpu,
-    Difference,
+    FirstDifference,
     GrowthPoint,
     Machine,
     MetricsRow,
@@ -119,7 +119,7 @@ def answer(question: str, title: str, framework: str, numerics: str, runs: dict[
     )
 
 
-def difference(question: str) -> Difference:
+def difference(question: str) -> FirstDifference:
     """Another seed diverges at once, all else at step 30 and by little."""
     of_seed = question == "seed"
     step, size = (0, 1.4) if of_seed else (30, 6e-8)
@@ -129,7 +129,7 @@ def difference(question: str) -> Difference:
     growth = [
         GrowthPoint(at, size if of_seed else size * 1.09 ** (at - step), at - step) for at in range(step, 101, 10)
     ]
-    return Difference(
+    return FirstDifference(
         elements=3,
         size=250,
         ulps=2,

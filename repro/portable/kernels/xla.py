@@ -24,7 +24,6 @@ METADATA = 1
 """The extension of a call that asks for the version."""
 
 POINTER, WORD = ADDRESS.as_pointer(), I64.as_pointer()
-JOB = ir.LiteralStructType([I64, I64, I64, I64])
 NEXT, DONE, USERS, COUNT = range(4)
 """What a job counts: shares that were taken, shares that are done, who may still look at it, all shares."""
 

@@ -69,7 +69,7 @@ class Trainer(Protocol):
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """One training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
 
     task: str

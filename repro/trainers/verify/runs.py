@@ -45,7 +45,7 @@ LOCKED_DOWN = (
 
 
 @dataclass
-class Outcome:
+class TrainerTrial:
     """The result of one run of a reference trainer."""
 
     run: Run
@@ -84,7 +84,7 @@ class Runner:
             return f"verify.others names no other environment for {framework}"
         return None
 
-    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> Outcome:
+    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> TrainerTrial:
         """Carries out a change. `tasks` are the frameworks that a relay goes through."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
@@ -203,7 +203,7 @@ def _relay(call: _Call, tasks: list[str], steps: int) -> None:
         resume = quoted(str(next((call.workspace / "model" / task).glob("epoch_*.safetensors"))))
 
 
-def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
+def _outcome(call: _Call, numerics: str, seconds: float) -> TrainerTrial:
     run = Run(
         task=call.task,
         numerics=numerics,
@@ -215,7 +215,7 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
     )
     if run.status != DONE:
         run.error = call.without_local_folders(error_line(call.stderr, call.code))
-        return Outcome(run)
+        return TrainerTrial(run)
     stdout = (call.workspace / "stdout").read_text()
     run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", stdout, re.MULTILINE)[-1]
     folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
@@ -228,7 +228,7 @@ def _outcome(call: _Call, numerics: str, seconds: float) -> Outcome:
         run.label = f"{experiment['framework']['version']} on {experiment['cpu']['architecture']}"
     losses = trace.read(folder).losses
     run.loss_steps, run.losses = list(losses), [trace.loss_of(bits) for bits in losses.values()]
-    return Outcome(run, folder)
+    return TrainerTrial(run, folder)
 
 
 # --- what the machine has -------------------------------------------------------------------------------------------

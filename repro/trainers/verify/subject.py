@@ -11,7 +11,7 @@ from repro.text import slug
 from repro.trainers.loop.config import Verify
 from repro.trainers.verify import recorded
 from repro.trainers.verify.questions import BASELINE, TRAINER_QUESTIONS, TrainerChange, TrainerQuestion
-from repro.trainers.verify.runs import Outcome, Runner
+from repro.trainers.verify.runs import Runner, TrainerTrial
 from repro.verify.answers import Answer
 from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME
 from repro.verify.results import DONE
@@ -37,7 +37,7 @@ class Column:
         needed: Needed = {name: start for name, start, missing in self._planned(question) if missing is None}
         return needed if len(needed) > 1 else {}
 
-    def _planned(self, question: TrainerQuestion) -> Iterator[tuple[str, Callable[[], Outcome], str | None]]:
+    def _planned(self, question: TrainerQuestion) -> Iterator[tuple[str, Callable[[], TrainerTrial], str | None]]:
         """Each run of a question: its name, what makes it, and what this machine lacks for it."""
         for change in (question.base, *question.changes):
             each = self.framework == ALL and change.course != "relay"
@@ -45,18 +45,18 @@ class Column:
                 if change.framework in (None, framework):
                     yield self._plan(framework, change)
 
-    def _plan(self, framework: str, change: TrainerChange) -> tuple[str, Callable[[], Outcome], str | None]:
+    def _plan(self, framework: str, change: TrainerChange) -> tuple[str, Callable[[], TrainerTrial], str | None]:
         through = list(self.frameworks) if framework == ALL else [framework]
         name = f"{self.numerics}/{framework}/{slug(change.label)}"
 
-        def start() -> Outcome:
+        def start() -> TrainerTrial:
             return self.runner.run(through[0], self.numerics, change, name, through)
 
         return name, start, next(filter(None, (self.runner.missing(one, change) for one in through)), None)
 
-    def answer(self, question: TrainerQuestion, run: Callable[[str], Outcome]) -> Answer:
+    def answer(self, question: TrainerQuestion, run: Callable[[str], TrainerTrial]) -> Answer:
         """Whether the runs of a question end alike."""
-        outcomes: dict[str, Outcome] = {}
+        outcomes: dict[str, TrainerTrial] = {}
         not_made: NotMadeError | None = None
         for name in self.needed(question):
             try:
@@ -108,7 +108,7 @@ def questions(names: Sequence[str]) -> list[TrainerQuestion]:
     return [q for q in TRAINER_QUESTIONS if q.name in names or (list(names) == ["all"] and not q.slow)]
 
 
-def _comparison(done: list[Outcome]) -> Comparison | None:
+def _comparison(done: list[TrainerTrial]) -> Comparison | None:
     """Where the first run and the first that differs from it diverge; None where only the evaluations differ."""
     first = done[0]
     other = next((outcome for outcome in done if outcome.run.fingerprint != first.run.fingerprint), None)

@@ -11,7 +11,7 @@ import pytest
 from repro.trainers.loop.config import Verify
 from repro.trainers.verify import subject
 from repro.trainers.verify.questions import TrainerChange
-from repro.trainers.verify.runs import Outcome
+from repro.trainers.verify.runs import TrainerTrial
 from repro.verify.results import DONE, FAILED, REFUSED, Run
 from repro.verify.verification import Verification
 
@@ -25,7 +25,7 @@ class MadeUp:
     def missing(self, framework: str, change: TrainerChange) -> str | None:
         return "no GPU" if change.gpu else None
 
-    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> Outcome:
+    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> TrainerTrial:
         self.made.append(name)
         said = self.fingerprints.get(change.label.replace(" ", "_"), "0")
         if said == "^C":
@@ -35,7 +35,7 @@ class MadeUp:
             run.status, run.error = (REFUSED if "needs" in said else FAILED), said[1:]
         else:
             run.fingerprint = run.evaluation = said
-        return Outcome(run, Path(name))
+        return TrainerTrial(run, Path(name))
 
 
 @pytest.fixture
