@@ -134,10 +134,10 @@ class _Call:
 
     def until_killed(self, *more: str) -> bool:
         """One process until its first checkpoint, then SIGKILL; True if it died of that."""
-        stopped = self._run(self._has_checkpoint, more).stopped
-        if not stopped and self.code == 0:
+        self._run(self._has_checkpoint, more)
+        if self.code == 0:
             self.code, self.stderr = 1, "error: verify: the run ended before it could be killed; raise verify.steps"
-        return stopped
+        return self.code == -signal.SIGKILL
 
     def _has_checkpoint(self, process: subprocess.Popen[bytes]) -> bool:
         while process.poll() is None:
