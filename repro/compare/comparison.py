@@ -1,9 +1,8 @@
 """Comparison of two records: where they diverge, why, and by how much."""
 
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from repro.compare import difference, distance, incomplete, reasons
 from repro.compare.difference import Difference
@@ -13,8 +12,6 @@ from repro.compare.pairs import pairs
 from repro.compare.reasons import Reason
 from repro.record import record
 from repro.record.record import Record
-
-Json = dict[str, Any]
 
 
 @dataclass
@@ -32,34 +29,11 @@ class Comparison:
     """Recorded facts that differ, most likely cause first."""
     losses: str | None = None
     """Which loss that training reported is the first to differ, where losses were recorded."""
-    operation: str | None = None
-    """Where it begins; --narrow finds it."""
 
     @property
     def unseen(self) -> str | None:
         """Why two records without a difference are not called the same."""
         return None if self.found else incomplete.unseen(self.a, self.b)
-
-    def as_json(self) -> Json | None:
-        """The difference in the form of results.json."""
-        if self.found is None:
-            return None
-        size = {"elements": None, "size": None, "ulps": None, "relative": None} | (asdict(self.far) if self.far else {})
-        size.pop("name", None)
-        return (
-            size
-            | {
-                "epoch": None,
-                "step": self.found.step,
-                "channel": self.found.channel,
-                "last_equal_step": self.found.equal_before,
-                "tensor": self.found.names[0] if self.found.names else None,
-                "growth": [asdict(point) for point in self.growth],
-                "causes": [asdict(cause) for cause in self.facts],
-                "operation": self.operation,
-            }
-            | ({"ranks": self.found.ranks} if self.found.ranks else {})
-        )
 
 
 def place(path: Path) -> Path | None:

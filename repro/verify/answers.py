@@ -61,7 +61,7 @@ class Answer:
             evidence=self.evidence,
             reason=self.reason,
             runs=self.runs,
-            difference=_difference(self.comparison, self.runs) if self.comparison else None,
+            difference=as_result(self.comparison, self.runs) if self.comparison else None,
         )
 
     def brief(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Answer:
         }
 
 
-def _difference(comparison: Comparison, runs: list[str]) -> FirstDifference | None:
+def as_result(comparison: Comparison, runs: list[str]) -> FirstDifference | None:
     """The first difference as results.json has it. A command's run is named as its folder is."""
     folder = comparison.b.path.parent.name
     of_command = [name for name in runs if name.startswith(f"{results.COMMAND}/")]
@@ -94,7 +94,6 @@ def _difference(comparison: Comparison, runs: list[str]) -> FirstDifference | No
         tensor=first.names[0] if first.names else None,
         growth=[GrowthPoint(**asdict(point)) for point in comparison.growth],
         causes=[Cause(**asdict(cause)) for cause in comparison.facts],
-        operation=comparison.operation,
         ranks=first.ranks or UNSET,
         run=next((name for name in of_command if name.rpartition("/")[2] == folder), UNSET),
     )

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from repro.report.comparison import told
 from repro.trainers.loop import environment, randomness
 from repro.trainers.verify import recorded
 from repro.trainers.verify.narrow import Begin
+from repro.verify.answers import as_result
 from support import commands
 from support.trainer_runs import EVERY, STEPS, Folder, State, flip
 
@@ -26,7 +28,8 @@ def folder(tmp_path: Path) -> Folder:
 
 def difference(a: Path, b: Path) -> dict[str, Any] | None:
     """In the form of results.json."""
-    return recorded.compare(a, b).as_json()
+    result = as_result(recorded.compare(a, b), [])
+    return msgspec.to_builtins(result) if result else None
 
 
 def at(found: dict[str, Any] | None) -> tuple[int | None, str, int | None, str]:

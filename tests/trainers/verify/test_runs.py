@@ -119,3 +119,18 @@ def test_what_an_emulated_cpu_cannot_run_is_refused(
     assert (run.status, run.fingerprint) == (status, None)
     assert said in (run.error or "")
     assert " -cpu Nehalem' ./run.sh jax " in run.command
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 0", "the run ended before it could be killed; raise verify.steps"),
+        (f"mkdir -p $2/model/jax; touch $2/model/jax/epoch_1.safetensors; exec sleep {HANG}", "resumed"),
+    ],
+)
+def test_a_run_is_killed_at_its_first_checkpoint_and_resumed(
+    script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed = 'case "$*" in *params.resume=auto*) echo error: resumed >&2; exit 1;; esac; set -- $1 ${2#*=}'
+    run = ended(f"#!/bin/sh\n{resumed}\n{script}\n", TrainerChange("killed", course="kill"), tmp_path, monkeypatch)
+    assert run.status == "failed" and said in (run.error or "")
