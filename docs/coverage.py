@@ -1,4 +1,4 @@
-"""Train the programs of docs/coverage.md, and write its table.
+"""Train the programs of docs/reference/coverage.md, and write its table.
 
     python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [PROGRAM ...]
     python docs/coverage.py table [--results=FILE]
@@ -7,7 +7,7 @@
 there already is not trained again. PROGRAM is GROUP:NAME, a group, or a framework. `table` writes the tables of
 the frameworks in it. The programs are in tests/programs/coverage/.
 
-It is not run in CI. PATH is the Python of an environment with the framework, its libraries (docs/coverage.md), llvmlite
+It is not run in CI. PATH is the Python of an environment with the framework, its libraries (docs/reference/coverage.md), llvmlite
 and the packages of this project. All of it takes some hours on two cores.
 """
 
@@ -29,7 +29,7 @@ from programs.coverage.registry import GROUPS
 from repro.verify.command_questions import AVX2, SSE4, THREADS
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(__file__).with_name("coverage.md")
+PAGE = Path(__file__).parent / "reference" / "coverage.md"
 TABLE = re.compile(r"(<!-- coverage (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 TITLES = {"pytorch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 WORKER = ROOT / "tests/programs/coverage/worker.py"

@@ -1,4 +1,4 @@
-"""Trainings under portable numerics, in fresh processes: the quick part of docs/coverage.md."""
+"""Trainings under portable numerics, in fresh processes: the quick part of docs/reference/coverage.md."""
 
 import json
 

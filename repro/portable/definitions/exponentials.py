@@ -1,4 +1,4 @@
-"""Powers of rows, and logarithms of their sums, by tables: see docs/specification.md."""
+"""Powers of rows, and logarithms of their sums, by tables: see docs/reference/specification.md."""
 
 from repro.portable.definitions.xp import Array, Backend
 from repro.portable.numbers import tables
