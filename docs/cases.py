@@ -4,7 +4,7 @@
     python docs/cases.py table [--results=FILE]
     python docs/cases.py reasons [--results=FILE] [CASE ...]
 
-`run` asks about each case of tests/programs/cases/, one process after another, and adds the answers to FILE; a case that is
+`run` asks about each case of evidence/cases/, one process after another, and adds the answers to FILE; a case that is
 there already is not asked about again without --again. `table` writes the table of docs/reference/cases.md from them. `reasons` prints
 them in full.
 
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from repro.commands.verify import QUESTIONS
 
 ROOT = Path(__file__).parents[1]
-CASES = ROOT / "tests/programs/cases"
+CASES = ROOT / "evidence/cases"
 SHARED = ("case", "arrays")
 """Modules of that folder that are no cases."""
 PAGE = Path(__file__).parent / "reference" / "cases.md"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCKER, APPTAINER = "docker", "apptainer"
-LABEL = "repro.trainers.loop"
+LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
 PACKAGE, INSIDE, LISTINGS = "/repro-package", "/repro-record", "/repro-listings"
 """Where our package, a run's folder and the listings are inside."""

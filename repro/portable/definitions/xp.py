@@ -19,7 +19,7 @@ class Backend(Protocol):
     nan: float
     inf: float
     ranks: Any
-    """The processes that share a batch: see repro.trainers.loop.ranks."""
+    """The processes that share a batch: one, unless an application exchanges sums between several."""
     engine: str
     """Matmul backend of exact products: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
