@@ -1,16 +1,13 @@
-"""The record of a command: made, read, checked.
+"""Records of a command: made, read, checked.
 
-record         what a record is: record.json, as typed structs
-lines          the lines that the observer wrote of each process
-new_lines      those that come while a run goes on
-seal           their running hash
-recording      one run of a command with the observer
-process        the command's processes: started, watched, ended
-guard          ends a command whose starter was killed
-outputs        the files that it writes
-arrays         the arrays that `--keep` holds
-signature      the key that makes a record one's own
-provenance     the facts that can decide its bits
-warnings       what is suspicious in a single record
-trainer_run    a run of a reference trainer, read as a record
+record               record.json, as typed structs
+recording            one run of a command with the observer
+injection, portable  what is loaded into its processes; what these computed with portable numerics
+process, guard       the processes: started, watched, ended, also if their starter was killed
+lines, new_lines     the lines that the observer wrote, and those that come during a run
+seal, signature      the running hash of the lines; the key that makes a record one's own
+outputs, arrays      files that the command writes; arrays that `--keep` holds
+provenance           the facts that can decide its bits
+warnings             what is suspicious in a single record
+trainer_run          a run of a reference trainer, read as a record
 """
