@@ -33,7 +33,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any
     return plus(product(mat1, mat2), self, beta, alpha)
 
 
-@define("baddbmm", "addbmm_never")
+@define("baddbmm")
 @as_given
 def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     return plus(product(batch1, batch2), self, beta, alpha)
