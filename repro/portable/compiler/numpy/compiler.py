@@ -163,8 +163,7 @@ class Kernel:
         value = self._value(source)
         if node.operation == "sum":
             new = build.fadd(old, value, flags=["reassoc"])  # exact: in any order
-        elif node.operation == "most":
-            value = build.and_(build.bitcast(value, I32), I32(0x7FFFFFFF))
+        elif node.operation == "largest":
             new = build.select(build.icmp_signed(">", old, value), old, value)
         else:
             new = self._intrinsic("llvm.maximum", old, value)
@@ -246,17 +245,12 @@ class Kernel:
             return build.fneg(*given) if fraction else build.neg(*given)
         if name in INTRINSICS:
             return self._intrinsic(INTRINSICS[name], *given)
+        if name == "shift_left":
+            return build.shl(*given)
         if name == "shift_right":
             return build.ashr(*given)
         if name == "bits":
             return build.bitcast(given[0], TYPES[node.dtype])
-        if name == "power":
-            return build.bitcast(build.shl(build.add(given[0], I32(127)), I32(23)), F32)
-        if name == "exponent":
-            bits = build.ashr(build.bitcast(given[0], I64), I64(52))
-            return build.trunc(build.sub(bits, I64(1023)), I32)
-        if name == "power_of_two":
-            return build.bitcast(build.shl(build.add(given[0], I64(1023)), I64(52)), F64)
         raise UnknownError(name)
 
     def _compared(self, sign: str, a: ir.Value, b: ir.Value) -> ir.Value:

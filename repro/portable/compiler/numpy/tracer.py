@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repro.portable.backends.numpy import Backend
+from repro.portable.definitions import grids
 
-REDUCTIONS = {"most": 0, "sum": 0.0, "maximum_of": -math.inf}
+REDUCTIONS = {"largest": 0, "sum": 0.0, "maximum_of": -math.inf}
 """What reduces an axis, and what it begins with."""
 
 
@@ -106,6 +107,9 @@ class Tracer:
     def integer(self, x: Node) -> Node:
         return self._one("cast", x, np.int32)
 
+    def int64(self, x: Node) -> Node:
+        return self._one("cast", x, np.int64)
+
     def int16(self, x: Node) -> Node:
         return self._one("cast", x, np.int16)
 
@@ -126,31 +130,23 @@ class Tracer:
     def clip(self, x: Node, low: float, high: float) -> Node:
         return Node("clip", (x, low, high), x.dtype, x.shape)
 
+    def shift_left(self, x: Node, bits: int) -> Node:
+        return Node("shift_left", (x, bits), x.dtype, x.shape)
+
     def shift_right(self, x: Node, bits: int) -> Node:
         return Node("shift_right", (x, bits), x.dtype, x.shape)
 
     def pattern(self, x: Node) -> Node:
-        return self._one("bits", x, np.int64, np.float64)
+        return self._one("bits", x, np.int64 if x.dtype == np.float64 else np.int32, x.dtype)
 
     def number(self, pattern: Node) -> Node:
-        return self._one("bits", pattern, np.float64, np.int64)
-
-    def exponent_above(self, x: Node, axes: tuple[int, ...]) -> Node:
-        most = self._reduced("most", x, axes, np.int32)
-        return self.clip((self.shift_right(most, 23)) - 126, -100, 128)
+        return self._one("bits", pattern, np.float64 if pattern.dtype == np.int64 else np.float32, pattern.dtype)
 
     def grids(self, x: Node, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Node, Node]:
-        e = self.exponent_above(x, axes)
-        return self.power(bits - e), self.where(e > 127, self.nan, self.power(e))
+        return grids.grids(self, x, axes, bits, batch)
 
-    def power(self, e: Node) -> Node:
-        return self._one("power", e, np.float32, np.int32)
-
-    def exponent(self, x: Node) -> Node:
-        return self._one("exponent", x, np.int32, np.float64)
-
-    def power_of_two(self, e: Node) -> Node:
-        return self._one("power_of_two", e, np.float64, np.int64)
+    def largest(self, x: Node, axes: tuple[int, ...]) -> Node:
+        return self._reduced("largest", x, axes, x.dtype)
 
     def sum(self, x: Node, axes: tuple[int, ...]) -> Node:
         return self._reduced("sum", self.f64(x), axes, np.float64)

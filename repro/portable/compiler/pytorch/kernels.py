@@ -31,7 +31,7 @@ TYPES: dict[torch.dtype, ir.Type] = {
 STORED = TYPES | {torch.bool: I8}
 UNSIGNED = {torch.bool, torch.uint8}
 
-NEUTRAL = {"sum": 0.0, "most": 0, "maximum_of": -math.inf}
+NEUTRAL = {"sum": 0.0, "largest": 0, "maximum_of": -math.inf}
 """What reductions begin with."""
 ARITHMETIC = {
     "add": ("fadd", "add"),
@@ -140,14 +140,12 @@ class Kernel:
     def _summand(self, target: Node) -> ir.Value:
         """What an element adds to a reduction."""
         (source,) = target.inputs
-        if target.operation == "most":
-            return self.build.and_(self.build.bitcast(self._value(source), I32), I32(0x7FFFFFFF))
         return self._as(source, target.dtype)
 
     def _combined(self, target: Node, a: ir.Value, b: ir.Value) -> ir.Value:
         if target.operation == "sum":
             return self.build.fadd(a, b, flags=["reassoc"])  # exact: in any order
-        if target.operation == "most":
+        if target.operation == "largest":
             return self.build.select(self.build.icmp_signed(">", a, b), a, b)
         return self._intrinsic("llvm.maximum", a, b)
 
@@ -171,9 +169,11 @@ class Kernel:
         if name == "where":
             condition, a, b = node.inputs
             return build.select(self._value(condition), self._as(a, node.dtype), self._as(b, node.dtype))
-        common = node.attributes.get("common", GIVEN.get(name, node.dtype))
+        if name in ("pattern", "number"):
+            return build.bitcast(self._value(node.inputs[0]), TYPES[node.dtype])
+        common = node.attributes.get("common", node.dtype)
         given = [self._as(each, common) for each in node.inputs]
-        if name in ("f64", "f32", "integer", "int8", "int16"):
+        if name in ("f64", "f32", "integer", "int64", "int8", "int16"):
             return given[0]
         if name in ARITHMETIC:
             return getattr(build, ARITHMETIC[name][not common.is_floating_point])(*given)
@@ -227,44 +227,19 @@ class Kernel:
     def _multiply_add(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
         return self.build.fadd(self.build.fmul(a, b), c)
 
+    def _shift_left(self, x: ir.Value, bits: ir.Value) -> ir.Value:
+        return self.build.shl(x, bits)
+
     def _shift_right(self, x: ir.Value, bits: ir.Value) -> ir.Value:
         return self.build.ashr(x, bits)
-
-    def _pattern(self, x: ir.Value) -> ir.Value:
-        return self.build.bitcast(x, I64)
-
-    def _number(self, pattern: ir.Value) -> ir.Value:
-        return self.build.bitcast(pattern, F64)
-
-    def _power(self, e: ir.Value) -> ir.Value:
-        return self.build.bitcast(self.build.shl(self.build.add(e, I32(127)), I32(23)), F32)
-
-    def _exponent(self, x: ir.Value) -> ir.Value:
-        bits = self.build.ashr(self.build.bitcast(x, I64), I64(52))
-        return self.build.trunc(self.build.sub(bits, I64(1023)), I32)
-
-    def _power_of_two(self, e: ir.Value) -> ir.Value:
-        return self.build.bitcast(self.build.shl(self.build.add(e, I64(1023)), I64(52)), F64)
 
 
 OTHERS: dict[str, Callable[..., ir.Value]] = {
     "r32": Kernel._r32,
     "multiply_add": Kernel._multiply_add,
+    "shift_left": Kernel._shift_left,
     "shift_right": Kernel._shift_right,
-    "pattern": Kernel._pattern,
-    "number": Kernel._number,
-    "power": Kernel._power,
-    "exponent": Kernel._exponent,
-    "power_of_two": Kernel._power_of_two,
 }
-GIVEN = {
-    "pattern": torch.float64,
-    "number": torch.int64,
-    "power": torch.int32,
-    "exponent": torch.float64,
-    "power_of_two": torch.int64,
-}
-"""The types that these are given, where it is not that of the result."""
 
 
 def _neutral(target: Node) -> ir.Constant:

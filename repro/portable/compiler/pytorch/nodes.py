@@ -17,18 +17,17 @@ ELEMENTWISE = BINARY | {
     "where",
     "clip",
     "integer",
+    "int64",
     "int8",
     "int16",
+    "shift_left",
     "shift_right",
     "pattern",
     "number",
-    "power",
-    "exponent",
-    "power_of_two",
     "multiply_add",
     "take",
 }
-REDUCTIONS = {"sum", "most", "maximum_of"}
+REDUCTIONS = {"sum", "largest", "maximum_of"}
 COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
 """Operations that kernels compute; the others are calls of PyTorch's functions."""
 PLACES = {"view", "product"}

@@ -13,7 +13,7 @@ from repro.portable.compiler.pytorch.nodes import Node, leaves, nodes_in
 from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import Compiled, chain
 
-COMBINE = {"sum": torch.sum, "most": torch.amax, "maximum_of": torch.amax}
+COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
 """What several threads found of a reduction."""
 
 ALIGNED = 64

@@ -14,7 +14,6 @@ from repro.portable.compiler.pytorch.nodes import BINARY, COMPILED, CONSTANT, EL
 from repro.portable.definitions import grids
 from repro.portable.definitions import slices as int8
 from repro.portable.kernels import pytorch as compiler
-from repro.portable.numbers.constants import SMALLEST
 
 if compiler.available:
     from repro.portable.kernels.pytorch import sums
@@ -129,10 +128,6 @@ class Tracer:
     def grids(self, x: Array, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Array, Array]:
         return grids.grids(self, x, axes, bits, batch)
 
-    def exponent_above(self, x: Array, axes: tuple[int, ...]) -> Array:
-        most = self.trace("most", _most, x, axes)
-        return self.clip(self.shift_right(most, 23) - 126, SMALLEST, 128)
-
     def operands(self, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
         kind = Backend.kind(a, b, work, groups, layout)
         return self._cut(a, kind), self._cut(b, kind)
@@ -179,8 +174,3 @@ def _arrays_in(given: Any) -> Iterator[Array]:
 
 def _in_one_memory(a: Tensor, b: Tensor) -> bool:
     return a.dtype == b.dtype and b.numel() > 0 and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-
-
-def _most(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The bits of the largest magnitude along the axes, int32."""
-    return (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)
