@@ -76,7 +76,7 @@ docs: ## build the site of docs/ into site/; stop at a dead link or path, or an 
 	@$(INSTALL) $@
 	.venv/docs/bin/python docs/help.py
 	.venv/docs/bin/zensical build --clean --strict
-	.venv/docs/bin/python docs/links.py site README.md CHANGELOG.md index.ipynb
+	.venv/docs/bin/python docs/links.py site $$(git ls-files '*README.md') CHANGELOG.md index.ipynb
 
 test: ## set up everything and run the tests of the tool, the trainers and the core of portable numerics; PYTEST_ADDOPTS chooses among them
 	@$(INSTALL) pytorch tensorflow jax dev mlcube

@@ -4,8 +4,8 @@
     python docs/cases.py table [--results=FILE]
     python docs/cases.py reasons [--results=FILE] [CASE ...]
 
-`run` asks about each case of tests/programs/cases/, one process after another, and adds the answers to FILE; a case that is
-there already is not asked about again without --again. `table` writes the table of docs/cases.md from them. `reasons` prints
+`run` asks about each case of evidence/cases/, one process after another, and adds the answers to FILE; a case that is
+there already is not asked about again without --again. `table` writes the table of docs/reference/cases.md from them. `reasons` prints
 them in full.
 
 It is not run in CI. Each framework is taken from .venv/; all of it takes about half an hour on two cores.
@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from repro.commands.verify import QUESTIONS
 
 ROOT = Path(__file__).parents[1]
-CASES = ROOT / "tests/programs/cases"
+CASES = ROOT / "evidence/cases"
 SHARED = ("case", "arrays")
 """Modules of that folder that are no cases."""
-PAGE = Path(__file__).with_name("cases.md")
+PAGE = Path(__file__).parent / "reference" / "cases.md"
 TABLE = re.compile(r"(<!-- cases -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SECONDS = 900
 """The longest time for one case."""

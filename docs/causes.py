@@ -1,4 +1,4 @@
-"""Write docs/causes.md from the rules.
+"""Write docs/reference/causes.md from the rules.
 
 python docs/causes.py           stop where the page is out of date
 python docs/causes.py --write   write its tables anew
@@ -16,7 +16,7 @@ from repro.verify import dependence
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.hypotheses import HYPOTHESES
 
-PAGE = Path(__file__).with_name("causes.md")
+PAGE = Path(__file__).parent / "reference" / "causes.md"
 TABLES = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 EVIDENCE = {HASHES: "the hashes prove it", RUNS: "runs tested it", GUESS: "a guess"}
 MORE = {whole: (whole.other_numerics,)}
@@ -60,7 +60,9 @@ def main(write: bool) -> int:
     if write:
         PAGE.write_text(fresh, encoding="utf-8")
     elif fresh != page:
-        print("docs/causes.md: its tables are out of date; write them anew with: python docs/causes.py --write")
+        print(
+            "docs/reference/causes.md: its tables are out of date; write them anew with: python docs/causes.py --write"
+        )
         return 1
     return 0
 

@@ -1,13 +1,13 @@
-"""Train the programs of docs/coverage.md, and write its table.
+"""Train the programs of docs/reference/coverage.md, and write its table.
 
     python docs/coverage.py train [--python=PATH] [--results=FILE] [--numerics=portable|own] [PROGRAM ...]
     python docs/coverage.py table [--results=FILE]
 
 `train` trains each program in each variant, with portable numerics and without, and adds the results to FILE; what is
 there already is not trained again. PROGRAM is GROUP:NAME, a group, or a framework. `table` writes the tables of
-the frameworks in it. The programs are in tests/programs/coverage/.
+the frameworks in it. The programs are in evidence/coverage/.
 
-It is not run in CI. PATH is the Python of an environment with the framework, its libraries (docs/coverage.md), llvmlite
+It is not run in CI. PATH is the Python of an environment with the framework, its libraries (docs/reference/coverage.md), llvmlite
 and the packages of this project. All of it takes some hours on two cores.
 """
 
@@ -23,16 +23,15 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
 
-from programs.coverage.registry import GROUPS
+from evidence.coverage.registry import GROUPS
 from repro.verify.command_questions import AVX2, SSE4, THREADS
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(__file__).with_name("coverage.md")
+PAGE = Path(__file__).parent / "reference" / "coverage.md"
 TABLE = re.compile(r"(<!-- coverage (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 TITLES = {"pytorch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
-WORKER = ROOT / "tests/programs/coverage/worker.py"
+WORKER = ROOT / "evidence/coverage/worker.py"
 SECONDS = 3600
 """The longest time of one process."""
 
@@ -51,7 +50,7 @@ class Variant:
         return os.environ | {name: str(self.threads) for name in THREADS} | dict(self.switches) | PATHS
 
 
-PATHS = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_WAIT_POLICY": "passive", "PYTHONHASHSEED": "0"}
+PATHS = {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive", "PYTHONHASHSEED": "0"}
 EIGEN = (("TF_ENABLE_ONEDNN_OPTS", "0"),)
 """TensorFlow's kernels of Eigen in the place of oneDNN's."""
 VARIANTS = (

@@ -1,6 +1,6 @@
 """Measure the errors of the functions of portable numerics.
 
-.venv/pytorch/bin/python docs/functions.py             stop where docs/functions.md has another table
+.venv/pytorch/bin/python docs/functions.py             stop where docs/reference/functions.md has another table
 .venv/pytorch/bin/python docs/functions.py --write     write it anew
 .venv/pytorch/bin/python docs/functions.py --quick     fewer arguments; stop where an error is larger than in the table
 
@@ -26,7 +26,7 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
 
 from reference import activations, functions, special, trigonometric
 
-PAGE = Path(__file__).with_name("functions.md")
+PAGE = Path(__file__).parent / "reference" / "functions.md"
 TABLE = re.compile(r"(<!-- errors -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SMALLEST = {24: -126, 53: -1022}
 """The exponent of the smallest normal number."""
@@ -242,13 +242,17 @@ def main(*arguments: str) -> int:
     assert match is not None
     if "--quick" in arguments:
         wrong = larger(match[2], table(60))
-        print(f"docs/functions.md: larger errors of {', '.join(wrong)}" if wrong else "every error is within the table")
+        print(
+            f"docs/reference/functions.md: larger errors of {', '.join(wrong)}"
+            if wrong
+            else "every error is within the table"
+        )
         return 1 if wrong else 0
     fresh = table(9000)
     if "--write" in arguments:
         PAGE.write_text(TABLE.sub(lambda match: match[1] + fresh + match[3], page), encoding="utf-8")
     elif fresh != match[2]:
-        print("docs/functions.md: its table is out of date; write it anew with: docs/functions.py --write")
+        print("docs/reference/functions.md: its table is out of date; write it anew with: docs/functions.py --write")
         return 1
     return 0
 

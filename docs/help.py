@@ -1,4 +1,4 @@
-"""Paste the help of each command into its page.
+"""Paste the help of each command into docs/reference/commands.md.
 
 python docs/help.py           stop where a page holds an old text
 python docs/help.py --write   write the texts anew
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-BLOCK = re.compile(r"(<!-- help: ?(.*?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- help: ?([a-z]*) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
 def help_text(command: str) -> str:
@@ -27,7 +27,7 @@ def help_text(command: str) -> str:
 def main(write: bool) -> int:
     """The exit code is 1 where a page is out of date, unless it is written anew."""
     old = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.rglob("*.md")):
         page = path.read_text(encoding="utf-8")
         fresh = BLOCK.sub(lambda match: match[1] + help_text(match[2]) + match[4], page)
         if fresh == page:
@@ -35,7 +35,9 @@ def main(write: bool) -> int:
         if write:
             path.write_text(fresh, encoding="utf-8")
         else:
-            old.append(f"docs/{path.name}: its --help is out of date; write it anew with: python docs/help.py --write")
+            old.append(
+                f"docs/{path.relative_to(DOCS)}: its --help is out of date; write it anew with: python docs/help.py --write"
+            )
     print("\n".join(old) or "every page has the --help of its command")
     return 1 if old else 0
 

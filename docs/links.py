@@ -117,7 +117,7 @@ def main(site: Path, others: list[Path]) -> int:
     pages = [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]  # its links begin at the root
     lines = [line for page in [*pages, *others] for line in dead_links(page)]
     names = files()
-    lines += [line for page in [*sorted(Path("docs").glob("*.md")), *others] for line in dead_paths(page, names)]
+    lines += [line for page in [*sorted(Path("docs").rglob("*.md")), *others] for line in dead_paths(page, names)]
     print("\n".join(lines) or f"{len(pages) + len(others)} pages, no dead link, no dead path")
     return 1 if lines else 0
 

@@ -1,17 +1,16 @@
 """Evidence that a training gives the same bits again.
 
-portable/     portable numerics
-machine/      facts of the machine
-inject/       what starts in somebody else's process; observe/, the observer there
-containers/   commands that start a container
-record/       what a record is: made, read, checked
-compare/      the first divergence of two records, and why
-verify/       questions, the runs that they need, the answers
-trainers/     the reference trainers: one run, how they are verified, how fast they are
-report/       what people look at: pages, tables
-commands/     one file for each command
+commands                                     what a user types: one file each
+verify, record, compare, report, containers  the tool: runs of a command, and what they say
+observe, inject                              what is loaded into the processes of that command
+trainers                                     the reference trainers
+portable                                     portable numerics
+machine                                      facts of the machine
+structs, fingerprint, seeds, console         shared utilities
+files, text, errors, frameworks              what these use
+pytest_plugin                                the fixture `assert_reproducible`
 
-Arrows go up this list only; the core imports no framework.
+Imports go one way, and the core imports no framework: docs/architecture.md.
 """
 
 from repro.observe.watch import watch

@@ -102,7 +102,7 @@ def read(path: Path, kind: FileKind[C], *others: FileKind[Any]) -> C:
         content = read_json(path)
     except FileNotFoundError:
         raise UsageError(
-            f"{kind.name}: {path} is not there; name a {kind.file} that `./run.sh {kind.task}` wrote"
+            f"{kind.name}: {path} does not exist; name a {kind.file} that `./run.sh {kind.task}` wrote"
         ) from None
     except OSError as error:
         raise ReproError(f"{kind.name}: {path} cannot be read ({error.strerror}); name a {kind.file}") from None

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes environments of another architecture, .venv/aarch64/NAME: their bin/python runs the framework's own wheels for
-# aarch64 under qemu-user. `verify` asks them by its question `other`: docs/evidence.md.
+# aarch64 under qemu-user. `verify` asks them by its question `other`: docs/reference/evidence.md.
 #
 #   requirements/aarch64.sh NAME...        NAME: pytorch tensorflow jax
 #

@@ -1,15 +1,12 @@
 """The commands of `repro`, a file each.
 
-| file | commands |
-|---|---|
-| `portable.py`, `record.py`, `compare.py`, `report.py` | what they are called |
-| `verify.py` | `verify`, of a command of one's own; of the reference trainers, in `verify_trainers.py` |
-| `train.py` | `pytorch`, `tensorflow`, `jax` |
-| `download.py`, `sweep.py`, `benchmark.py` | of the reference trainers, too |
+record, verify, compare, report, portable  for a command of the user's own
+verify_trainers                            `verify` for the reference trainers
+train, download, sweep, benchmark          for the reference trainers; `train` has `pytorch`, `tensorflow`, `jax`
+job                                        a training as a Hydra job
+commands, parser                           all commands; the parser of one
+own_command                                what `record` and `verify` share
+workspace                                  what commands of the reference trainers share
 
-`commands.py` lists all of them, `parser.py` is the parser of one. `own_command.py` holds what `record` and `verify`
-share, `workspace.py` what the commands of the reference trainers share.
-
-parser() of a file declares its options, run() does the work. At its top a file imports the standard library alone, and
-run() imports the rest: so `--help` answers at once, and before any package is installed.
+parser() of a file declares its options, run() does the work. README.md says why a file imports the standard library only.
 """

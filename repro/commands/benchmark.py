@@ -8,9 +8,9 @@ from repro.commands.parser import Parser
 
 LISTS = ("frameworks", "numerics", "devices", "batch_sizes", "threads", "train_samples")
 VALUES = ("tutorial", "tuned", "target", "epochs", "rounds", "minutes", "against")
-EPILOG = """keys of its own, among others:
+EPILOG = """keys of this command, among others:
   frameworks=jax numerics=fast,portable devices=cpu batch_sizes=16,64 threads=1,2
-  minutes=5         the time that it may take
+  minutes=5         time limit
   against=OLD.json  compare with an earlier benchmark.json
 """
 

@@ -18,22 +18,24 @@ def parser() -> Parser:
         "say whether two runs are the same, where they first diverge, and why",
         ("repro compare [--narrow] [--bisect] [--trust] A B",),
         run,
-        epilog="Exit code 0: the same; 3: they differ; 4: inconclusive.",
+        epilog="Exit codes: 0 the same; 3 different; 4 inconclusive.",
     )
     made.add_argument(
         "folders",
         nargs="*",
         type=Path,
         metavar="A B",
-        help="folders of two records, or of two runs of the reference trainers, WORKSPACE/outputs/FRAMEWORK/TIME",
+        help="folders of two records, or of two runs of the reference trainers (WORKSPACE/outputs/FRAMEWORK/TIME)",
     )
     made.add_argument(
-        "--narrow", action="store_true", help="rerun the steps where they first differ, to name the operation"
+        "--narrow", action="store_true", help="rerun the step where they first differ, and name the operation"
     )
-    bisect = "run A's command again with facts as in B, to name those that make the difference"
+    bisect = "rerun A with options, variables and versions of B, and name those that make the difference"
     made.add_argument("--bisect", action="store_true", help=bisect)
     made.add_argument(
-        "--trust", action="store_true", help="with these: run what another user or another machine recorded"
+        "--trust",
+        action="store_true",
+        help="with --narrow or --bisect: run commands that another user or machine recorded",
     )
     return made
 

@@ -8,7 +8,7 @@ from repro.commands.parser import Parser
 
 
 def parser() -> Parser:
-    summary = "fetch the data set and verify it; the only command that needs a network"
+    summary = "fetch and verify the data set; the only command that needs a network"
     return workspace.trainer_parser("download", summary, run, "data.dataset=fashion_mnist")
 
 

@@ -34,19 +34,23 @@ def parser(command: str, summary: str, run: Callable[[argparse.Namespace], int],
 
 def add_outputs(parser: Parser) -> None:
     """Options of what is recorded."""
-    parser.add_argument("--output", action="append", default=[], metavar="GLOB", help="files that the command writes")
-    parser.add_argument("--keep", action="store_true", help="keep the arrays as well, to say by how much they differ")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="hash every N-th step (default: each)")
+    parser.add_argument(
+        "--output", action="append", default=[], metavar="GLOB", help="output files to hash after the run (repeatable)"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="store the arrays too, so that compare can say by how much they differ"
+    )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="hash every Nth step (default: 1)")
 
 
 def add_portable(parser: Parser, switch: bool = True) -> None:
     """Options of portable numerics; `--portable` itself where they are not the command."""
     group = parser.add_argument_group("portable numerics") if switch else parser
     if switch:
-        group.add_argument("--portable", action="store_true", help="run it with portable numerics")
-    allow = "let an operation through as the framework has it (again for each)"
+        group.add_argument("--portable", action="store_true", help="run the command with portable numerics")
+    allow = "use the framework's own OPERATION (repeatable)"
     group.add_argument("--allow", action="append", default=[], metavar="OPERATION", help=allow)
-    precision = "high: operands of 13 bits; highest: of two slices (default: high)"
+    precision = "high: 13-bit operands; highest: 26-bit operands, slower (default: high)"
     group.add_argument("--precision", choices=PRECISIONS, help=precision)
 
 
@@ -73,11 +77,11 @@ def say(line: str) -> None:
 
 def add_cube(parser: Parser, workspace: str = "") -> None:
     """Options that name a task of an MLCube, in the place of a command."""
-    group = parser.add_argument_group("a task of an MLCube, in the place of a command")
-    group.add_argument("--mlcube", type=Path, metavar="DIR", help="folder of the mlcube.yaml")
-    group.add_argument("--task", dest="cube_task", metavar="NAME", help="the task")
+    group = parser.add_argument_group("an MLCube task instead of a command")
+    group.add_argument("--mlcube", type=Path, metavar="DIR", help="folder that holds mlcube.yaml")
+    group.add_argument("--task", dest="cube_task", metavar="NAME", help="name of the task")
     group.add_argument("--platform", choices=PLATFORMS, help="container runtime of the MLCube (default: docker)")
-    group.add_argument("--workspace", metavar="DIR", help=f"of the MLCube (default: its own){workspace}")
+    group.add_argument("--workspace", metavar="DIR", help=f"workspace of the MLCube (default: its own){workspace}")
     group.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="parameters of the task")
 
 
@@ -103,7 +107,7 @@ def check(options: argparse.Namespace) -> None:
 def words(options: argparse.Namespace, command: list[str] | None = None, apart: bool = False) -> list[str]:
     """The words of the command, or of the MLCube's task; `command` stands in the place of what follows `--`.
 
-    `apart`: what such a task puts out goes to a folder of each run's own. UsageError for a task or a parameter that
+    `apart`: what such a task puts out goes to a separate folder for each run. UsageError for a task or a parameter that
     the MLCube does not have.
     """
     after = command if command is not None else options.command or []

@@ -7,7 +7,7 @@ from repro.commands.parser import Parser
 from repro.errors import UsageError
 
 SUMMARY = "run a command with portable numerics: the same bits on any machine"
-EPILOG = "Its exit code is the command's own."
+EPILOG = "The exit code is that of the command."
 
 
 def parser() -> Parser:

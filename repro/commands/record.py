@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 NOTHING_OBSERVED = "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
 EPILOG = "\n".join(
     [
-        "Its exit code is the command's own. `repro compare A B` compares two records.",
-        "With --against it is 3 if the run differs, and 4 if that is inconclusive.",
+        "The exit code is that of the command. `repro compare A B` compares two records.",
+        "With --against it is 3 if the run differs, and 4 if the comparison is inconclusive.",
     ]
 )
 STOPPED = "stopped by --against at the first difference"
 
 
 def parser() -> Parser:
-    made = own_command.parser("record", "run a command once, and record what it computes, step by step", run, EPILOG)
-    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the record (default: repro-records/TIME)")
-    against = "compare it with a record as it runs, and stop it where it first differs"
+    made = own_command.parser("record", "run a command once and record what it computes, step by step", run, EPILOG)
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder for the record (default: repro-records/TIME)")
+    against = "compare the run with a record as it goes, and stop it at the first difference"
     made.add_argument("--against", type=Path, metavar="RECORD", help=against)
     own_command.add_outputs(made)
     own_command.add_portable(made)

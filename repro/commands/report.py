@@ -10,15 +10,15 @@ from repro.commands.workspace import folder
 from repro.errors import UsageError
 from repro.text import printable
 
-EPILOG = f"""Without files, the page is made of all results files in the workspace, or else in
-{RECORDS}/, and goes to the folder report/ there. With files and no workspace, it
-goes to the folder report/ beside the first of them."""
+EPILOG = f"""Without files, the page covers all results files of the workspace, or of {RECORDS}/,
+and is written to report/ there. With files and no workspace, it is written to report/
+next to the first file."""
 
 
 def parser() -> Parser:
     made = Parser(
         "report",
-        "make a page of what verify and benchmark found, on this machine and others",
+        "make a page from results of verify and benchmark, also of several machines",
         (
             "repro report [--to=DIR] [FILE.json ...]",
             "repro report [--to=DIR] SWEEP",
@@ -32,10 +32,9 @@ def parser() -> Parser:
         nargs="*",
         type=Path,
         metavar="FILE.json | SWEEP",
-        help="results.json of verify and benchmark.json of benchmark; or the folder of a sweep, "
-        "WORKSPACE/outputs/sweep/TIME",
+        help="results.json of verify, benchmark.json of benchmark, or the folder of a sweep (WORKSPACE/outputs/sweep/TIME)",
     )
-    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the page")
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder for the page")
     made.add_argument("--workspace", metavar="DIR", help="workspace of the reference trainers")
     return made
 

@@ -6,11 +6,11 @@ from repro.commands import workspace
 from repro.commands.parser import Parser
 from repro.errors import NOT_REPRODUCIBLE
 
-EPILOG = """keys of its own:
-  frameworks=pytorch,jax         which to train in (default: all)
-  hydra/launcher=joblib          several at a time, on this machine
-  hydra/launcher=submitit_slurm  several at a time, under Slurm
-  sif=repro.sif                  in this image
+EPILOG = """keys of this command:
+  frameworks=pytorch,jax         frameworks to train in (default: all)
+  hydra/launcher=joblib          several runs at a time, on this machine
+  hydra/launcher=submitit_slurm  several runs at a time, under Slurm
+  sif=repro.sif                  run in this image
 """
 
 

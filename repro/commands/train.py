@@ -14,7 +14,7 @@ def parsers() -> list[Parser]:
             f"train in {framework.title}, and print the fingerprint of the trained weights",
             run,
             "params.n_epochs=1 params.seed=7",
-            description=f"Trains in {framework.title}, and prints the fingerprint of the trained weights, a SHA-256.",
+            description=f"Train in {framework.title} and print the fingerprint of the trained weights, a SHA-256.",
         )
         for name, framework in FRAMEWORKS.items()
     ]

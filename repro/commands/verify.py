@@ -20,21 +20,21 @@ log = logging.getLogger(__name__)
 QUESTIONS = {
     "restart": "run again",
     "observed": "without the observer",
-    "hash_seed": "other values of PYTHONHASHSEED",
-    "environment": "another locale, time zone and user, stray variables",
-    "threads": "1 thread, 4 threads",
-    "instruction_set": "narrower vector instructions",
-    "cores": "one core",
-    "file_order": "folders listed in the reverse order",
-    "memory": "fresh memory filled with other bytes",
-    "races": "threads, workers and ranks slowed",
-    "time": "another date, a faster clock",
-    "resume": "stopped by SIGTERM, then resumed; needs --resume",
-    "kill": "killed by SIGKILL, then resumed; needs --resume",
-    "resume_twice": "stopped, resumed, stopped, resumed; needs --resume",
+    "hash_seed": "with other values of PYTHONHASHSEED",
+    "environment": "with another locale, time zone and user, and stray variables",
+    "threads": "with 1 thread and with 4",
+    "instruction_set": "with narrower vector instructions",
+    "cores": "on one core",
+    "file_order": "with folders listed in reverse order",
+    "memory": "with fresh memory filled with other bytes",
+    "races": "with threads, workers and ranks slowed down",
+    "time": "on another date, and with a faster clock",
+    "resume": "stopped by SIGTERM and resumed; needs --resume",
+    "kill": "killed by SIGKILL and resumed; needs --resume",
+    "resume_twice": "stopped and resumed twice; needs --resume",
     "container": "in a container; needs --image",
     "gpu": "without the GPU",
-    "seed": "another seed, which must differ; needs --seed-option",
+    "seed": "with another seed, which must differ; needs --seed-option",
 }
 """What each question changes."""
 BY_NAME = ("memory", "races", "time", "resume_twice")
@@ -42,20 +42,20 @@ BY_NAME = ("memory", "races", "time", "resume_twice")
 ALL = "all"
 ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
 
-SUMMARY = "run a command several times, one thing changed each time, and compare"
-OF_TRAINERS = "the same of the reference trainers: will I get this again on this machine?"
+SUMMARY = "run a command several times, change one thing each time, and compare"
+OF_TRAINERS = "verify the reference trainers on this machine"
 EPILOG = "\n".join(
     [
-        "questions for --ask:",
+        "questions, all of them asked by default:",
         *(f"  {name:<18}{change}" for name, change in QUESTIONS.items() if name not in BY_NAME),
         "",
-        "and by their names alone, as they take more runs; --ask all,memory asks the others, too:",
+        "questions that take more runs, asked only by name (--ask all,memory adds one):",
         *(f"  {name:<18}{QUESTIONS[name]}" for name in BY_NAME),
         "",
-        "With --workspace and no command, the reference trainers are verified, with keys as:",
+        "With --workspace and no command, verify tests the reference trainers. Keys, for example:",
         "  questions=threads,workers frameworks=jax numerics=portable verify.steps=100",
         "",
-        "Exit code 3: not reproducible; 1: a run failed; 4: what was asked has no answer.",
+        "Exit codes: 0 reproducible; 1 a run failed; 3 not reproducible; 4 a requested question\ncould not be answered.",
     ]
 )
 
@@ -64,22 +64,24 @@ def parser() -> Parser:
     trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
     made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
     made.dashed = ("--seed-option", "--resume")
-    made.add_argument("--ask", metavar="NAMES", help="questions, with commas between them (default: all)")
-    made.add_argument("--resume", metavar="COMMAND", help="command that goes on from a checkpoint, as one text")
+    made.add_argument("--ask", metavar="NAMES", help="questions to ask, separated by commas (default: all)")
     made.add_argument(
-        "--stops", type=int, metavar="N", help="points at which it is stopped, each in a run (default: 1)"
+        "--resume", metavar="COMMAND", help="command that resumes from a checkpoint, quoted as one argument"
     )
-    made.add_argument("--seed-option", metavar="'--seed={}'", help="option of the command that sets its seed")
-    varied = "option of the command, with values that should change nothing (again for each)"
+    made.add_argument(
+        "--stops", type=int, metavar="N", help="number of points to stop the command at, one run for each (default: 1)"
+    )
+    made.add_argument("--seed-option", metavar="'--seed={}'", help="the option that sets the seed of the command")
+    varied = "try values of an option that should change nothing (repeatable)"
     made.add_argument("--vary", action="append", default=[], metavar="NAME=OPTION{}:VALUE,VALUE", help=varied)
-    made.add_argument("--image", metavar="IMAGE", help="for the question container: a Docker image, or a FILE.sif")
-    cure = "where something differs, try remedies, and name the smallest set that gives the same bits"
+    made.add_argument("--image", metavar="IMAGE", help="Docker image or FILE.sif, for the question container")
+    cure = "where runs differ, try remedies and name the smallest set that gives the same bits"
     made.add_argument("--cure", action="store_true", help=cure)
-    made.add_argument("--to", type=Path, metavar="DIR", help="folder of the runs (default: repro-records/verify-TIME)")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write the answers there, for programs")
+    made.add_argument("--to", type=Path, metavar="DIR", help="folder for the runs (default: repro-records/verify-TIME)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write the answers to FILE as JSON")
     own_command.add_outputs(made)
     own_command.add_portable(made)
-    own_command.add_cube(made, "; or of the reference trainers")
+    own_command.add_cube(made, ", or of the reference trainers")
     return made
 
 

@@ -9,7 +9,7 @@ from repro.commands.parser import Parser
 from repro.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[2]
-WORKSPACE = "folder of data, results and (optional) train.yaml; it must exist"
+WORKSPACE = "existing folder for data and results; it may hold a train.yaml"
 
 
 def trainer_parser(
@@ -19,7 +19,7 @@ def trainer_parser(
     parser = Parser(command, summary, (f"./run.sh {command} --workspace=DIR [KEY=VALUE ...]",), run, **texts)
     parser.add_argument("--workspace", metavar="DIR", help=WORKSPACE)
     parser.add_argument(
-        "overrides", nargs="*", type=override, metavar="KEY=VALUE", help=f"in the place of train.yaml's, as in: {keys}"
+        "overrides", nargs="*", type=override, metavar="KEY=VALUE", help=f"override train.yaml, for example {keys}"
     )
     return parser
 

@@ -53,7 +53,7 @@ class Differing:
         self._find_packages()
         recorded = {VARIABLE: "environment", PACKAGE: "versions"}
         settled = {f"{recorded[fact.kind]}.{fact.name}" for fact in self.facts if fact.kind in recorded}
-        without_uv = "" if environments.available() else " (uv is not there)"
+        without_uv = "" if environments.available() else " (uv is not installed)"
         self.not_set += [
             f"{cause.fact}{without_uv if cause.fact.startswith('versions.') else ''}"
             for cause in causes(self.a.facts, self.b.facts)

@@ -135,7 +135,7 @@ class Rerun:
         except Flaw as flaw:
             self._refuse(str(flaw))
         if not self.folder.is_dir():
-            self._refuse(f"the folder that it was run in is not there: {self.folder}")
+            self._refuse(f"the folder that it was run in does not exist: {self.folder}")
         try:
             scripts = converted(content.facts.get("scripts"), dict[str, str])
         except Flaw:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCKER, APPTAINER = "docker", "apptainer"
-LABEL = "repro.trainers.loop"
+LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
 PACKAGE, INSIDE = "/repro-package", "/repro-record"
 """Where our package and a run's folder are inside."""

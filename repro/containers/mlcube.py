@@ -145,7 +145,7 @@ def _parameter(
     if kind == UNKNOWN and not output:
         kind = "directory" if os.path.isdir(path) else "file" if os.path.isfile(path) else UNKNOWN
     if kind not in KINDS:
-        raise cube.error(f"parameter {name!r} is of type {kind!r}, and {path} is not there to tell: give it a type")
+        raise cube.error(f"parameter {name!r} is of type {kind!r}, and {path} does not exist: give it a type")
     if shared is not None and shared not in SHARED:
         raise cube.error(f"parameter {name!r} has opts {shared!r}; they must be ro or rw")
     if output and apart and given is None:
@@ -187,7 +187,7 @@ def _inside(parameters: Sequence[Parameter]) -> tuple[dict[str, str], list[str]]
 def _docker(cube: Cube, task: str, places: Mapping[str, str], arguments: list[str]) -> Iterator[str]:
     section = _mapping(cube, cube.content.get("docker"), "docker")
     if not section.get("image"):
-        raise cube.error("it names no image for Docker: docker.image is not there")
+        raise cube.error("it names no image for Docker: docker.image is missing")
     platform = _mapping(cube, cube.content.get("platform"), "platform")
     yield str(section.get("docker") or "docker")
     yield "run"
@@ -218,7 +218,7 @@ def _singularity(cube: Cube, task: str, places: Mapping[str, str], arguments: li
     path = os.path.join(str(section.get("image_dir") or f"{cube.workspace}/.image"), image)
     if not os.path.exists(path):
         raise cube.error(
-            f"its image {path} is not there; make it: mlcube configure --mlcube={shlex.quote(str(cube.path.parent))} "
+            f"its image {path} does not exist; make it: mlcube configure --mlcube={shlex.quote(str(cube.path.parent))} "
             "--platform=singularity"
         )
     entry = str(_task(cube, task).get("entrypoint") or "")

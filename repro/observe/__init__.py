@@ -1,15 +1,19 @@
-"""The observer: loaded into somebody else's training process.
+"""The observer: loaded into the user's training process.
 
 It writes a line per optimizer step, and changes no bit. README.md beside this file says how.
 
-site/sitecustomize  the start, by Python itself
 hooks               the hooks into `import`, which install the watchers
-pytorch  jax  keras the watchers: steps of each framework's optimizers
+pytorch, jax, keras  the watchers: steps of each framework's optimizers
 operations          all operations of one step, in PyTorch
 watch               repro.watch, for loops that no hook sees
 watched             the steps that it reports
 by_hand             updates by hand in PyTorch
-calls               updates by hand in JAX
+calls, traces       updates by hand in JAX; its compiled functions, traced
+nnx_calls           updates by hand in Flax NNX
+estimators          steps of scikit-learn
+boosting            steps of XGBoost and LightGBM
+windows             waits between two backward passes
+states              one hash of all that an object holds
 batches             batches of PyTorch's loaders, or what modules are called with
 entries             functions that a PyTorch program comes to call
 scalars             numbers that a step of PyTorch depends on

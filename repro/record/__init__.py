@@ -1,17 +1,14 @@
-"""The record of a command: made, read, checked.
+"""Records of a command: made, read, checked.
 
-record         what a record is: record.json, as typed structs
-typed_lines    a line that the observer wrote: parsed, checked and typed
-lines          the lines of each process
-new_lines      those that come while a run goes on
-seal           their running hash
-recording      one run of a command with the observer
-running        a command that is run and stopped, in the foreground or in the background
-process        its processes: started, ended, and what they said
-guard          ends a command whose starter was killed
-outputs        the files that it writes
-arrays         the arrays that `--keep` holds
-signature      the key that makes a record one's own
-provenance     the facts that can decide its bits
-warnings       what is suspicious in a single record
+record               record.json, as typed structs
+recording            one run of a command with the observer
+injection, portable  what is loaded into its processes; what these computed with portable numerics
+running              a command that is run and stopped, in the foreground or in the background
+process, guard       its processes: started, ended, also if their starter was killed
+typed_lines          a line that the observer wrote: parsed, checked and typed
+lines, new_lines     the lines of each process, and those that come during a run
+seal, signature      the running hash of the lines; the key that makes a record one's own
+outputs, arrays      files that the command writes; arrays that `--keep` holds
+provenance           the facts that can decide its bits
+warnings             what is suspicious in a single record
 """

@@ -24,7 +24,7 @@ REPORTS = "portable"
 """The folder, in that of a run, of what its processes computed with portable numerics."""
 PRECISIONS = ("high", "highest")
 OPERATION = re.compile(r"[A-Za-z_][\w.:]*")
-"""The name of an operation that is let through."""
+"""The name of an operation that is run natively."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Portable:
     """Options of portable numerics."""
 
     allow: tuple[str, ...] = ()
-    """Operations that are let through as the framework has them."""
+    """Operations that are run natively."""
     precision: str = PRECISIONS[0]
 
     @property

@@ -35,7 +35,7 @@ class Report(Struct):
     operations: dict[str, Integer] = {}
     """How many of each kind were computed."""
     allowed: dict[str, Integer] = {}
-    """How many of each kind were let through."""
+    """How many of each kind were run natively."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Computed:
             self._of_framework(name) for name in FRAMEWORKS if any(each.framework == name for each in self.reports)
         ]
         allowed = self._counted("allowed", self.reports)
-        parts += [f"let through: {', '.join(sorted(allowed))}"] if allowed else []
+        parts += [f"run natively: {', '.join(sorted(allowed))}"] if allowed else []
         killed = len({report.process for report in self.reports if not report.ended})
         parts += [f"not counted: those of {_killed(killed)}"] if killed else []
         return "; ".join(parts)

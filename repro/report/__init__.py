@@ -1,11 +1,11 @@
-"""Reports: what the other tasks found, for people.
+"""Reports: results for people.
 
 report.py         the files of the task `report`: a page, Markdown and JSON
 findings.py       report.json: results of one machine or several, as structs
 page.py           the page; templates/ hold its HTML, charts.py draws its pictures
 timeline.py       the picture of a command's runs over their steps
 tables.py         the same as Markdown and in the terminal; markdown.py escapes
-answers.py        a command's answers in the terminal
+answers.py        a command's answers in the terminal; cures.py  what `--cure` did
 comparison.py     what `compare` says of two records
 speed_tables.py   a benchmark as tables; speed_page.py is its part of the page
 against_table.py  a benchmark beside an older one

@@ -1,18 +1,22 @@
 """Verification: will a training give the same bits again?
 
-questions.py      what a question declares: what is changed, compared and promised
-verification.py   one call: each run that the questions need is made once
-command.py        a command as the subject: command_questions.py, command_runs.py; judgment.py and resumption.py compare its runs
-experiment.py     what a training that describes itself says of its run
-machines.py       the question across machines, answered from their results
-baselines.py      its two baseline runs
-vary.py           an option of the command as a question
-stops.py          points at which it is stopped
-checkpoints.py    files that it may resume from, once they are whole
-trial.py          a command, and the result of one of its runs
-surroundings.py   what a change gives to a process, or to a container
-answers.py        an answer, as long as the call lasts
-results.py        results.json: its structs, and what contradicts itself
-timeline.py       the course of a run: its processes, epochs and files over the steps
-folders.py        results without this machine's folders
+questions.py                 what a question declares: what is changed, compared and promised
+verification.py              one call: each run that the questions need is made once
+command.py, command_questions.py, command_runs.py     the user's command: its questions and runs
+judgment.py, resumption.py   comparison of these runs; of a resumed one with the whole one
+experiment.py                what a training that describes itself says of its run
+machines.py                  the question across machines, answered from their results
+baselines.py                 the two baseline runs
+hypotheses.py, dependence.py  causes that further runs test
+cure.py, remedies.py         `--cure`: remedies tried, and what each sets
+vary.py                      an option of the command as a question
+stops.py, windows.py         points at which a command is stopped, also within an accumulation window
+checkpoints.py               files that it may resume from, once they are whole
+coverage.py                  what a resumed run did not cover
+trial.py                     a command, and the result of one of its runs
+surroundings.py              what a change gives to a process, or to a container
+answers.py                   an answer, as long as the call lasts
+results.py                   results.json: its structs, and what contradicts itself
+timeline.py                  the course of a run: its processes, epochs and files over the steps
+folders.py                   results without this machine's folders
 """

@@ -82,7 +82,7 @@ class Steps:
         """What may differ though numerics are portable."""
         if self.question.promised("portable") is None or self.baseline.command.portable is None:
             return ""
-        return "; portable numerics cover PyTorch's operations alone: look at what was let through, at NumPy, Python's math and compiled extensions"
+        return "; portable numerics cover PyTorch's operations alone: look at operations that ran natively, at NumPy, Python's math and compiled extensions"
 
     def sameness(self, trials: Sequence[Trial]) -> str:
         """What an answer that all is the same rests on."""

@@ -251,7 +251,7 @@ def _contradictions(content: Results) -> Iterator[str]:
         what = f"{answer.question}, {answer.framework}, {answer.numerics}"
         missing = [name for name in answer.runs if name not in content.runs]
         if missing:
-            yield f"the answer to {what} rests on a run that is not there ({missing[0]})"
+            yield f"the answer to {what} rests on a run that is missing ({missing[0]})"
         elif answer.answer not in _following(answer, content.runs):
             yield f"the answer to {what} is {answer.answer!r}, which does not follow from its runs"
         elif answer.kept != kept(answer.promise, answer.answer):

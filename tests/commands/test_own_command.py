@@ -108,7 +108,10 @@ def test_a_change_reaches_into_a_container(here: Path) -> None:
         (("--mlcube=cube", "--task=trainer", "a=b"), "has no parameter 'a'; its parameters: out"),
         (("--mlcube=cube", "--task=none"), "it has no task 'none'; --task must be one of trainer, set_order"),
         (("--mlcube=none", "--task=trainer"), "--mlcube names the folder of a mlcube.yaml"),
-        (("--mlcube=cube", "--task=trainer", "--platform=singularity"), "none.sif is not there; make it: mlcube conf"),
+        (
+            ("--mlcube=cube", "--task=trainer", "--platform=singularity"),
+            "none.sif does not exist; make it: mlcube conf",
+        ),
         (("a=b", "--", "true"), "unrecognized arguments: a=b"),
         (("--", "docker", "run", "-d", "an-image", "trainer"), "leave --detach out"),
     ],

@@ -36,7 +36,7 @@ def test_input_output_and_exit_code_are_the_commands_own(portable: Portable) -> 
 
 def test_what_is_let_through_is_named(portable: Portable) -> None:
     done = portable("import torch; torch.computed('svd'); [torch.computed('mm') for _ in range(1234)]", "--allow=svd")
-    assert done.stderr == "repro portable: 1,234 operations of 1 kind (PyTorch 2.15.0); let through: svd\n"
+    assert done.stderr == "repro portable: 1,234 operations of 1 kind (PyTorch 2.15.0); run natively: svd\n"
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -48,7 +48,7 @@ def test_workers_are_counted(method: str, tree: Path) -> None:
 
 def test_a_program_that_changes_its_surroundings(portable: Portable) -> None:
     code = "import os; os.environ.clear(); os.chdir('/'); import torch; torch.computed('svd'); os.chdir('/proc')"
-    assert portable(code, "--allow=svd").stderr.endswith("(PyTorch 2.15.0); let through: svd\n")
+    assert portable(code, "--allow=svd").stderr.endswith("(PyTorch 2.15.0); run natively: svd\n")
 
 
 def test_a_process_that_is_killed(portable: Portable) -> None:
@@ -79,7 +79,7 @@ def test_a_container(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     inside = ("docker", "run", "image", sys.executable, "-c", code)
     done = ended(started(tree, "portable", "--allow=svd", "--", *inside))
     assert done.stdout == "_repro.portable.modes.pytorch\n"
-    assert done.stderr == "repro portable: 0 operations of 0 kinds (PyTorch 2.15.0); let through: svd\n"
+    assert done.stderr == "repro portable: 0 operations of 0 kinds (PyTorch 2.15.0); run natively: svd\n"
 
 
 # --- where nothing is portable --------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_a_program_with_two_frameworks(portable: Portable) -> None:
     done = portable(code, "--allow=pytorch:svd", "--allow=jax:eigh")
     assert done.stderr == (
         "repro portable: 1 operation of 1 kind (PyTorch 2.15.0); 1 operation of 1 kind (JAX 0.10.2); "
-        "let through: eigh, svd\n"
+        "run natively: eigh, svd\n"
     )
 
 

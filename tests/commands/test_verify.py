@@ -49,7 +49,7 @@ def step(answer: Answer) -> int | None:
     return answer.difference.step
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))  # trainers/test_inspect.py traces TensorFlow
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))  # trainers/test_inspect.py traces the others
 def test_one_planted_bit_is_found(framework: str, run: Run, workspace: Path) -> None:
     options = (f"params.max_steps={STEPS}", "params.trace_steps=1")
     assert run(framework, *options).returncode == 0

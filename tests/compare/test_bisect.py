@@ -293,4 +293,4 @@ def test_versions_without_uv(here: Path, capfd: pytest.CaptureFixture[str], monk
         content["command"].remove(f"--lr={version}")
         path.write_text(json.dumps(content))
     _, lines, _ = bisected(capfd, trust=True)
-    assert lines == ["made by nothing that a run can set; not set here: versions.numpy (uv is not there)"]
+    assert lines == ["made by nothing that a run can set; not set here: versions.numpy (uv is not installed)"]

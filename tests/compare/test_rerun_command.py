@@ -232,7 +232,7 @@ def changed(here: Path, **content: object) -> tuple[str, str]:
         ({"facts": {"environment": None}}, "it does not hold the variables of its run"),
         ({"facts": {"environment": {"PYTHONPATH": "/a\x1b[2J"}}}, "its environment holds characters that cannot be"),
         ({"command": ["sh", "-c", "touch ran\n"]}, "its command holds characters that cannot be shown"),
-        ({"folder": "/no/such/folder"}, "the folder that it was run in is not there: /no/such/folder"),
+        ({"folder": "/no/such/folder"}, "the folder that it was run in does not exist: /no/such/folder"),
     ],
 )
 def test_what_is_not_known_to_be_the_same_command_is_not_run(

@@ -79,7 +79,7 @@ def test_what_is_added_comes_last_of_the_options() -> None:
         "type=bind,source=/h,target=/i,readonly",
         "--mount",
         "type=bind,source=/w,target=/x",
-        "--label=repro.trainers.loop=n",
+        "--label=repro.run=n",
         "--cpuset-cpus=0,2",
         "--tty=false",
         "--env",

@@ -172,7 +172,7 @@ def test_a_cube_without_singularity_takes_the_name_of_docker(cube: Path) -> None
     path = cube / "mlcube.yaml"
     path.write_text("docker: {image: a/b-c:0.1}\ntasks: {t: {}}\n")
     image = cube / "workspace" / ".image" / "abc01.sif"
-    with pytest.raises(UsageError, match=r"abc01\.sif is not there; make it: mlcube configure --mlcube="):
+    with pytest.raises(UsageError, match=r"abc01\.sif does not exist; make it: mlcube configure --mlcube="):
         words(cube, "t", "singularity")
     image.parent.mkdir()
     image.touch()
@@ -190,7 +190,7 @@ def test_a_cube_without_singularity_takes_the_name_of_docker(cube: Path) -> None
         ("docker: {image: i}", "it has no tasks"),
         ("tasks: [t]", "tasks must be a mapping"),
         ("docker: {image: i}\ntasks: {a: {}, b: {}}", "it has no task 't'; --task must be one of a, b"),
-        ("tasks: {t: }", "it names no image for Docker: docker.image is not there"),
+        ("tasks: {t: }", "it names no image for Docker: docker.image is missing"),
         ("docker: i\ntasks: {t: }", "docker must be a mapping"),
         ("docker: {image: i}\ntasks: {t: x}", "tasks.t must be a mapping"),
         ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: 5}}}}", "parameter 'a' must be a mapping"),
@@ -201,7 +201,7 @@ def test_a_cube_without_singularity_takes_the_name_of_docker(cube: Path) -> None
         ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: none.txt}}}}", "is of type 'unknown', and "),
         (
             "docker: {image: i}\ntasks: {t: {parameters: {outputs: {a: none.txt}}}}",
-            "is not there to tell: give it a type",
+            "does not exist: give it a type",
         ),
         ("docker: {image: i}\ntasks: {t: {parameters: {inputs: {a: {type: int}}}}}", "'a' is of type 'int'"),
         (

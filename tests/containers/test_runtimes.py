@@ -81,14 +81,14 @@ if words[0] == 'inspect': print({os.getpid()})""",
     asked.end(signal.SIGKILL, 0)
     asked.remove()
     assert log.read_text().splitlines() == [
-        f"ps --quiet --no-trunc --filter=label=repro.trainers.loop={asked.label}",
+        f"ps --quiet --no-trunc --filter=label=repro.run={asked.label}",
         "kill one two",
-        f"ps --quiet --no-trunc --filter=label=repro.trainers.loop={asked.label} --filter=status=created --all",
+        f"ps --quiet --no-trunc --filter=label=repro.run={asked.label} --filter=status=created --all",
         "rm --force --volumes three",
-        f"ps --quiet --no-trunc --filter=label=repro.trainers.loop={asked.label} --all",
+        f"ps --quiet --no-trunc --filter=label=repro.run={asked.label} --all",
         "rm --force --volumes one two",
     ]
-    assert f"--label=repro.trainers.loop={asked.label}" in asked.words([])
+    assert f"--label=repro.run={asked.label}" in asked.words([])
 
 
 @pytest.mark.parametrize("handled", [True, False])

@@ -26,7 +26,10 @@ def test_an_old_page_is_named_and_written_anew(
 ) -> None:
     monkeypatch.setattr(causes, "PAGE", tmp_path / "causes.md")
     causes.PAGE.write_text("# Causes\n\n<!-- causes -->\nold\n<!-- end -->\n\nAfter.\n")
-    assert causes.main(write=False) == 1 and "docs/causes.md: its tables are out of date" in capsys.readouterr().out
+    assert (
+        causes.main(write=False) == 1
+        and "docs/reference/causes.md: its tables are out of date" in capsys.readouterr().out
+    )
     assert causes.main(write=True) == 0 and causes.main(write=False) == 0
     page = causes.PAGE.read_text()
     assert "| generator not restored |" in page and page.startswith("# Causes") and page.endswith("After.\n")

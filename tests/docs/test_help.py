@@ -7,7 +7,7 @@ import pytest
 
 from support.runs import ROOT
 
-PAGE = "# Page\n\n<!-- help: verify -->\n```text\n{}```\n\nAfter it.\n"
+PAGE = "# Page\n\n<!-- help: -->\n```text\n{}```\n\n<!-- help: verify -->\n```text\n{}```\n\nAfter it.\n"
 
 
 @pytest.fixture
@@ -24,11 +24,12 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_old_page_is_named_and_written_anew(pages, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "verify.md"
-    page.write_text(PAGE.format("an old text\n"))
+    page = tmp_path / "reference" / "commands.md"
+    page.parent.mkdir()
+    page.write_text(PAGE.format("an old text\n", "another\n"))
     assert pages.main(write=False) == 1
-    assert "docs/verify.md" in capsys.readouterr().out
-    assert page.read_text() == PAGE.format("an old text\n")
+    assert "docs/reference/commands.md" in capsys.readouterr().out
+    assert page.read_text() == PAGE.format("an old text\n", "another\n")
     assert pages.main(write=True) == 0
-    assert page.read_text() == PAGE.format("help of verify\n")
+    assert page.read_text() == PAGE.format("help of \n", "help of verify\n")
     assert pages.main(write=False) == 0

@@ -1,4 +1,4 @@
-"""The old traps of docs/traps.md: each is sprung in fresh processes, and gives what the page says it gives.
+"""The old traps of docs/reference/traps.md: each is sprung in fresh processes, and gives what the page says it gives.
 
 The scripts are in tests/programs/traps/.
 """
@@ -119,12 +119,14 @@ def test_a_keras_script_without_seeds(data_dir: Path) -> None:
     assert same == {"unseeded": False, "seeds": True, "strict": True}
 
 
-two_in_one = pytest.mark.skipif(not MIXED, reason=f"{SECOND} names no environment of all frameworks: docs/traps.md")
+two_in_one = pytest.mark.skipif(
+    not MIXED, reason=f"{SECOND} names no environment of all frameworks: docs/reference/traps.md"
+)
 
 
 def mixed() -> Path:
     python = Path(MIXED or "") / "bin" / "python"
-    assert python.exists(), f"{SECOND}={MIXED}: there is no {python}; docs/traps.md says how to make one"
+    assert python.exists(), f"{SECOND}={MIXED}: there is no {python}; docs/reference/traps.md says how to make one"
     return python
 
 

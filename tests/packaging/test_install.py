@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -164,3 +165,9 @@ class TestAarch64:
         done = call([str(root / "requirements" / "aarch64.sh"), *arguments], PATH=str(tools))
         assert_one_line(done, exit_code, said)
         assert not (root / ".venv" / "aarch64").exists()
+
+
+def test_pip_alone_gets_the_lock_of_the_pytorch_trainer() -> None:
+    """That of CUDA, which is whole: the other one leaves packages out that torch's own metadata ask for."""
+    option, path = (ROOT / "requirements.txt").read_text().split()
+    assert option == "-r" and re.search(r"^torch==\S+ \\$", (ROOT / path).read_text(), re.M)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from repro.portable.backends import xla
-from repro.portable.definitions import xp
+from repro.portable.definitions import defaults, xp
 
 FOLDER = Path(xla.__file__).parent
 Parameters = list[str]
@@ -25,15 +25,16 @@ def declared(protocol: type) -> dict[str, Parameters]:
 
 
 def defined(path: Path) -> dict[str, Parameters]:
-    """The methods of the class Backend of a file, which no test can import; no names where another function is one."""
+    """The methods of the one class of a file, which no test can import; no names where another function is one."""
     (backend,) = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
     found: dict[str, Parameters] = {}
     for node in backend.body:
         if isinstance(node, ast.FunctionDef):
-            (decorator,) = node.decorator_list
-            found[node.name] = parameters(node)[getattr(decorator, "id", "") == "classmethod" :]
-        elif isinstance(node, ast.Assign):
-            found |= {name.id: [] for name in ast.walk(node.targets[0]) if isinstance(name, ast.Name)}
+            static = [getattr(decorator, "id", "") for decorator in node.decorator_list] == ["staticmethod"]
+            found[node.name] = parameters(node)[not static :]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            found |= {name.id: [] for name in ast.walk(target) if isinstance(name, ast.Name)}
     return found
 
 
@@ -44,15 +45,26 @@ def parameters(function: ast.FunctionDef) -> Parameters:
 
 BACKEND = declared(xp.Backend)
 XLA = BACKEND | declared(xp.XlaBackend)
+DEFAULTS = defined(Path(defaults.__file__))
 
 
-@pytest.mark.parametrize(("framework", "protocol"), [("pytorch", BACKEND), ("tensorflow", XLA), ("jax", XLA)])
+PROTOCOLS = {"numpy": BACKEND, "pytorch": BACKEND, "tensorflow": XLA, "jax": XLA}
+
+
+@pytest.mark.parametrize(("framework", "protocol"), PROTOCOLS.items())
 def test_backend_has_the_declared_methods_in_order(framework: str, protocol: dict[str, Parameters]) -> None:
-    found = defined(FOLDER / f"{framework}.py")
-    assert [name for name in found if name in protocol] == list(protocol)
+    own = defined(FOLDER / f"{framework}.py")
+    assert [name for name in own if name in protocol] == [name for name in protocol if name in own]
+    found = DEFAULTS | own
+    assert set(protocol) <= set(found)
     named = [name for name in protocol if found[name] and protocol[name]]
     assert {name: found[name] for name in named} == {name: protocol[name] for name in named}
     assert len(named) > 20
+
+
+def test_defaults_are_declared_in_this_order() -> None:
+    methods = [name for name, parameters in DEFAULTS.items() if parameters]
+    assert methods == [name for name in BACKEND if name in methods]
 
 
 def test_functions_of_xla_have_the_declared_parameters() -> None:

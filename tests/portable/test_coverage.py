@@ -1,4 +1,4 @@
-"""Trainings under portable numerics, in fresh processes: the quick part of docs/coverage.md."""
+"""Trainings under portable numerics, in fresh processes: the quick part of docs/reference/coverage.md."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 
 from repro.verify.command_questions import SSE4, THREADS
 from support.programs import program
+from support.runs import ROOT
 
 pytestmark = pytest.mark.portable
 
@@ -17,7 +18,9 @@ def fingerprints(
 ) -> dict[str, str]:
     """By program."""
     environment |= {name: str(threads) for name in THREADS}
-    printed = program(framework, "coverage/worker.py", group, *options, f"--threads={threads}", **environment)
+    printed = program(
+        framework, ROOT / "evidence/coverage/worker.py", group, *options, f"--threads={threads}", **environment
+    )
     found = {line["name"]: line for line in map(json.loads, printed.splitlines())}
     failed = {name: line for name, line in found.items() if "fingerprint" not in line}
     assert not failed

@@ -12,7 +12,7 @@ import pytest
 
 from reference import activations, functions, special, trigonometric
 from support.programs import ENVIRONMENT
-from support.runs import ROOT, needs
+from support.runs import ROOT, needs, some
 from support.workers import ask
 
 __all__ = ["ask"]  # a fixture
@@ -92,8 +92,8 @@ def compare(ask, way: str, file: str, name: str, options: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("bits", [24, 53])
-@pytest.mark.parametrize("way", ["pytorch eager", "pytorch kernels"])
+@pytest.mark.parametrize("bits", some([24, 53], 24, deep=(53,)))
+@pytest.mark.parametrize("way", some(["pytorch eager", "pytorch kernels"], "pytorch eager", deep=("pytorch kernels",)))
 def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: int, file: str) -> None:
     for name in FILES[file].split():
         compare(ask, way, file, name, {"bits": bits})
@@ -101,6 +101,7 @@ def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: i
             compare(ask, way, file, name, {"bits": bits} | OPTIONS[name])
 
 
+@pytest.mark.portable
 def test_no_error_is_larger_than_the_documentation_has_it() -> None:
     needs("pytorch")
     command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", "docs/functions.py", "--quick"]

@@ -18,7 +18,7 @@ def line(mark: str) -> str:
 
 
 def text(name: str, values: str, where: str, remedy: str = ONCE, why: str = "it has no portable form") -> str:
-    allowed = f'let it through with --allow {name}, in a script with enable(allow=["{name}"])'
+    allowed = f'run it natively with --allow {name}, or in a script with enable(allow=["{name}"])'
     return f"portable numerics: {name} of {values} at {where}: {why}; {remedy}{allowed}"
 
 
@@ -33,9 +33,10 @@ def said() -> dict[str, Any]:
 def test_what_where_the_value_and_the_remedy(said: dict[str, Any]) -> None:
     assert said["forward"] == text("linalg_svd", SQUARE, line("HERE"))
     assert (
-        "fft_r2c" in said["transform"] and "multiply by matrices of cosines and sines, or let it" in said["transform"]
+        "fft_r2c" in said["transform"]
+        and "multiply by matrices of cosines and sines, or run it natively" in said["transform"]
     )
-    assert "to_sparse" in said["sparse"] and "use a dense tensor, or let it" in said["sparse"]
+    assert "to_sparse" in said["sparse"] and "use a dense tensor, or run it natively" in said["sparse"]
     assert "mul of complex64 [3, 3]" in said["complex"] and "complex numbers have no portable form" in said["complex"]
 
 

@@ -54,7 +54,10 @@ OF_ANY_SIZE: list[Sizes] = [
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch kernels", "jax compiled", "tensorflow compiled"))
+@pytest.mark.parametrize(
+    "way",
+    some(WAYS, "pytorch eager", "jax compiled", "tensorflow eager", deep=("pytorch kernels", "tensorflow compiled")),
+)
 def test_operation_is_that_of_the_reference_implementation(ask, way: str, name: str) -> None:
     for seed, (kinds, sizes) in enumerate(zip(KINDS, OF_ANY_SIZE, strict=True)):
         compare(ask, way, CASES[name], sizes if way == "pytorch eager" else SIZES, kinds, seed)
@@ -68,7 +71,7 @@ def test_products_of_int8(ask, framework: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LARGE)
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=("tensorflow", "jax")))
 def test_products_of_int16(ask, framework: str, name: str) -> None:
     """And kernels of float64 for what int16 is not fit for."""
     for seed, kinds in enumerate(KINDS):
@@ -89,7 +92,12 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.parametrize("way", ["pytorch eager", "pytorch int8", "pytorch kernels"])
+@pytest.mark.parametrize(
+    "way",
+    some(
+        ["pytorch eager", "pytorch int8", "pytorch kernels"], "pytorch eager", deep=("pytorch int8", "pytorch kernels")
+    ),
+)
 def test_any_convolution(ask, way: str) -> None:
     for seed, (kernel, stride, padding, dilation, groups) in enumerate(GEOMETRIES):
         compare_convolution(ask, way, kernel, stride, padding, dilation, groups, seed)
@@ -137,7 +145,9 @@ BEFORE_ROUNDING = [
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch kernels", "jax compiled", "tensorflow graph"))
+@pytest.mark.parametrize(
+    "way", some(WAYS, "pytorch eager", deep=("pytorch kernels", "jax compiled", "tensorflow graph"))
+)
 def test_before_rounding(ask, way: str, name: str) -> None:
     for seed, kinds in enumerate(BEFORE_ROUNDING):
         compare_before_rounding(ask, way, CASES[name], kinds, seed)
@@ -146,7 +156,7 @@ def test_before_rounding(ask, way: str, name: str) -> None:
 # --- what needs a case of its own -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch kernels"))
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", deep=("pytorch kernels",)))
 def test_scores_far_below_zero_count_beside_a_mask(ask, way: str) -> None:
     query, key, value = (np.array(x, np.float32)[None] for x in ([[-(2**20)]], [[4], [4], [1]], [[1], [2], [3]]))
     seen = np.array([[True, True, False]])
@@ -155,7 +165,7 @@ def test_scores_far_below_zero_count_beside_a_mask(ask, way: str) -> None:
     assert found == 1.5
 
 
-@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", "pytorch kernels", "jax compiled"))
+@pytest.mark.parametrize("way", some(WAYS, "pytorch eager", deep=("pytorch kernels", "jax compiled")))
 def test_philox(ask, way: str) -> None:
     """The known answers of Random123, tests/kat_vectors, of philox4x32 with 10 rounds."""
     counters = [[0] * 4, [2**32 - 1] * 4, [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344]]

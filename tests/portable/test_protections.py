@@ -13,7 +13,10 @@ from programs import unprotected
 from support.runs import some
 from support.workers import WAYS, ask
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="what compilers do was seen on x86-64 alone")
+pytestmark = [
+    pytest.mark.portable,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="what compilers do was seen on x86-64 alone"),
+]
 
 __all__ = ["ask"]  # a fixture
 XLA = ("jax compiled", "tensorflow compiled")

@@ -52,13 +52,13 @@ REFUSED = {
     "rho": "Adadelta: rho=1.5 must be at least 0 and below 1",
     "schedule": "SGD: learning_rate=CosineDecay has no portable form",
     "schedule since": "Adam: learning_rate=CosineDecay has no portable form",
-    "clipping since": "Adam: clipnorm=1.0 is not there",
+    "clipping since": "Adam: clipnorm=1.0 is not supported",
     "beta since": "Adam: beta_2=nan must be from 0 to 0.99999",
     "constraint of a weight": "Adam: a constraint of variable",
-    "rank since": "Dense: lora_rank=2 is not there",
+    "rank since": "Dense: lora_rank=2 is not supported",
     "regularizer since": "Dense: kernel_regularizer=",
-    "regularizer of a weight": "Dense: a regularizer or constraint of kernel is not there",
-    "quantized": "Dense: quantization=int8 is not there",
+    "regularizer of a weight": "Dense: a regularizer or constraint of kernel is not supported",
+    "quantized": "Dense: quantization=int8 is not supported",
 }
 WAYS = ("graph", "compiled", "of a function", "forward mode", "copies", "clipped")
 SECOND = [f"second derivative of {name}" for name in cases.CASES] + [f"second derivative, {name}" for name in WAYS]

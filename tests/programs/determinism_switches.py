@@ -1,12 +1,23 @@
-"""A framework's own account of its determinism switches: first in fast numerics, then in deterministic ones."""
+"""A framework's own account of its determinism switches, and steps under them: determinism_switches.py FRAMEWORK TIMES.
+
+Two lines of JSON, first in fast numerics, then in deterministic ones; then the number of fingerprints that the same steps
+give when they are repeated, with more threads than cores.
+"""
 
 import importlib
 import json
 import os
 import sys
+from pathlib import Path
 
-from repro.trainers.loop import environment
+import numpy as np
+
+from repro.fingerprint import fingerprint
+from repro.trainers.loop import environment, randomness
 from repro.trainers.loop.config import Config, Params
+from repro.trainers.loop.data import Dataset
+
+SAMPLES = 60_000  # too many for the caches: threads then drift apart
 
 
 def pytorch() -> dict[str, bool]:
@@ -44,6 +55,25 @@ def jax() -> dict[str, bool]:
     }
 
 
+def fingerprints(framework: str, times: int) -> int:
+    """How many fingerprints the same steps give."""
+    params = Params(threads=4, device="cpu")
+    environment.apply(framework, Config(params=params))
+    draw = np.random.default_rng(0)
+    images = draw.integers(0, 256, (SAMPLES, 28, 28)).astype(np.uint8)
+    labels = draw.integers(0, 10, SAMPLES).astype(np.int32)
+    dataset = Dataset("mnist", images, labels, images, labels, Path(), {})
+    trainer = importlib.import_module(f"mnist_{framework}").Trainer(params, dataset)
+    batches = draw.integers(0, SAMPLES, (40, 64)).astype(np.int32)
+    keep = draw.integers(0, 2, (40, 64, 70)).astype(np.uint8)
+    seen = set()
+    for _ in range(times):
+        trainer.load_state(randomness.initial_state(0, "lenet", "sgd"))
+        losses = trainer.steps(batches, keep)
+        seen.add(fingerprint(trainer.state() | {"losses": losses}))
+    return len(seen)
+
+
 if __name__ == "__main__":
     framework = sys.argv[1]
     for numerics in ("fast", "deterministic"):  # TensorFlow's switch cannot be turned back
@@ -51,3 +81,4 @@ if __name__ == "__main__":
         environment.apply(framework, Config(params=params))
         importlib.import_module(f"mnist_{framework}").set_determinism(params)
         print(json.dumps(globals()[framework]()))
+    print(fingerprints(framework, int(sys.argv[2])))

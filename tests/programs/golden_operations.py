@@ -4,7 +4,7 @@
 
 Prints a line for each operation, type, pass (the results, or the gradients) and layout of its arrays. With --check, prints
 the lines that differ from those of a file, and fails where there are any. With --missing, prints the definitions that no line
-computes and no exception names.
+computes and no exception names, and fails where there are any.
 """
 
 import argparse
@@ -24,17 +24,18 @@ def main() -> int:
     given = parser.parse_args()
     framework = importlib.import_module(f"programs.golden_cases.{given.framework}")
     rows = framework.rows(given.only)
-    if given.missing:
-        print("\n".join(framework.missing()))
-        return 0
+    missing = framework.missing() if given.missing else []
+    for name in missing:
+        print(f"{name} has no row, and no exception names it")
     if not given.check:
-        print("\n".join(" ".join((*row, digest)) for row, digest in rows.items()))
-        return 0
+        if not given.missing:
+            print("\n".join(" ".join((*row, digest)) for row, digest in rows.items()))
+        return bool(missing)
     known = {row: digest for row, digest in table.read(given.check)[given.framework].items() if given.only in row[0]}
     wrong = [row for row in {**known, **rows} if known.get(row) != rows.get(row)]
     for row in wrong:
         print(*row, known.get(row, table.NONE), "->", rows.get(row, table.NONE))
-    return bool(wrong)
+    return bool(wrong or missing)
 
 
 if __name__ == "__main__":

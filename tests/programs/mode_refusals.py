@@ -154,7 +154,7 @@ def layouts() -> dict[str, str]:
 
 
 def allowed_layouts() -> list[Any]:
-    """Of a sparse tensor, which a portable operation never takes: the result, and how often it was let through."""
+    """Of a sparse tensor, which a portable operation never takes: the result, and how often it was run natively."""
     column = torch.tensor([0, 1, 2])
     coordinates = torch.sparse_coo_tensor(torch.stack([column, column]), torch.ones(3), (3, 3))
     with allowed("coalesce"):

@@ -1,6 +1,6 @@
 """Reference implementation: every operation in plain NumPy.
 
-Forward and backward, by docs/specification.md.
+Forward and backward, by docs/reference/specification.md.
 
 It shares no code with repro/portable/operations, whose mistakes it is there to find. Read it before you write them for
 another framework. Arrays between operations are float32. Inside, a sum that must be exact is one of int64. The rest is

@@ -225,4 +225,4 @@ def test_the_task(run: Run, tmp_path: Path):
     assert f"{tmp_path}/report/report.html" in done.stderr
     done = run("report", str(path), str(tmp_path / "a=b.json"), workspace=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith(f"error: results: {tmp_path}/a=b.json is not there")
+    assert done.stderr.startswith(f"error: results: {tmp_path}/a=b.json does not exist")

@@ -30,7 +30,8 @@ def interpreter(framework: str) -> str:
 def start(command: list[str], folder: Path | None, **env: str) -> subprocess.Popen[str]:
     """Starts a command with the observer, which writes into this folder, or without."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(DECIDING)}
-    clean |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)} | env
+    clean |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT)}
+    clean |= {"OMP_WAIT_POLICY": "passive"} | env  # threads that wait leave busy cores to others
     if folder is not None:
         clean["REPRO_OBSERVE"] = str(folder)
         clean["PYTHONPATH"] = f"{SITE}{os.pathsep}{clean['PYTHONPATH']}"

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 from support.runs import HANG, PROGRAMS, ROOT, needs
 
@@ -12,8 +13,8 @@ ENVIRONMENT = {
 }
 
 
-def program(framework: str, name: str, *arguments: str, **variables: str) -> str:
-    """The output of a program, with variables. It inherits none that decides what a framework computes."""
+def program(framework: str, name: str | Path, *arguments: str, **variables: str) -> str:
+    """The output of a program of tests/programs, or of a path, with variables. It inherits none that decides what a framework computes."""
     needs(framework)
     python = str(ROOT / ".venv" / framework / "bin" / "python")
     env = {"PATH": os.environ["PATH"], **ENVIRONMENT, **variables}

@@ -34,9 +34,12 @@ def alone(name: str) -> Iterator[Path]:
         yield SHARED / name
 
 
-def some(values: Iterable[Any], *quick: Any) -> list[Any]:
-    """Values of a parameter: `make test` runs the quick ones, `make test-all` the others, too."""
-    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
+def some(values: Iterable[Any], *quick: Any, deep: Iterable[Any] = ()) -> list[Any]:
+    """Values of a parameter: `make test` runs the quick ones, `make test-portable` the deep ones, `make test-all` all."""
+    marks: dict[Any, list[pytest.MarkDecorator]] = {value: [] for value in quick} | {
+        value: [pytest.mark.portable] for value in deep
+    }
+    return [pytest.param(value, marks=marks.get(value, [pytest.mark.slow])) for value in values]
 
 
 class Run(Protocol):

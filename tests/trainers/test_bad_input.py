@@ -234,7 +234,7 @@ HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
     "tampered": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\x77"), "is damaged"),
     "foreign": (foreign, "was not written by this project"),
     "text": (lambda path: path.write_text("not a checkpoint"), "cannot be read"),
-    "missing": (lambda path: path.unlink(), "is not there"),
+    "missing": (lambda path: path.unlink(), "does not exist"),
 }
 
 

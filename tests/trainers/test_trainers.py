@@ -18,7 +18,7 @@ from support.runs import CUT, ROOT, Run, alone, fingerprint, needs, planted, run
 from support.waiting import until
 
 pytestmark = pytest.mark.spread
-STEPS = 100
+STEPS = 40
 SHORT = f"params.max_steps={STEPS}"
 CONVNET = (
     "params.model=convnet",
@@ -87,7 +87,9 @@ def references(data_dir: Path):
 
 
 @pytest.mark.parametrize("workers", [pytest.param(0, marks=slow), 2])
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))
+@pytest.mark.parametrize(
+    "framework", some(FRAMEWORKS, "pytorch")
+)  # what resumes to the same bits gives them again, too
 def test_a_restart_gives_the_same_bits(framework: str, workers: int, references, run: Run, workspace: Path) -> None:
     """However many processes load the data; the reference run's loads them itself."""
     reference = references(framework)
@@ -113,20 +115,20 @@ def test_another_seed_gives_other_bits(framework: str, references) -> None:
 def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, workspace: Path) -> None:
     reference = references(framework)
     command = [str(ROOT / "run.sh"), framework, f"--workspace={workspace}", SHORT, "params.checkpoint_steps=10"]
-    env = os.environ | planted(framework, "hang:50")
+    env = os.environ | planted(framework, "hang:20")
     running = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: list(workspace.glob(f"model/{framework}/*.safetensors")), running)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
     found = checkpoint.newest(workspace / "model" / framework)
-    assert found is not None and 10 <= found.record.step <= 50
+    assert found is not None and 10 <= found.record.step <= 20
     done = run_sh(framework, SHORT, "params.checkpoint_steps=10", "params.resume=auto", workspace=workspace)
     assert fingerprint(done) == reference.fingerprint
     assert f"resumes at step {found.record.step}" in done.stderr
     assert metrics(workspace, framework) == reference.metrics
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch"))  # test_portable.py has such batches in all
 def test_a_smaller_last_batch_and_a_second_epoch(framework: str, run: Run, workspace: Path) -> None:
     whole = ("params.batch_size_train=70", "data.train_samples=600", "params.n_epochs=2")
     undisturbed = fingerprint(run(framework, *whole))  # of 9 steps an epoch, the last with 40 samples
@@ -157,7 +159,9 @@ def test_steps_in_parts_follow_the_same_curve(framework: str, references) -> Non
     assert largest_difference(references(framework, *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize(
+    "framework", some(["tensorflow", "jax"], "jax")
+)  # native/test_layers.py compares the optimizers
 def test_adam_follows_the_same_curve(framework: str, references) -> None:
     """As far as no maximum that another framework chose has grown, see SAME_CURVE."""
     ours, theirs = (references(name, *ADAM).losses[:12] for name in (framework, "pytorch"))
@@ -243,9 +247,7 @@ def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> 
     fashion = "data.dataset=fashion_mnist"
     done = run("download", fashion, "data.mirrors.fashion_mnist=[]", workspace=tmp_path)
     assert done.returncode == 0, done.stderr
-    trained = fingerprint(run(framework, SHORT, fashion, workspace=tmp_path))
-    assert trained != references(framework).fingerprint
-    assert fingerprint(run(framework, SHORT, fashion, "params.num_workers=1", workspace=tmp_path)) == trained
+    assert fingerprint(run(framework, SHORT, fashion, workspace=tmp_path)) != references(framework).fingerprint
 
 
 @pytest.mark.parametrize("numerics", ["deterministic", pytest.param("portable", marks=slow)])

@@ -94,7 +94,7 @@ def test_no_results(path: Path, text: str | bytes, said: str):
 
 
 def test_missing_file_or_folder(path: Path):
-    with pytest.raises(UsageError, match="is not there; name a results"):
+    with pytest.raises(UsageError, match="does not exist; name a results"):
         results.read(path)
     path.mkdir()
     assert "cannot be read" in refusal(path)
@@ -137,7 +137,7 @@ FLAWS: list[tuple[str, Callable[[Json], None]]] = [
     ),
 ]
 CONTRADICTIONS: dict[str, Callable[[Json], None]] = {
-    "rests on a run that is not there (x)": at("answers", 0, "runs", value=["x", RUN]),
+    "rests on a run that is missing (x)": at("answers", 0, "runs", value=["x", RUN]),
     "is 'differs', which does not follow": at("answers", 0, "answer", value="differs"),
     "is 'same', which does not follow": at("answers", 0, "runs", value=[RUN, RUN]),
     "restart_cpu, pytorch, deterministic is 'same', which does not": at(

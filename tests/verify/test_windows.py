@@ -88,7 +88,7 @@ def test_a_handler_of_a_signal_may_raise_while_it_waits(waiting: Path, monkeypat
 def test_a_program_of_pytorch_is_killed_within_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint is written after two passes of step 11, of four. It is killed in step 12."""
     monkeypatch.chdir(tmp_path)
-    command = [interpreter("pytorch"), str(PROGRAMS / "cases" / "accumulation.py"), "{run}"]
+    command = [interpreter("pytorch"), str(ROOT / "evidence/cases/accumulation.py"), "{run}"]
     trials = Trials(Command(command, resume=[*command, "--resume"]), tmp_path / "runs")
     trial = trials.run(Change("killed", course="kill", stops=(0.5,)), [Stop(15, 8)])
     assert (trial.error, trial.stopped_within) == (None, True)

@@ -37,7 +37,7 @@ class Rule:
     """hashes (of both runs prove it) | runs (made for it show it, and could have shown the opposite) | guess."""
     remedy: str
     meaning: str
-    """One sentence for docs/causes.md."""
+    """One sentence for docs/reference/causes.md."""
     known: Callable[..., str | None]
 
     def __call__(self, *given: Any) -> Reason | None:

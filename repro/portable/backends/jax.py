@@ -3,22 +3,19 @@
 JAX must have float64: jax.config.update("jax_enable_x64", True).
 """
 
-import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import jax
-import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable import kernels
 from repro.portable.backends import xla
 from repro.portable.backends.correlation import jax as convolution
-from repro.portable.definitions.grids import grids
-from repro.portable.definitions.ranks import AXIS, SINGLE_PROCESS
-from repro.portable.definitions.xp import XlaBackend, method
-from repro.portable.numbers.constants import SMALLEST, TINY
+from repro.portable.definitions.defaults import Defaults
+from repro.portable.definitions.ranks import AXIS
+from repro.portable.numbers.constants import TINY
 
 if kernels.available:
     from repro.portable.kernels import jax as ffi
@@ -27,22 +24,14 @@ LEAST_MATERIALIZED = 2**10
 """Numbers that are sooner read from memory than computed again."""
 
 
-class Backend:
+class JAX(Defaults):
     """On any device, in any mode: eager or compiled."""
-
-    nan, inf = math.nan, math.inf
-    ranks = SINGLE_PROCESS
-    engine = "float64"
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def f64(x: Array) -> Array:
-        return x.astype(jnp.float64)
-
-    @staticmethod
-    def f32(x: Array) -> Array:
-        return x.astype(jnp.float32)
+    def cast(x: Array, dtype: Any) -> Array:
+        return x.astype(dtype)
 
     @staticmethod
     def r32(x: Array) -> Array:
@@ -57,49 +46,12 @@ class Backend:
     where, clip = staticmethod(jnp.where), staticmethod(jnp.clip)
 
     @staticmethod
-    def integer(x: Array) -> Array:
-        return x.astype(jnp.int32)
-
-    @staticmethod
-    def int8(x: Array) -> Array:
-        return x.astype(jnp.int8)
-
-    @staticmethod
-    def int16(x: Array) -> Array:
-        return x.astype(jnp.int16)
-
-    @staticmethod
-    def shift_right(x: Array, bits: int) -> Array:
-        return x >> bits
-
-    @staticmethod
     def pattern(x: Array) -> Array:
-        return lax.bitcast_convert_type(x, jnp.int64)
+        return lax.bitcast_convert_type(x, jnp.int64 if x.dtype == jnp.float64 else jnp.int32)
 
     @staticmethod
     def number(pattern: Array) -> Array:
-        return lax.bitcast_convert_type(pattern, jnp.float64)
-
-    # --- grids --------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def exponent_above(x: Array, axes: tuple[int, ...]) -> Array:
-        most = (lax.bitcast_convert_type(x, jnp.int32) & 0x7FFFFFFF).max(axes, keepdims=True)
-        return jnp.clip((most >> 23) - 126, SMALLEST, 128)
-
-    @staticmethod
-    def power(e: Array) -> Array:
-        return lax.bitcast_convert_type((e + 127) << 23, jnp.float32)
-
-    @staticmethod
-    def exponent(x: Array) -> Array:
-        return ((lax.bitcast_convert_type(x, jnp.int64) >> 52) - 1023).astype(jnp.int32)
-
-    @staticmethod
-    def power_of_two(e: Array) -> Array:
-        return lax.bitcast_convert_type((e.astype(jnp.int64) + 1023) << 52, jnp.float64)
-
-    grids = method(grids)
+        return lax.bitcast_convert_type(pattern, jnp.float64 if pattern.dtype == jnp.int64 else jnp.float32)
 
     # --- sums and products --------------------------------------------------------------------------------------------
 
@@ -111,32 +63,16 @@ class Backend:
     def largest(x: Array, axes: tuple[int, ...]) -> Array:
         return x.max(axes, keepdims=True)
 
-    @staticmethod
-    def maximum_of(x: Array) -> Array:
-        return x.max(-1, keepdims=True)
+    operands = xla.operands
 
-    @staticmethod
-    def multiply_add(a: Array, b: Array, c: Array) -> Array:
-        return a * b + c
-
-    operands = method(xla.operands)
-
-    @staticmethod
-    def operand_like(a: Array, b: Array) -> Array:
-        return a.astype(b.dtype)
-
-    matmul, rounded_matmul = method(xla.matmul), method(xla.rounded_matmul)
-    convolve, convolve_with = method(xla.convolve), method(xla.convolve_with)
-    convolve_back = method(xla.convolve_back)
+    matmul, rounded_matmul = xla.matmul, xla.rounded_matmul
+    convolve, convolve_with = xla.convolve, xla.convolve_with
+    convolve_back = xla.convolve_back
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
     reshape, stack, broadcast_to = staticmethod(jnp.reshape), staticmethod(jnp.stack), staticmethod(jnp.broadcast_to)
     permute, concatenate = staticmethod(jnp.transpose), staticmethod(jnp.concatenate)
-
-    @staticmethod
-    def transpose(x: Array) -> Array:
-        return jnp.swapaxes(x, -1, -2)
 
     @staticmethod
     def pad(x: Array, edges: Sequence[tuple[int, int]], value: float = 0.0) -> Array:
@@ -153,20 +89,8 @@ class Backend:
         return table.at[index].get(mode="promise_in_bounds")
 
     @staticmethod
-    def take_rows(table: Array, index: Array) -> Array:
-        return table[index]
-
-    @staticmethod
     def add_at(index: Array, x: Array, rows: int) -> Array:
         return jnp.zeros((rows, x.shape[1]), jnp.float64).at[index].add(x.astype(jnp.float64))
-
-    @staticmethod
-    def one_hot(index: Array, classes: int) -> Array:
-        return (jnp.arange(classes) == index[:, None]).astype(jnp.float64)
-
-    @staticmethod
-    def causal(like: Array, rows: int, columns: int) -> np.ndarray:
-        return np.tril(np.ones((rows, columns), bool), columns - rows)
 
     @staticmethod
     def counting(like: Array, size: int) -> Array:
@@ -174,22 +98,16 @@ class Backend:
 
     # --- ranks --------------------------------------------------------------------------------------------------------
 
-    @classmethod
-    def total(cls, x: Array) -> Array:
-        return cls.ranks.total(x)[0]
-
-    @classmethod
-    def of_rank(cls, x: Array) -> Array:
-        if cls.ranks.size == 1:
+    def of_rank(self, x: Array) -> Array:
+        if self.ranks.size == 1:
             return x
-        parts = x.reshape(cls.ranks.size, -1, *x.shape[1:])
+        parts = x.reshape(self.ranks.size, -1, *x.shape[1:])
         return lax.dynamic_index_in_dim(parts, lax.axis_index(AXIS), keepdims=False)
 
     # --- under XLA ----------------------------------------------------------------------------------------------------
 
-    @classmethod
-    def calls_kernels(cls) -> bool:
-        return cls.engine == "int16"
+    def calls_kernels(self) -> bool:
+        return self.engine == "int16"
 
     @staticmethod
     def call(*given) -> Array:
@@ -202,13 +120,12 @@ class Backend:
     correlate, correlate_with = staticmethod(convolution.correlate), staticmethod(convolution.correlate_with)
     spread = staticmethod(convolution.spread)
 
-    @classmethod
-    def materialized(cls, found):
+    def materialized(self, found):
         """Arrays, in nested tuples, that XLA has to hold in memory where products are calls of kernels.
 
         It would compute those again for each operation that needs them.
         """
-        if not cls.calls_kernels():
+        if not self.calls_kernels():
             return found
         return jax.tree.map(lambda x: ffi.materialized(x) if _large(x) else x, found)
 
@@ -217,5 +134,4 @@ def _large(x: Array) -> bool:
     return x.dtype == jnp.float32 and x.size >= LEAST_MATERIALIZED
 
 
-if TYPE_CHECKING:
-    _: XlaBackend = Backend
+Backend = JAX()

@@ -1,9 +1,8 @@
 """PyTorch's arithmetic, as a backend."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +12,11 @@ from torch.nn import functional
 from repro.portable.backends import pytorch_convolution as convolution
 from repro.portable.backends import pytorch_slices as slices
 from repro.portable.definitions import convolution as by_groups
-from repro.portable.definitions import xp
+from repro.portable.definitions.defaults import Defaults
 from repro.portable.definitions.grids import grids
-from repro.portable.definitions.ranks import SINGLE_PROCESS
 from repro.portable.kernels import pytorch as compiler
 from repro.portable.numbers import tables
-from repro.portable.numbers.constants import BELOW_TINY, SMALLEST
+from repro.portable.numbers.constants import BELOW_TINY
 
 if compiler.available:
     from repro.portable.kernels import products
@@ -28,22 +26,14 @@ LEAST_WORK = 2**21  # multiplications; of fewer, slices take longer to cut than 
 LEAST_OUTPUTS = 32
 
 
-class Backend:
+class PyTorch(Defaults):
     """On any device, in any mode: eager or compiled."""
-
-    nan, inf = math.nan, math.inf
-    ranks = SINGLE_PROCESS
-    engine = "float64"
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def f64(x: Tensor) -> Tensor:
-        return x.double()
-
-    @staticmethod
-    def f32(x: Tensor) -> Tensor:
-        return x.float()
+    def cast(x: Tensor, dtype: Any) -> Tensor:
+        return x.to(getattr(torch, dtype) if isinstance(dtype, str) else dtype)
 
     @staticmethod
     def r32(x: Tensor) -> Tensor:
@@ -66,53 +56,19 @@ class Backend:
         return x.clamp(low, high)
 
     @staticmethod
-    def integer(x: Tensor) -> Tensor:
-        return x.int()
-
-    @staticmethod
-    def int8(x: Tensor) -> Tensor:
-        return x.to(torch.int8)
-
-    @staticmethod
-    def int16(x: Tensor) -> Tensor:
-        return x.to(torch.int16)
-
-    @staticmethod
-    def shift_right(x: Tensor, bits: int) -> Tensor:
-        return x >> bits
-
-    @staticmethod
     def pattern(x: Tensor) -> Tensor:
-        return x.view(torch.int64)
+        return x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
 
     @staticmethod
     def number(pattern: Tensor) -> Tensor:
-        return pattern.view(torch.float64)
+        return pattern.view(torch.float64 if pattern.dtype == torch.int64 else torch.float32)
 
-    # --- grids --------------------------------------------------------------------------------------------------------
+    # --- quantization grids -------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def exponent_above(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-        most = (x.view(torch.int32) & 0x7FFFFFFF).amax(axes, keepdim=True)
-        return ((most >> 23) - 126).clamp_(SMALLEST, 128)
-
-    @staticmethod
-    def power(e: Tensor) -> Tensor:
-        return ((e + 127) << 23).view(torch.float32)
-
-    @staticmethod
-    def exponent(x: Tensor) -> Tensor:
-        return ((x.view(torch.int64) >> 52) - 1023).int()
-
-    @staticmethod
-    def power_of_two(e: Tensor) -> Tensor:
-        return ((e.long() + 1023) << 52).view(torch.float64)
-
-    @classmethod
-    def grids(cls, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
+    def grids(self, x: Tensor, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Tensor, Tensor]:
         # By tables, as on a CPU each operation on few numbers takes as long as on a thousand.
-        if torch.compiler.is_compiling() or (batch and cls.ranks.size > 1):
-            return grids(cls, x, axes, bits, batch)
+        if torch.compiler.is_compiling() or (batch and self.ranks.size > 1):
+            return grids(self, x, axes, bits, batch)
         most = torch.maximum(x.amax(axes, True), -x.amin(axes, True))
         exponent = (most.view(torch.int32) >> 23).long()  # negative where `most` is -0 or -NaN: counted from the end
         up, p = _made("powers", x.device, bits)
@@ -136,21 +92,19 @@ class Backend:
     def multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
         return torch.addcmul(c, a, b)
 
-    @classmethod
-    def kind(cls, a: Tensor, b: Tensor, work: int, groups: int, layout: str) -> torch.dtype:
+    def kind(self, a: Tensor, b: Tensor, work: int, groups: int, layout: str) -> torch.dtype:
         """The type of the operands of that many multiplications, and of those of their gradients."""
         outputs = b.shape[0]
-        if cls.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
+        if self.engine == "int8" and work >= LEAST_WORK and outputs >= LEAST_OUTPUTS and groups == 1:
             return torch.int8
-        if cls.engine == "int16" and compiler.possible(a.device) and products.fit(a.shape, outputs, layout):
+        if self.engine == "int16" and compiler.possible(a.device) and products.fit(a.shape, outputs, layout):
             return torch.int16
         return torch.float64
 
-    @classmethod
-    def operands(cls, a: Tensor, b: Tensor, work: int, groups: int = 1, layout: str = "") -> tuple[Tensor, Tensor]:
+    def operands(self, a: Tensor, b: Tensor, work: int, groups: int = 1, layout: str = "") -> tuple[Tensor, Tensor]:
         if groups > 1 and not compiler.possible(a.device):
             return a, b
-        kind = cls.kind(a, b, work, groups, layout)
+        kind = self.kind(a, b, work, groups, layout)
         return slices.cut(a, kind), slices.cut(b, kind)
 
     @staticmethod
@@ -165,26 +119,23 @@ class Backend:
     def rounded_matmul(a: Tensor, b: Tensor, units: Tensor, plus: Tensor | None) -> Tensor:
         return sums.multiply(a[0], b[0], units, plus)
 
-    @classmethod
-    def convolve(cls, q: Tensor, w: Tensor, *how: Any) -> Tensor:
-        if cls._direct(q):
+    def convolve(self, q: Tensor, w: Tensor, *how: Any) -> Tensor:
+        if self._direct(q):
             return sums.convolve(q[0], w[0], *how)
-        return (by_groups if q.dtype == torch.float32 else convolution).convolve(cls, q, w, *how)
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve(self, q, w, *how)
 
-    @classmethod
-    def convolve_with(cls, q: Tensor, g: Tensor, shape, *how: Any) -> Tensor:
-        if cls._direct(q):
-            return sums.convolve_with(cls.ranks, q[0], g[0], shape, *how)
-        return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(cls, q, g, shape, *how)
+    def convolve_with(self, q: Tensor, g: Tensor, shape, *how: Any) -> Tensor:
+        if self._direct(q):
+            return sums.convolve_with(self.ranks, q[0], g[0], shape, *how)
+        return (by_groups if q.dtype == torch.float32 else convolution).convolve_with(self, q, g, shape, *how)
 
-    @classmethod
-    def convolve_back(cls, g: Tensor, w: Tensor, image, *how: Any) -> Tensor:
-        if cls._direct(g):
+    def convolve_back(self, g: Tensor, w: Tensor, image, *how: Any) -> Tensor:
+        if self._direct(g):
             stride, _, dilation, *_ = how
             if all(1 in pair for pair in zip(stride, dilation, strict=True)):
                 return sums.convolve_back(g[0], w[0], image, *how)
             g, w = g[0].float(), w[0].float()
-        return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(cls, g, w, image, *how)
+        return (by_groups if g.dtype == torch.float32 else convolution).convolve_back(self, g, w, image, *how)
 
     @staticmethod
     def _direct(q: Tensor) -> bool:
@@ -203,10 +154,6 @@ class Backend:
         return torch.cat(arrays, axis)
 
     @staticmethod
-    def transpose(x: Tensor) -> Tensor:
-        return x.transpose(-1, -2)
-
-    @staticmethod
     def pad(x: Tensor, edges: Sequence[tuple[int, int]], value: float = 0.0) -> Tensor:
         flat = [size for pair in reversed(edges) for size in pair]
         return functional.pad(x, flat, value=value) if any(flat) else x
@@ -223,16 +170,8 @@ class Backend:
         return table.take(index.long())
 
     @staticmethod
-    def take_rows(table: Tensor, index: Tensor) -> Tensor:
-        return table[index]
-
-    @staticmethod
     def add_at(index: Tensor, x: Tensor, rows: int) -> Tensor:
         return x.new_zeros(rows, x.shape[1], dtype=torch.float64).index_add_(0, index, x.double())
-
-    @staticmethod
-    def one_hot(index: Tensor, classes: int) -> Tensor:
-        return (torch.arange(classes, device=index.device) == index[:, None]).double()
 
     @staticmethod
     def causal(like: Tensor, rows: int, columns: int) -> Tensor:
@@ -241,16 +180,6 @@ class Backend:
     @staticmethod
     def counting(like: Tensor, size: int) -> Tensor:
         return torch.arange(size, device=like.device)
-
-    # --- ranks --------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def total(cls, x: Tensor) -> Tensor:
-        return cls.ranks.total(x)[0]
-
-    @classmethod
-    def of_rank(cls, x: Tensor) -> Tensor:
-        return x.chunk(cls.ranks.size)[cls.ranks.rank]
 
 
 # Of tables, by name: torch.compile would trace how they are made, and takes no function as an argument here.
@@ -273,5 +202,4 @@ for constant in (_count, _table):  # as torch.compiler.assume_constant_result do
     constant._dynamo_marked_constant = True  # type: ignore[union-attr]
 
 
-if TYPE_CHECKING:
-    _: xp.Backend = Backend
+Backend = PyTorch()

@@ -2,18 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from repro.portable import kernels
 from repro.portable.backends import xla
 from repro.portable.backends.correlation import tensorflow as convolution
-from repro.portable.definitions.grids import grids
-from repro.portable.definitions.ranks import SINGLE_PROCESS
-from repro.portable.definitions.xp import XlaBackend, method
-from repro.portable.numbers.constants import SMALLEST, TINY
+from repro.portable.definitions.defaults import Defaults
+from repro.portable.numbers.constants import TINY
 
 if kernels.available:
     from repro.portable.kernels import tensorflow as ffi
@@ -23,22 +20,14 @@ LEAST_MATERIALIZED = 2**10
 """Numbers that are sooner read from memory than computed again."""
 
 
-class Backend:
+class TensorFlow(Defaults):
     """On any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
-
-    nan, inf = math.nan, math.inf
-    ranks = SINGLE_PROCESS
-    engine = "float64"
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def f64(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, tf.float64)
-
-    @staticmethod
-    def f32(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, tf.float32)
+    def cast(x: tf.Tensor, dtype: Any) -> tf.Tensor:
+        return tf.cast(x, dtype)
 
     @staticmethod
     def r32(x: tf.Tensor) -> tf.Tensor:
@@ -65,16 +54,8 @@ class Backend:
         return tf.clip_by_value(x, tf.constant(low, x.dtype), tf.constant(high, x.dtype))
 
     @staticmethod
-    def integer(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, tf.int32)
-
-    @staticmethod
-    def int8(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, tf.int8)
-
-    @staticmethod
-    def int16(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, tf.int16)
+    def shift_left(x: tf.Tensor, bits: int) -> tf.Tensor:
+        return tf.bitwise.left_shift(x, tf.constant(bits, x.dtype))
 
     @staticmethod
     def shift_right(x: tf.Tensor, bits: int) -> tf.Tensor:
@@ -82,32 +63,11 @@ class Backend:
 
     @staticmethod
     def pattern(x: tf.Tensor) -> tf.Tensor:
-        return tf.bitcast(x, tf.int64)
+        return tf.bitcast(x, tf.int64 if x.dtype == tf.float64 else tf.int32)
 
     @staticmethod
     def number(pattern: tf.Tensor) -> tf.Tensor:
-        return tf.bitcast(pattern, tf.float64)
-
-    # --- grids --------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def exponent_above(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
-        most = tf.reduce_max(tf.bitcast(x, tf.int32) & 0x7FFFFFFF, axes, keepdims=True)
-        return tf.clip_by_value(Backend.shift_right(most, 23) - 126, SMALLEST, 128)
-
-    @staticmethod
-    def power(e: tf.Tensor) -> tf.Tensor:
-        return tf.bitcast(tf.bitwise.left_shift(e + 127, tf.constant(23)), tf.float32)
-
-    @staticmethod
-    def exponent(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(Backend.shift_right(tf.bitcast(x, tf.int64), 52) - 1023, tf.int32)
-
-    @staticmethod
-    def power_of_two(e: tf.Tensor) -> tf.Tensor:
-        return tf.bitcast(tf.bitwise.left_shift(tf.cast(e, tf.int64) + 1023, tf.constant(52, tf.int64)), tf.float64)
-
-    grids = method(grids)
+        return tf.bitcast(pattern, tf.float64 if pattern.dtype == tf.int64 else tf.float32)
 
     # --- sums and products --------------------------------------------------------------------------------------------
 
@@ -123,19 +83,11 @@ class Backend:
     def maximum_of(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_max(x, -1, keepdims=True)
 
-    @staticmethod
-    def multiply_add(a: tf.Tensor, b: tf.Tensor, c: tf.Tensor) -> tf.Tensor:
-        return a * b + c
+    operands = xla.operands
 
-    operands = method(xla.operands)
-
-    @staticmethod
-    def operand_like(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        return tf.cast(a, b.dtype)
-
-    matmul, rounded_matmul = method(xla.matmul), method(xla.rounded_matmul)
-    convolve, convolve_with = method(xla.convolve), method(xla.convolve_with)
-    convolve_back = method(xla.convolve_back)
+    matmul, rounded_matmul = xla.matmul, xla.rounded_matmul
+    convolve, convolve_with = xla.convolve, xla.convolve_with
+    convolve_back = xla.convolve_back
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -167,28 +119,13 @@ class Backend:
         return tf.one_hot(index, classes, dtype=tf.float64)
 
     @staticmethod
-    def causal(like: tf.Tensor, rows: int, columns: int) -> np.ndarray:
-        return np.tril(np.ones((rows, columns), bool), columns - rows)
-
-    @staticmethod
     def counting(like: tf.Tensor, size: int) -> tf.Tensor:
         return tf.range(size, dtype=tf.int64)
 
-    # --- ranks --------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def total(cls, x: tf.Tensor) -> tf.Tensor:
-        return cls.ranks.total(x)[0]
-
-    @classmethod
-    def of_rank(cls, x: tf.Tensor) -> tf.Tensor:
-        return tf.split(x, cls.ranks.size)[cls.ranks.rank]
-
     # --- under XLA ----------------------------------------------------------------------------------------------------
 
-    @classmethod
-    def calls_kernels(cls) -> bool:
-        return cls.engine == "int16" and ffi.compiled()
+    def calls_kernels(self) -> bool:
+        return self.engine == "int16" and ffi.compiled()
 
     @staticmethod
     def call(*given) -> tf.Tensor:
@@ -201,13 +138,12 @@ class Backend:
     correlate, correlate_with = staticmethod(convolution.correlate), staticmethod(convolution.correlate_with)
     spread = staticmethod(convolution.spread)
 
-    @classmethod
-    def materialized(cls, found):
+    def materialized(self, found):
         """Tensors, in nested tuples, that XLA has to hold in memory where products are calls of kernels.
 
         It would compute those again for each operation that needs them.
         """
-        if not cls.calls_kernels():
+        if not self.calls_kernels():
             return found
         return tf.nest.map_structure(lambda x: ffi.materialized(x) if _large(x) else x, found)
 
@@ -216,5 +152,4 @@ def _large(x: tf.Tensor | None) -> bool:
     return x is not None and x.dtype == tf.float32 and x.shape.num_elements() >= LEAST_MATERIALIZED
 
 
-if TYPE_CHECKING:
-    _: XlaBackend = Backend
+Backend = TensorFlow()

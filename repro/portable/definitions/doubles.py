@@ -8,6 +8,7 @@ So a result is as exact as float64, relative to the largest numbers of its group
 import math
 from collections.abc import Callable, Sequence
 
+from repro.portable.definitions.bits import pow2_f64
 from repro.portable.definitions.xp import Array, Axes, Backend
 
 SIGNIFICAND = 53
@@ -37,7 +38,7 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
     """
     most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
     e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
-    unit = xp.power_of_two(xp.where(e > 1023, 0, e) - bits)
+    unit = pow2_f64(xp, xp.where(e > 1023, 0, e) - bits)
     rest, found = x / unit, []
     for _ in range(-(-numbers * SIGNIFICAND // bits)):
         found.append(xp.rint(rest))

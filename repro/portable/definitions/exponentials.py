@@ -1,5 +1,6 @@
-"""Powers of rows, and logarithms of their sums, by tables: see docs/specification.md."""
+"""Powers of rows, and logarithms of their sums, by tables: see docs/reference/specification.md."""
 
+from repro.portable.definitions.bits import exponent, pow2_f64
 from repro.portable.definitions.xp import Array, Backend
 from repro.portable.numbers import tables
 from repro.portable.numbers.constants import EXP_BITS, EXP_SPLIT, POWER_BITS
@@ -37,8 +38,8 @@ def logarithm(xp: Backend, s: Array) -> Array:
     """log s of 1 <= s < 2^63, a multiple of 2^-LOSS_BITS; NaN of NaN."""
     powers_of_two, coarse, fine = xp.tables(s, tables.log)
     sound = xp.where(s != s, 1.0, s)
-    e = xp.exponent(sound)
-    m = sound * xp.power_of_two(-e)
+    e = exponent(xp, sound)
+    m = sound * pow2_f64(xp, -e)
     j = xp.floor(m * 2.0**LOG_COARSE_BITS)
     rest = xp.rint((m / (j * 2.0**-LOG_COARSE_BITS) - 1.0) * 2.0**LOG_FINE_BITS)
     y = (

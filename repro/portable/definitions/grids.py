@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import UsageError
+from repro.portable.definitions.bits import exponent_above, pow2_f32
 from repro.portable.definitions.xp import Array, Axes, Backend
 from repro.portable.numbers.constants import BITS, MEAN_BITS, SIGNIFICAND, SUM_BITS
 
@@ -53,10 +54,10 @@ def sliced(xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False) 
 
 def grids(xp: Backend, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
     """2^bits / p and p for each group, see quantize; where p is NaN the first is any power of two."""
-    e = xp.exponent_above(x, axes)
+    e = exponent_above(xp, x, axes)
     if batch:
         e = xp.ranks.maximum(e)[0]
-    return xp.power(bits - e), xp.where(e > 127, xp.nan, xp.power(e))
+    return pow2_f32(xp, bits - e), xp.where(e > 127, xp.nan, pow2_f32(xp, e))
 
 
 def scaled(xp: Backend, total: Array, bits: int, *scales: Array, plus: Array | None = None) -> Array:

@@ -1,8 +1,9 @@
 """The backend: one framework's arithmetic, as a type.
 
-Operations are written over a parameter `xp: Backend`. The class `Backend` of each file in repro/portable/backends/ has these
-methods, with these parameters, in this order; tests/portable/test_backends.py compares them. An array is an array or
-tensor of the framework; shapes are known. Methods neither change their arguments nor broadcast unless they say so.
+Operations are written over a parameter `xp: Backend`. The class of each file in repro/portable/backends/ has these
+methods, with these parameters, in this order, but for those that it inherits from defaults.py beside this file;
+tests/portable/test_backends.py compares them. An array is an array or tensor of the framework; shapes are known. Methods
+neither change their arguments nor broadcast unless they say so.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +20,15 @@ class Backend(Protocol):
     nan: float
     inf: float
     ranks: Any
-    """The processes that share a batch: see repro.trainers.loop.ranks."""
+    """The processes that share a batch: one, unless an application exchanges sums between several."""
     engine: str
     """Matmul backend of exact products: float64, or int8 or int16 with int32 sums. It changes no bit."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
     # Python's operators (+, -, *, /, &, ^, comparisons) broadcast, and keep float64 float64.
+
+    def cast(self, x: Array, dtype: Any, /) -> Array:
+        """The same numbers in a type of the framework, or in the one of this name."""
 
     def f64(self, x: Array) -> Array:
         """The same numbers as float64, of any shape and type."""
@@ -51,7 +55,10 @@ class Backend(Protocol):
         """x, but low where it is below, and high where it is above; NaN stays."""
 
     def integer(self, x: Array) -> Array:
-        """Integers held by float32 or float64, as int32."""
+        """Integers held by a type of floats, or of fewer bits, as int32."""
+
+    def int64(self, x: Array) -> Array:
+        """Integers of any type as int64."""
 
     def int8(self, x: Array) -> Array:
         """Integers of up to 127 held by float32, as int8."""
@@ -59,34 +66,22 @@ class Backend(Protocol):
     def int16(self, x: Array) -> Array:
         """Integers of up to 2^13 held by float32, as int16."""
 
+    def shift_left(self, x: Array, bits: int) -> Array:
+        """Integers, int32 or int64, with so many zeros behind their last bit."""
+
     def shift_right(self, x: Array, bits: int) -> Array:
         """Integers, int32 or int64, without their last bits."""
 
     def pattern(self, x: Array) -> Array:
-        """The bits of float64, as int64."""
+        """The bits of a float: float32 -> int32, float64 -> int64."""
 
     def number(self, pattern: Array) -> Array:
-        """The float64 of these bits, int64."""
+        """The float of these bits: int32 -> float32, int64 -> float64."""
 
     # --- quantization grids -------------------------------------------------------------------------------------------
 
-    def exponent_above(self, x: Array, axes: Axes) -> Array:
-        """The least e >= -100 with |x| < 2^e along the axes: float32 -> int32, axes of size 1.
-
-        128 from 2^127 on, and where there is a NaN.
-        """
-
-    def power(self, e: Array) -> Array:
-        """2^e, int32 -> float32, for -126 <= e <= 127."""
-
-    def exponent(self, x: Array) -> Array:
-        """The e with 2^e <= x < 2^(e + 1), of positive numbers: float64 -> int32."""
-
-    def power_of_two(self, e: Array) -> Array:
-        """2^e, int32 -> float64."""
-
     def grids(self, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:
-        """See operations.grids.grids, which every backend may have faster."""
+        """See definitions.grids.grids, which every backend may have faster."""
 
     # --- sums and products --------------------------------------------------------------------------------------------
 
@@ -94,7 +89,7 @@ class Backend(Protocol):
         """The sum of integers along the axes, axes of size 1: float32 or float64 -> float64, exact."""
 
     def largest(self, x: Array, axes: Axes) -> Array:
-        """The largest of integers along the axes, axes of size 1: int64, none below 0."""
+        """The largest of integers along the axes, axes of size 1: int32 or int64, none below 0."""
 
     def maximum_of(self, x: Array) -> Array:
         """The maximum along the last axis, of size 1 then; NaN where there is one."""
@@ -115,7 +110,7 @@ class Backend(Protocol):
         """The product of matrices of integers, operands: [..., M, K], [..., K, N] -> float64 [..., M, N], exact."""
 
     def rounded_matmul(self, a: Array, b: Array, units: Array, plus: Array | None) -> Array:
-        """The product of matrices of int16 in units, and `plus` added: see operations.grids.rounded_product.
+        """The product of matrices of int16 in units, and `plus` added: see definitions.grids.rounded_product.
 
         [M, K], [K, N], float64 [M, 1], float32 [N] -> float32 [M, N], rounded once.
         """
@@ -123,7 +118,7 @@ class Backend(Protocol):
     def convolve(self, q: Array, w: Array, *how: Any) -> Array:
         """The convolution of operands, images and weight -> images, float64, exact.
 
-        how: stride, padding, dilation, groups and layout, as in operations.convolution.
+        how: stride, padding, dilation, groups and layout, as in definitions.convolution.
         """
 
     def convolve_with(self, q: Array, g: Array, shape: Axes, *how: Any) -> Array:
@@ -207,8 +202,3 @@ class XlaBackend(Backend, Protocol):
 
     def spread(self, gradient: Array, kernel: Array, /) -> Array:
         """The gradient of correlate with respect to x."""
-
-
-def method(function: Callable[..., Any]) -> Any:
-    """A function of a backend, `xp`, and more, as a method of a backend."""
-    return classmethod(function)

@@ -1,10 +1,11 @@
-"""Exact sums of products, compiled by LLVM.
+"""Exact sums of products on a CPU, compiled by LLVM for this processor and for the shapes at hand.
 
-Exact sums of products on a CPU, compiled by LLVM for this processor and for the shapes at hand.
-
-machine: machine code. contraction: sums of float64; pairs: of int16; convolution: what a convolution is of them;
-products: those of matrices; grids, lanes, patches, layout: what goes before them and after. xla: how XLA calls them; calls: operations
-of JAX and TensorFlow. pytorch, jax, tensorflow, numpy: how each calls them.
+machine                        machine code
+contraction, pairs             sums of products of float64, and of int16
+products, convolution          matrix products and convolutions made of them
+grids, lanes, patches, layout  what comes before them and after
+xla, calls                     how XLA calls them; operations of JAX and TensorFlow
+pytorch, tensorflow, jax, numpy  how each calls them
 """
 
 from importlib.util import find_spec

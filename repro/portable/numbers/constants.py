@@ -1,6 +1,6 @@
 """Constants of the specification.
 
-docs/specification.md proves that they are right.
+docs/reference/specification.md proves that they are right.
 """
 
 BITS = 13

@@ -1,8 +1,9 @@
 """Warnings from a single record: reproducible, but suspicious.
 
-A rule is a function of a record. It yields what was seen, in words, and says nothing of what that means.
+A rule is a function of a record. It yields what was seen, in words, and does not judge it.
 
 epochs  order and samples of the passes through the data
+passes  these passes, as the lines of a process show them
 ranks   batches and weights of several ranks
 values  zeros and NaN
 """

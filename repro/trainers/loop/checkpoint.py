@@ -90,7 +90,7 @@ def load(path: Path) -> Checkpoint:
                 raise ReproError(f"checkpoint: {path} was not written by this project (no record in it); {REMEDY}")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except FileNotFoundError:
-        raise ReproError(f"checkpoint: {path} is not there; {REMEDY}") from None
+        raise ReproError(f"checkpoint: {path} does not exist; {REMEDY}") from None
     except (OSError, SafetensorError) as error:
         raise ReproError(
             f"checkpoint: {path} cannot be read ({getattr(error, 'strerror', None) or error}); {REMEDY}"

@@ -54,6 +54,19 @@ class Case:
     floats: tuple[str, ...] = FLOATS
 
 
+def filler(table: dict[str, Case]) -> Callable[..., None]:
+    """A function that adds a case to a table; without inputs, a case of several frameworks."""
+
+    def case(
+        name: str, function: Callable[..., Any], *inputs: Input, gradient: bool = True, floats: tuple[str, ...] = FLOATS
+    ) -> None:
+        assert name not in table, name
+        assert (name in INPUTS) != bool(inputs), name
+        table[name] = Case(function, inputs or INPUTS[name], gradient, floats)
+
+    return case
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -106,6 +119,10 @@ MAKERS: dict[str, Callable[[str, int, tuple[int, ...]], np.ndarray]] = {
 
 def array(*shape: int, kind: str = "normal") -> Input:
     return Input(shape, kind)
+
+
+def mask(*shape: int) -> Input:
+    return Input(shape, "mask")
 
 
 def index(below: int, *shape: int) -> Input:
@@ -217,6 +234,7 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "cumsum-backward": (MATRIX,),
     "cumprod": (array(6, 20),),
     "cumlogsumexp": (MATRIX,),
+    "cumlogsumexp-forward": (MATRIX,),
     "logsumexp": (MATRIX,),
     "var": (MATRIX,),
     "std": (MATRIX,),

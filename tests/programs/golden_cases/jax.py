@@ -13,26 +13,17 @@ from jax import lax
 from jax import numpy as jnp
 
 import repro.portable.jax as portable
-from programs.golden_cases import cases
-from programs.golden_cases.cases import DRAWS, INPUTS, Arrays, Case, drawn, upstream
-from programs.golden_cases.jax_cases import CASES
+from programs.golden_cases import cases, exceptions, jax_cases
+from programs.golden_cases.cases import DRAWS, Arrays, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
 from repro.portable.modes.jax.dispatcher import gate
-
-EXCEPTIONS = {
-    "psum": "collectives, which need several processes: tests/portable/test_mode_ranks.py",
-}
-"""Why a definition has no row, by the beginning of its name."""
-
 
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 """XLA compiles in half the time, and what it makes has the same bits."""
 
 
-def case(name: str, function: Callable[..., Any], gradient: bool = True) -> None:
-    assert name not in CASES, name
-    CASES[name] = Case(function, INPUTS[name], gradient)
-
+CASES: dict[str, Case] = {}
+case = filler(CASES)
 
 # --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -71,6 +62,7 @@ case("cumsum", lambda x: lax.cumsum(x, 1))
 case("cumsum-backward", lambda x: lax.cumsum(x, 1, reverse=True))
 case("cumprod", lambda x: lax.cumprod(x, 1))
 case("cumlogsumexp", lambda x: lax.cumlogsumexp(x, 1))
+case("cumlogsumexp-forward", lambda x: lax.cumlogsumexp(x, 1), gradient=False)
 case("max", lambda x: jnp.max(x, 1))
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -178,10 +170,9 @@ def computed(name: str, case: Case, dtype: str, layout: str) -> Iterator[tuple[A
 def rows(only: str = "") -> dict[Row, str]:
     os.environ.setdefault("XLA_FLAGS", QUICK)
     portable.enable()
-    return cases.rows(CASES, computed, (portable.RefusedError,), only)
+    return cases.rows(CASES | jax_cases.CASES, computed, (portable.RefusedError,), only)
 
 
 def missing() -> list[str]:
-    """Definitions that nothing computed, and that are no exceptions."""
-    known = {*gate.definitions, *gate.rules} - set(gate.counts)
-    return sorted(name for name in known if not name.startswith(tuple(EXCEPTIONS)))
+    """Definitions of the mode's registry that no row computed, and that are no exceptions."""
+    return exceptions.unknown("jax", {*gate.definitions, *gate.rules} - set(gate.counts))

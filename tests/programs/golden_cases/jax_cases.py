@@ -1,5 +1,39 @@
 """Operations of golden/operations.txt that JAX alone has."""
 
-from programs.golden_cases.cases import Case
+from typing import Any
+
+import jax
+from jax import lax
+from jax import numpy as jnp
+
+from programs.golden_cases.cases import SQUARES, Case, array, filler
 
 CASES: dict[str, Case] = {}
+case = filler(CASES)
+
+PLANE = array(12, 20)
+
+
+def added(x: Any) -> Any:
+    """Sums of overlapping windows."""
+    return lax.reduce_window(x, 0.0, lax.add, (3, 4), (2, 1), "SAME")
+
+
+def tangent(x: Any, slope: Any) -> Any:
+    """A derivative forward, which takes the slopes of the largest numbers."""
+    return jax.jvp(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (3, 4), (2, 1), "VALID"), (x,), (slope,))[1]
+
+
+def products(x: Any) -> Any:
+    """A reduction by a function that multiplies."""
+    return lax.reduce(x, jnp.ones((), x.dtype), lambda a, b: a * b, (1,))
+
+
+case("cbrt", lax.cbrt, array(240, kind="special"))
+case("zeta", lax.zeta, array(240, kind="above 1"), array(240, kind="positive"), gradient=False)
+case("window-sum", added, PLANE)
+case("window-tangent", tangent, PLANE, PLANE, gradient=False)
+case("reduce", products, array(6, 20), gradient=False)
+case("reduce_prod", lambda x: lax.reduce_prod_p.bind(x, axes=(1,), out_sharding=None), array(6, 20), gradient=False)
+case("eigh", lambda x: tuple(jnp.linalg.eigh(x, symmetrize_input=False)), SQUARES)
+case("svd", lambda x: tuple(jnp.linalg.svd(x, full_matrices=False)), array(2, 6, 4))

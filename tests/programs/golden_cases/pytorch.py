@@ -12,23 +12,24 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 import repro.portable.pytorch as portable
-from programs.golden_cases import cases
-from programs.golden_cases.cases import DRAWS, INPUTS, Case, drawn, upstream
-from programs.golden_cases.pytorch_cases import CASES
+from programs.golden_cases import (
+    cases,
+    exceptions,
+    pytorch_elements,
+    pytorch_indices,
+    pytorch_layers,
+    pytorch_losses,
+    pytorch_windows,
+)
+from programs.golden_cases.cases import DRAWS, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
 from repro.portable.modes.pytorch.dispatcher import dispatch
+from repro.portable.modes.pytorch.dispatcher.exact import base
 
-EXCEPTIONS = {
-    "c10d::": "collectives, which need several processes: tests/portable/test_mode_ranks.py",
-    "_foreach_": "lists of tensors call the operation of each tensor; some are in the table",
-}
-"""Why a definition has no row, by the beginning of its name."""
-
-
-def case(name: str, function: Callable[..., Any], gradient: bool = True) -> None:
-    assert name not in CASES, name
-    CASES[name] = Case(function, INPUTS[name], gradient)
-
+OTHERS = (pytorch_elements, pytorch_losses, pytorch_windows, pytorch_indices, pytorch_layers)
+"""Files of operations that PyTorch alone has."""
+CASES: dict[str, Case] = {}
+case = filler(CASES)
 
 # --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,7 @@ case("cumsum", lambda x: x.cumsum(1))
 case("cumsum-backward", lambda x: x.flip(1).cumsum(1).flip(1))
 case("cumprod", lambda x: x.cumprod(1))
 case("cumlogsumexp", lambda x: x.logcumsumexp(1))
+case("cumlogsumexp-forward", lambda x: x.logcumsumexp(1), gradient=False)
 case("logsumexp", lambda x: x.logsumexp(1))
 case("var", lambda x: x.var(1, correction=0))
 case("std", lambda x: x.std(1, correction=0))
@@ -206,11 +208,12 @@ def numbers(x: Tensor) -> np.ndarray:
 
 def rows(only: str = "") -> dict[Row, str]:
     portable.enable()
-    return cases.rows(CASES, computed, (portable.RefusedError,), only)
+    every = CASES | {name: case for file in OTHERS for name, case in file.CASES.items()}
+    return cases.rows(every, computed, (portable.RefusedError,), only)
 
 
 def missing() -> list[str]:
-    """Definitions that nothing computed, and that are no exceptions."""
-    known = [*dispatch.definitions, *dispatch.replacements, *dispatch.specials]
-    counted = {name for each in dispatch.counts for name in (each, each.partition(".")[0])}
-    return [name for name in known if name not in counted and not name.startswith(tuple(EXCEPTIONS))]
+    """Definitions of the mode's registry that no row computed, and that are no exceptions."""
+    known = {*dispatch.definitions, *dispatch.replacements, *dispatch.specials}
+    counted = {*dispatch.counts, *(base(each) for each in dispatch.counts if base(each) in dispatch.specials)}
+    return exceptions.unknown("pytorch", known - counted)

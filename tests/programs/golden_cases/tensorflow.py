@@ -10,26 +10,15 @@ import numpy as np
 import tensorflow as tf
 
 import repro.portable.tensorflow as portable
-from programs.golden_cases import cases
-from programs.golden_cases.cases import DRAWS, FLOATS, INPUTS, Arrays, Case, drawn, upstream
+from programs.golden_cases import cases, exceptions, tensorflow_cases, tensorflow_variables
+from programs.golden_cases.cases import DRAWS, Arrays, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
-from programs.golden_cases.tensorflow_cases import CASES
 from repro.portable.modes.tensorflow.dispatcher import dispatch, registry
-
-EXCEPTIONS = {
-    "CollectiveReduce": "collectives, which need several processes: tests/portable/test_mode_ranks.py",
-}
-"""Why a definition has no row, by the beginning of its name."""
-
 
 SINGLE = ("float32",)
 """Where TensorFlow has no float64."""
-
-
-def case(name: str, function: Callable[..., Any], gradient: bool = True, floats: tuple[str, ...] = FLOATS) -> None:
-    assert name not in CASES, name
-    CASES[name] = Case(function, INPUTS[name], gradient, floats)
-
+CASES: dict[str, Case] = {}
+case = filler(CASES)
 
 # --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -70,6 +59,7 @@ case("cumsum", lambda x: tf.cumsum(x, 1))
 case("cumsum-backward", lambda x: tf.cumsum(x, 1, reverse=True))
 case("cumprod", lambda x: tf.math.cumprod(x, 1))
 case("cumlogsumexp", lambda x: tf.math.cumulative_logsumexp(x, 1))
+case("cumlogsumexp-forward", lambda x: tf.math.cumulative_logsumexp(x, 1), gradient=False)
 case("logsumexp", lambda x: tf.reduce_logsumexp(x, 1))
 case("var", lambda x: tf.math.reduce_variance(x, 1))
 case("std", lambda x: tf.math.reduce_std(x, 1))
@@ -171,7 +161,7 @@ def passed(case: Case, layout: str) -> Callable[..., Any]:
         floating = [y for y in results if y.dtype.is_floating]
         if not leaves or not floating:
             return results, []
-        last = [tf.reshape(numbers[i : i + y.shape.num_elements()], y.shape) for i, y in enumerate(floating)]
+        last = [tf.reshape(numbers[i : i + tf.size(y)], tf.shape(y)) for i, y in enumerate(floating)]
         last = [tf.cast(each, y.dtype) for each, y in zip(last, floating, strict=True)]
         slopes = tape.gradient(floating, leaves, last, tf.UnconnectedGradients.ZERO)
         return results, [tf.convert_to_tensor(each) for each in slopes]
@@ -192,11 +182,12 @@ def computed(name: str, case: Case, dtype: str, layout: str) -> Iterator[tuple[A
 
 def rows(only: str = "") -> dict[Row, str]:
     portable.enable()
-    return cases.rows(CASES, computed, (portable.RefusedError,), only)
+    return cases.rows(
+        CASES | tensorflow_cases.CASES | tensorflow_variables.CASES, computed, (portable.RefusedError,), only
+    )
 
 
 def missing() -> list[str]:
-    """Definitions that nothing computed, and that are no exceptions."""
+    """Definitions of the mode's registry that no row computed, and that are no exceptions."""
     registry.load()
-    known = set(dispatch.definitions) - set(dispatch.counts)
-    return sorted(name for name in known if not name.startswith(tuple(EXCEPTIONS)))
+    return exceptions.unknown("tensorflow", set(dispatch.definitions) - set(dispatch.counts))

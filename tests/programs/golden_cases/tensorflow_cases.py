@@ -1,5 +1,141 @@
-"""Operations of golden/operations.txt that TensorFlow alone has."""
+"""Operations of golden/operations.txt that TensorFlow alone has: elements, images, segments."""
 
-from programs.golden_cases.cases import Case
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from programs.golden_cases.cases import Case, array, filler, index
 
 CASES: dict[str, Case] = {}
+case = filler(CASES)
+raw = tf.raw_ops
+
+SINGLE = ("float32",)
+"""Where TensorFlow has no float64."""
+PLANE, IMAGES, SHARES = array(12, 20), array(2, 8, 7, 3), array(2, 8, 7, 3, kind="share")
+
+# --- sums, products, elements -----------------------------------------------------------------------------------------
+
+case("l2_loss", tf.nn.l2_loss, PLANE)
+case("bias_add", tf.nn.bias_add, IMAGES, array(3))
+case("accumulate", lambda a, b: raw.AccumulateNV2(inputs=[a, b], shape=a.shape), PLANE, PLANE, gradient=False)
+case("batch_matmul", lambda a, b: raw.BatchMatMul(x=a, y=b), array(2, 5, 9), array(2, 9, 4))
+case("batch_matmul-adjoint", lambda a, b: raw.BatchMatMulV2(x=a, y=b, adj_x=True), array(2, 9, 5), array(2, 9, 4))
+case(
+    "batch_matmul-types",
+    lambda a, b: raw.BatchMatMulV3(x=a, y=b, Tout=a.dtype, adj_y=True),
+    array(2, 5, 9),
+    array(2, 4, 9),
+    gradient=False,
+)
+case("inv", lambda x: raw.Inv(x=x), PLANE)
+case("inv-gradient", lambda y, g: raw.InvGrad(y=y, dy=g), PLANE, PLANE, gradient=False)
+case("softplus-twice", lambda x, g: raw.SoftplusGrad(gradients=g, features=x), PLANE, PLANE)
+case("cast-integers", lambda x: [tf.cast(x, each) for each in (tf.int32, tf.int64, tf.uint8)], PLANE, gradient=False)
+case("lin_space", lambda x: raw.LinSpace(start=x[0], stop=x[1], num=13), array(2), gradient=False)
+case("range", lambda x: tf.range(x[0], x[0] + 7, x[1]), array(2, kind="positive"), gradient=False)
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+def projected(version: Callable[..., Any], mode: str) -> Callable[..., Any]:
+    """Images at places that a projective map gives."""
+    more = {"fill_value": 0.3} if version is raw.ImageProjectiveTransformV3 else {}
+
+    def function(x: Any, maps: Any) -> Any:
+        maps = tf.cast(maps * 0.125 + [1, 0, 0, 0, 1, 0, 0, 0], tf.float32)
+        return version(images=x, transforms=maps, output_shape=[5, 9], interpolation=mode, fill_mode="REFLECT", **more)
+
+    return function
+
+
+def moved(x: Any) -> Any:
+    return raw.ScaleAndTranslate(images=x, size=[5, 9], scale=[0.7, 1.3], translation=[0.3, -0.2])
+
+
+case("image-contrast", lambda x: tf.image.adjust_contrast(x, 1.3), SHARES, floats=SINGLE, gradient=False)
+case("image-hue", lambda x: tf.image.adjust_hue(x, 0.3), SHARES, floats=SINGLE, gradient=False)
+case("image-saturation", lambda x: tf.image.adjust_saturation(x, 1.3), SHARES, floats=SINGLE, gradient=False)
+case("rgb_to_hsv", tf.image.rgb_to_hsv, SHARES)
+case("hsv_to_rgb", tf.image.hsv_to_rgb, SHARES, gradient=False)
+_maps = array(2, 8, kind="unit")
+case("projective", projected(raw.ImageProjectiveTransformV2, "BILINEAR"), IMAGES, _maps, gradient=False)
+case("projective-filled", projected(raw.ImageProjectiveTransformV3, "NEAREST"), IMAGES, _maps, gradient=False)
+case("bicubic-images", lambda x: raw.ResizeBicubic(images=x, size=[5, 9], half_pixel_centers=True), IMAGES)
+case("scale-and-translate", moved, IMAGES, floats=SINGLE)
+for _version in ("", "V2"):
+    case(
+        f"batch_norm-version{_version[1:] or 1}",
+        lambda x, a, b, version=_version: getattr(raw, f"FusedBatchNorm{version}")(
+            x=x, scale=a, offset=b, mean=[], variance=[], epsilon=2.0**-10
+        )[0],
+        IMAGES,
+        array(3),
+        array(3),
+        floats=SINGLE,
+    )
+
+
+def second(pool: Callable[..., Any], x: Any, g: Any) -> Any:
+    """The gradient of a pool's gradient by the upstream one."""
+    with tf.GradientTape() as outer:
+        outer.watch(g)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = pool(x, 2, 2, "VALID")
+        slope = inner.gradient(y, x, g)
+    return outer.gradient(slope, g, x)
+
+
+case("max_pool2d-twice", partial(second, tf.nn.max_pool2d), IMAGES, array(2, 4, 3, 3), gradient=False)
+case(
+    "max_pool3d-twice",
+    partial(second, tf.nn.max_pool3d),
+    array(2, 4, 5, 4, 3),
+    array(2, 2, 2, 2, 3),
+    gradient=False,
+    floats=SINGLE,
+)
+
+# --- segments, indices ------------------------------------------------------------------------------------------------
+
+ROWS, IDS = array(50, 3), index(11, 50)
+case("segment_sum-sorted", lambda x, i: tf.math.segment_sum(x, tf.sort(i)), ROWS, IDS)
+case("segment_mean", lambda x, i: tf.math.segment_mean(x, tf.sort(i)), ROWS, IDS)
+for _name in ("sum", "mean", "sqrt_n"):
+    _segment = getattr(tf.sparse, f"segment_{_name}")
+    case(f"sparse_segment_{_name}", lambda x, i, j, f=_segment: f(x, i, tf.sort(j)), ROWS, index(50, 40), index(7, 40))
+    case(
+        f"sparse_segment_{_name}-number",
+        lambda x, i, j, f=_segment: f(x, i, tf.sort(j), num_segments=9),
+        ROWS,
+        index(50, 40),
+        index(7, 40),
+    )
+case(
+    "bincount-weights",
+    lambda i, w: raw.Bincount(arr=tf.cast(i, tf.int32), size=12, weights=w),
+    IDS,
+    array(50),
+    gradient=False,
+)
+case("bincount-dense", lambda i, w: raw.DenseBincount(input=i, size=12, weights=w), IDS, array(50), gradient=False)
+
+
+def sparse_product(i: Any, x: Any, b: Any) -> Any:
+    """A sparse matrix by a dense one."""
+    places = tf.stack([tf.range(8, dtype=tf.int64), i], 1)
+    return tf.sparse.sparse_dense_matmul(tf.SparseTensor(places, x, (8, 9)), b)
+
+
+case("sparse-product", sparse_product, index(9, 8), array(8), array(9, 4))
+case("scatter_nd", lambda i, y: tf.scatter_nd(i[:, None], y, (11, 3)), IDS, ROWS)
+case(
+    "scatter_nd-add",
+    lambda x, i, y: raw.ScatterNdNonAliasingAdd(input=x, indices=i[:, None], updates=y),
+    array(11, 3),
+    IDS,
+    ROWS,
+)

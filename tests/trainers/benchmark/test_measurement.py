@@ -242,7 +242,7 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
         (["batch_size=32"], "benchmark.batch_size"),
         (["benchmark.round=3"], "did you mean benchmark.rounds?"),
         (["quick"], "cannot read argument 'quick'; write KEY=VALUE"),
-        (["against=/no/such/file.json"], "/no/such/file.json is not there; name a benchmark.json that"),
+        (["against=/no/such/file.json"], "/no/such/file.json does not exist; name a benchmark.json that"),
     ],
 )
 def test_bad_words(arguments: list[str], said: str, run: Run, workspace: Path):

@@ -165,7 +165,7 @@ def test_a_median_of_other_samples_is_refused(tmp_path: Path):
     summary(row(content)).median /= 2
     with pytest.raises(ReproError, match="the row of jax/deterministic/cpu/32/2/60000 does not follow"):
         results.write(tmp_path / "benchmark.json", content)
-    with pytest.raises(UsageError, match=r"is not there; name a benchmark.json that `./run.sh benchmark` wrote"):
+    with pytest.raises(UsageError, match=r"does not exist; name a benchmark.json that `./run.sh benchmark` wrote"):
         results.read(tmp_path / "benchmark.json")
 
 

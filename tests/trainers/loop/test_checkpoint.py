@@ -191,7 +191,7 @@ def test_a_foreign_safetensors_file_is_refused(tmp_path: Path, metadata: dict[st
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
-    assert "is not there" in failure(tmp_path / "epoch_0001.safetensors")
+    assert "does not exist" in failure(tmp_path / "epoch_0001.safetensors")
     assert "cannot be read" in failure(tmp_path)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from repro.portable.compiler.pytorch.kernels import NEUTRAL, Kernel
-from repro.portable.compiler.pytorch.nodes import Node, leaves, nodes_in
+from repro.portable.compiler.instructions import NEUTRAL
+from repro.portable.compiler.nodes import Node, leaves, nodes_in
+from repro.portable.compiler.pytorch.kernels import Kernel
 from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import Compiled, chain
 
-COMBINE = {"sum": torch.sum, "most": torch.amax, "maximum_of": torch.amax}
+COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
 """What several threads found of a reduction."""
 
 ALIGNED = 64

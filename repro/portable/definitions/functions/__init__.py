@@ -2,7 +2,7 @@
 
 A function takes a backend and an array of float64, of any shape, and returns float64. It is made of operations that
 have one result on every processor: float64 + - * /, each rounded by itself, the square root, rounding to integers,
-comparisons and bits. Errors are in the table of docs/functions.md.
+comparisons and bits. Errors are in the table of docs/reference/functions.md.
 
 `bits=24` says that the arguments are numbers of float32, and that the result will be rounded to it: fewer terms do.
 Where a product feeds a sum that is not exact, it does so in arithmetic.plus: a compiler that contracts the two must be

@@ -1,11 +1,8 @@
-"""Compiler of PyTorch's operations for a CPU.
+"""The kernels on PyTorch's tensors and threads.
 
-It changes no bit.
-
-nodes.py: operations in a graph. tracer.py: the graph of a definition. plan.py: what becomes one kernel, and its
-execution. memory.py: arguments as plain memory. kernels.py: its machine code. sums.py: sums of products, of repro.portable.kernels. openmp.py: its threads.
-threads.py: PyTorch's library of them. README.md says why. Where llvmlite is not installed, on GPUs, and under torch.compile PyTorch runs one operation after
-another.
+sums     sums of products, over tensors
+threads  PyTorch's threads, from its own library
+openmp   these threads, called by compiled kernels
 """
 
 from importlib.util import find_spec

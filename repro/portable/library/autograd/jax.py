@@ -1,7 +1,7 @@
 """Operations on JAX's arrays, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager or
-compiled: docs/specification.md says what each function computes.
+compiled: docs/reference/specification.md says what each function computes.
 """
 
 from functools import cache

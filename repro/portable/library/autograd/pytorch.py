@@ -1,7 +1,7 @@
 """Operations on PyTorch's tensors, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device:
-docs/specification.md says what each function computes.
+docs/reference/specification.md says what each function computes.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Operations on TensorFlow's tensors, with gradients.
 
 Everything is float32. Results and gradients have the same bits in PyTorch, TensorFlow and JAX, on any device, eager, in
-a graph or compiled: docs/specification.md says what each function computes.
+a graph or compiled: docs/reference/specification.md says what each function computes.
 """
 
 import math

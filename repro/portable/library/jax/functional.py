@@ -4,7 +4,7 @@ The same bits as in PyTorch and TensorFlow, on any device, eager or compiled. Ar
 it says so; images are [B, H, W, C]. JAX must have float64, which is used inside:
 jax.config.update("jax_enable_x64", True). All functions but clip_by_global_norm have gradients (of the first order),
 work under jit, and raise UsageError, with one line, for another dtype or for shapes that do not fit. What stands here
-by name alone is in repro/portable/library/functional.py; docs/specification.md says what each computes.
+by name alone is in repro/portable/library/functional.py; docs/reference/specification.md says what each computes.
 """
 
 from functools import partial

@@ -26,7 +26,7 @@ def _check_arguments(module: nn.Module, *understood: str) -> None:
         if field.name in ("dtype", "param_dtype") and value is not None and jnp.dtype(value) == jnp.float32:
             continue
         if field.name not in {*understood, *WITHOUT_EFFECT} and value is not field.default and value != field.default:
-            raise refuse(type(module).__name__, f"{field.name}={value!r} is not there; leave it out")
+            raise refuse(type(module).__name__, f"{field.name}={value!r} is not supported; leave it out")
 
 
 class Dense(nn.Dense):

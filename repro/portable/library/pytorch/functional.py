@@ -1,7 +1,7 @@
 """Functions with torch.nn.functional's names and arguments.
 
 Numbers are float32, and so are results and gradients, whose bits are the same on any device and with any number of
-threads: docs/specification.md says what each function computes. Where an option has no portable form, a UsageError says so;
+threads: docs/reference/specification.md says what each function computes. Where an option has no portable form, a UsageError says so;
 options that change no bits, as `inplace`, are left out. Images are [N, C, H, W], contiguous or, which is faster, in
 torch.channels_last.
 """

@@ -1,6 +1,6 @@
 """Optimizers with torch.optim's names, and clipping.
 
-docs/specification.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
+docs/reference/specification.md says what a step computes. Rates and factors, all but eps, count as the float32 numbers next to them.
 Rates of repro.portable.schedules go into `param_groups[i]["lr"]`; torch.optim.lr_scheduler's are not portable.
 """
 

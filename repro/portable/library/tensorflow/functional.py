@@ -3,7 +3,7 @@
 The same bits as in PyTorch and JAX, on any device, eagerly, in a tf.function or compiled by XLA. Tensors are float32,
 or of integers where it says so, of known shapes; images are [B, H, W, C]. All functions but clip_by_global_norm have
 gradients (of the first order), and raise UsageError, with one line, for another dtype or for shapes that do not fit.
-What stands here by name alone is in repro/portable/library/functional.py; docs/specification.md says what each computes.
+What stands here by name alone is in repro/portable/library/functional.py; docs/reference/specification.md says what each computes.
 """
 
 from collections.abc import Mapping

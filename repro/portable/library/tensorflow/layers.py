@@ -53,14 +53,18 @@ class Portable(keras.layers.Layer):
         for option, value in vars(self).items():
             never = option.endswith(("_regularizer", "_constraint")) or option in ("lora_rank", "quantization_config")
             values = (None,) if never else self.only.get(option, (value,))
-            check(name, value in values, f"{option}={value!r} is not there; leave it out, or give {values[0]!r}")
+            check(name, value in values, f"{option}={value!r} is not supported; leave it out, or give {values[0]!r}")
         for weight in self._trainable_variables:
             plain = weight.regularizer is None and weight.constraint is None
-            check(name, plain, f"a regularizer or constraint of {weight.name} is not there; leave it out")
+            check(name, plain, f"a regularizer or constraint of {weight.name} is not supported; leave it out")
         if getattr(self, "activation", None) is not None:
             _portable(name, self.activation)
-        check(name, self.compute_dtype == "float32", f"dtype={self.compute_dtype} is not there; leave it out")
-        check(name, self.quantization_mode is None, f"quantization={self.quantization_mode} is not there; leave it out")
+        check(name, self.compute_dtype == "float32", f"dtype={self.compute_dtype} is not supported; leave it out")
+        check(
+            name,
+            self.quantization_mode is None,
+            f"quantization={self.quantization_mode} is not supported; leave it out",
+        )
 
     def activated(self, x: tf.Tensor) -> tf.Tensor:
         """By the layer's activation."""
@@ -71,7 +75,9 @@ def _portable(layer: str, activation: Any) -> Callable[..., tf.Tensor]:
     if getattr(activation, "__module__", None) == functional.__name__:
         return activation
     name = getattr(activation, "__name__", activation)
-    check(layer, activation in ACTIVATIONS, f"activation={name} is not there; use one of repro.portable's functions")
+    check(
+        layer, activation in ACTIVATIONS, f"activation={name} is not supported; use one of repro.portable's functions"
+    )
     return ACTIVATIONS[activation]
 
 
@@ -226,7 +232,7 @@ class _Loss(keras.losses.Loss):
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tf.Tensor:
         """The mean over the batch, float32 of no dimension. UsageError for weights of samples."""
         if sample_weight is not None:
-            raise refuse(type(self).__name__, "sample_weight is not there; leave it out")
+            raise refuse(type(self).__name__, "sample_weight is not supported; leave it out")
         return self.call(y_true, y_pred)
 
 
@@ -236,7 +242,7 @@ class SparseCategoricalCrossentropy(_Loss):
 
     def __init__(self, from_logits: bool = False, name: str = "sparse_categorical_crossentropy") -> None:
         super().__init__(name)
-        check(type(self).__name__, from_logits, "from_logits=False is not there; give logits and from_logits=True")
+        check(type(self).__name__, from_logits, "from_logits=False is not supported; give logits and from_logits=True")
 
     def call(self, y_true: Any, y_pred: tf.Tensor) -> tf.Tensor:
         labels = tf.convert_to_tensor(y_true)

@@ -50,7 +50,7 @@ class Portable(keras.optimizers.Optimizer):
         name, options = type(self).__name__, vars(self)
         for option, expected in self.only.items():
             value = options.get(option, expected)
-            check(name, value == expected, f"{option}={value!r} is not there; leave it out")
+            check(name, value == expected, f"{option}={value!r} is not supported; leave it out")
         optimizers.check_options(name, **{each: options[each] for each in NUMBERS if options.get(each) is not None})
         schedule = type(self._learning_rate)
         if issubclass(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -75,7 +75,7 @@ class Portable(keras.optimizers.Optimizer):
         weights = None if trainable_variables is None else list(trainable_variables)
         for weight in weights or self._trainable_variables:
             free = weight.constraint is None
-            check(type(self).__name__, free, f"a constraint of {weight.name} is not there; leave it out")
+            check(type(self).__name__, free, f"a constraint of {weight.name} is not supported; leave it out")
         super().apply(grads, weights)
 
     def _clip_gradients(self, grads: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -94,7 +94,7 @@ class Portable(keras.optimizers.Optimizer):
     def update_step(self, gradient: tf.Tensor, variable: Any, learning_rate: Any) -> None:
         """One step of one weight, float32, and its slots."""
         name = type(self).__name__
-        check(name, tf.distribute.get_strategy().num_replicas_in_sync == 1, "a strategy with replicas is not there")
+        check(name, tf.distribute.get_strategy().num_replicas_in_sync == 1, "a strategy with replicas is not supported")
         gradient = tf.convert_to_tensor(gradient)
         check_floats(name, gradient=gradient, weight=variable)
         decay = tables.float32(self.weight_decay) if self.weight_decay and self._use_weight_decay(variable) else 0.0

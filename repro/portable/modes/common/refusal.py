@@ -24,13 +24,13 @@ class RefusedError(RuntimeError):
 
 def refused(name: str, values: str, where: str, why: str, remedy: str = "") -> RefusedError:
     """The error that says so, in one line. `values` are types and shapes of arguments."""
-    allowed = f"let it through with --allow {name}, in a script with enable(allow={json.dumps([name])})"
+    allowed = f"run it natively with --allow {name}, or in a script with enable(allow={json.dumps([name])})"
     what = f"{name} of {values}" if values else name
     return RefusedError(f"portable numerics: {what} at {where}: {why}; {remedy and f'{remedy}, or '}{allowed}")
 
 
 def unknown_operation(name: str, framework: str, known: Collection[str]) -> UsageError:
-    """The error for an operation to let through that the framework does not have."""
+    """The error for an operation to run natively that the framework does not have."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else "write it as the error has it that refuses it"
     return UsageError(f"portable: --allow {name}: {framework} has no such operation; {hint}")

@@ -29,7 +29,7 @@ class Mode:
 
     @staticmethod
     def names(allow: Collection[str]) -> frozenset[str]:
-        """Operations to let through. UsageError where the framework has no such operation."""
+        """Operations to run natively. UsageError where the framework has no such operation."""
         return frozenset(allow)
 
     def begin(self) -> None:
@@ -76,6 +76,6 @@ class Mode:
 
 
 def in_words(operations: dict[str, int], allowed: dict[str, int]) -> str:
-    """How many operations of how many kinds were computed portably, and which were let through."""
+    """How many operations of how many kinds were computed portably, and which were run natively."""
     text = f"{sum(operations.values()):,} operations of {len(operations)} kinds"
-    return f"{text}; let through: {', '.join(sorted(allowed))}" if allowed else text
+    return f"{text}; run natively: {', '.join(sorted(allowed))}" if allowed else text

@@ -74,11 +74,11 @@ def _load() -> None:
 def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
     """Switches portable numerics on for this process: all threads, all devices; before the first array is made.
 
-    `allow` names primitives that are let through. With `precision` "highest" operands of float32 products have 26 bits
+    `allow` names primitives that are run natively. With `precision` "highest" operands of float32 products have 26 bits
     below the largest number of their row, with "high" 13. A device that fails the self-check is an error.
 
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other primitives that are let through or another precision, where JAX has computed already, of an unknown name, and of
+    other primitives that are run natively or another precision, where JAX has computed already, of an unknown name, and of
     the self-check.
     """
     return Mode.enable(allow, precision)
@@ -90,7 +90,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were compiled portably, and how many were let through."""
+    """How many operations of each kind were compiled portably, and how many were run natively."""
     return {"operations": dict(gate.counts), "allowed": dict(gate.let_through)}
 
 

@@ -57,11 +57,11 @@ class Mode(switch.Mode):
 def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
     """Switches portable numerics on for this process: all threads, all devices.
 
-    `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
+    `allow` names operations that are run natively. With `precision` "highest" operands of float32 products have 26 bits
     below the largest number of their row, with "high" 13. A device that fails the self-check is an error.
 
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are let through or another precision, of an unknown one, and of the self-check.
+    other operations that are run natively or another precision, of an unknown one, and of the self-check.
     """
     return Mode.enable(allow, precision)
 
@@ -75,7 +75,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were computed portably, and how many were let through."""
+    """How many operations of each kind were computed portably, and how many were run natively."""
     kinds: Counter[str] = Counter()
     for name, number in list(dispatch.counts.items()):
         kinds[name.partition(".")[0].removesuffix("_")] += number

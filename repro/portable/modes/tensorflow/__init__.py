@@ -34,14 +34,14 @@ def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:
 
     Call it first: a `tf.function` that was traced before keeps TensorFlow's own operations.
 
-    `allow` names operations that are let through. With `precision` "highest" operands of float32 products have 26 bits
+    `allow` names operations that are run natively. With `precision` "highest" operands of float32 products have 26 bits
     below the largest number of their row, with "high" 13.
 
     The self-check is made when TensorFlow has its devices: now, or by the program's first operation. Where it fails, each
     operation is an error.
 
     They are off again after disable(), or at the end of the outermost context. UsageError where they are on already, with
-    other operations that are let through or another precision, and of an unknown one.
+    other operations that are run natively or another precision, and of an unknown one.
     """
     return Mode.enable(allow, precision)
 
@@ -52,7 +52,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were computed portably, and how many were let through."""
+    """How many operations of each kind were computed portably, and how many were run natively."""
     return {"operations": dict(dispatch.counts), "allowed": dict(dispatch.let_through)}
 
 

@@ -52,7 +52,7 @@ thread = _Thread()
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
 let_through: Counter[str] = Counter()
-"""The same of operations that were let through."""
+"""The same of operations that were run natively."""
 definitions: dict[str, Definition] = {}
 """By name and overload, as `mm` or `sum.dim_IntList`."""
 
@@ -263,7 +263,7 @@ def refusal_of_sparse(name: str) -> Function:
 
 
 def passage(operation: OpOverload, name: str) -> Function:
-    """What the dispatcher calls for an operation that is let through: PyTorch's own, which is counted."""
+    """What the dispatcher calls for an operation that is run natively: PyTorch's own, which is counted."""
     redispatch = operation._handle.redispatch_boxed
 
     def passed(keys: Any, *arguments: Any, **options: Any) -> Any:

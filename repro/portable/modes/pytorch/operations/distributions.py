@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import distributions, random
+from repro.portable.definitions.bits import exponent, pow2_f64
 from repro.portable.definitions.functions.logarithmic import log1p
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, plainly
 from repro.portable.modes.pytorch.dispatcher.generators import key
@@ -163,9 +164,9 @@ def _largest(chances: Tensor, n: int) -> Tensor:
 def _with_replacement(self: Tensor, num_samples: int, generator: Generator | None) -> Tensor:
     """Shares of the sum, searched in the cumulative one: of integers, on a grid below the row's largest number."""
     weights = self.double()
-    exponent = Backend.exponent(weights.amax(-1, keepdim=True)).clamp(min=SMALLEST)
+    largest = exponent(Backend, weights.amax(-1, keepdim=True)).clamp(min=SMALLEST)
     bits = SUM_BITS - (self.shape[-1] - 1).bit_length()
-    sums = (weights * Backend.power_of_two(bits - 1 - exponent)).round().long().cumsum(-1).double()
+    sums = (weights * pow2_f64(Backend, bits - 1 - largest)).round().long().cumsum(-1).double()
     like = weights.new_empty((*self.shape[:-1], num_samples))
     shares = drawn("multinomial", random.uniform, like, generator, bits=53).view(like.shape)
     return torch.searchsorted(sums, (shares * sums[..., -1:]).contiguous(), right=True)

@@ -45,9 +45,9 @@ definitions: dict[str, Definition] = {}
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
 let_through: Counter[str] = Counter()
-"""The same of operations that were let through."""
+"""The same of operations that were run natively."""
 allowed: set[str] = set()
-"""Operations to let through."""
+"""Operations to run natively."""
 
 
 class _Thread(threading.local):

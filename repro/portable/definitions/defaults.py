@@ -1,0 +1,71 @@
+"""Default bodies of the backend's methods: a framework overrides what differs."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from repro.portable.definitions.grids import grids
+from repro.portable.definitions.ranks import SINGLE_PROCESS
+from repro.portable.definitions.xp import Array, Backend
+
+
+class Defaults:
+    """Methods as most frameworks and tracers have them."""
+
+    nan, inf = math.nan, math.inf
+    ranks: Any = SINGLE_PROCESS
+    engine = "float64"
+
+    def f64(self: Backend, x: Array) -> Array:
+        return self.cast(x, "float64")
+
+    def f32(self: Backend, x: Array) -> Array:
+        return self.cast(x, "float32")
+
+    def integer(self: Backend, x: Array) -> Array:
+        return self.cast(x, "int32")
+
+    def int64(self: Backend, x: Array) -> Array:
+        return self.cast(x, "int64")
+
+    def int8(self: Backend, x: Array) -> Array:
+        return self.cast(x, "int8")
+
+    def int16(self: Backend, x: Array) -> Array:
+        return self.cast(x, "int16")
+
+    def shift_left(self, x: Array, bits: int) -> Array:
+        return x << bits
+
+    def shift_right(self, x: Array, bits: int) -> Array:
+        return x >> bits
+
+    grids = grids
+
+    def maximum_of(self, x: Array) -> Array:
+        return x.max(-1, keepdims=True)
+
+    def multiply_add(self, a: Array, b: Array, c: Array) -> Array:
+        return a * b + c
+
+    def operand_like(self: Backend, a: Array, b: Array) -> Array:
+        return self.cast(a, b.dtype)
+
+    def transpose(self, x: Array) -> Array:
+        return x.swapaxes(-1, -2)
+
+    def take_rows(self, table: Array, index: Array) -> Array:
+        return table[index]
+
+    def one_hot(self: Backend, index: Array, classes: int) -> Array:
+        return self.f64(self.counting(index, classes) == index[:, None])
+
+    def causal(self, like: Array, rows: int, columns: int) -> Array:  # noqa: ARG002
+        return np.tril(np.ones((rows, columns), bool), columns - rows)
+
+    def total(self, x: Array) -> Array:
+        return self.ranks.total(x)[0]
+
+    def of_rank(self: Backend, x: Array) -> Array:
+        return self.reshape(x, (self.ranks.size, -1, *x.shape[1:]))[self.ranks.rank]

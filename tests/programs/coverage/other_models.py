@@ -1,5 +1,0 @@
-"""Programs of other kinds: recurrent, generative, reinforcement, graphs, functional."""
-
-from programs.coverage import functional, generative, sequences
-
-__all__ = ["functional", "generative", "sequences"]

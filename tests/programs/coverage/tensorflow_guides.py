@@ -1,5 +1,0 @@
-"""Programs of TensorFlow alone and of Keras' parts, after TensorFlow's guides."""
-
-from programs.coverage import guides_derivatives, guides_mechanisms, guides_models
-
-__all__ = ["guides_derivatives", "guides_mechanisms", "guides_models"]

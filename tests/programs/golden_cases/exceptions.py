@@ -1,0 +1,28 @@
+"""Definitions without a row in golden/operations.txt, and why, by the beginnings of their names."""
+
+RANKS = "collectives, which need several processes: tests/portable/test_mode_ranks.py"
+CHOICE = "chooses a way, and gives no numbers; what it chooses has rows"
+EXCEPTIONS = {
+    "pytorch": {
+        "c10d::": RANKS,
+        "_foreach_": "lists of tensors call the operation of each tensor; some are in the table",
+        "_use_cudnn_ctc_loss": CHOICE,
+        "_use_miopen_ctc_loss": CHOICE,
+        "_fused_sdp_choice": CHOICE,
+        "_embedding_bag_sparse_backward": "refused; the dense gradient has a row",
+        "embedding_renorm": "PyTorch calls its form in place, which has a row",
+        "mul": "the framework's own exact product, which is not counted; it has a row",
+        "selu": "PyTorch makes it of elu; it has a row",
+        "rms_norm": "a replacement of a composite, which is not counted; it has a row",
+    },
+    "tensorflow": {
+        "CollectiveReduce": RANKS,
+        "SegmentSumV2": "TensorFlow has it in XLA's graphs alone; its definition is SegmentSum's, which has a row",
+    },
+    "jax": {"psum": RANKS},
+}
+
+
+def unknown(framework: str, names: set[str]) -> list[str]:
+    """The names that no exception covers."""
+    return sorted(name for name in names if not name.startswith(tuple(EXCEPTIONS[framework])))
