@@ -188,6 +188,22 @@ class Backend:
     def counting(like: Array, size: int) -> Array:
         return np.arange(size)
 
+    # --- matrices, step by step ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def at(x: Array, place: int, axis: int) -> Array:
+        return x[..., place : place + 1] if axis == -1 else x[..., place : place + 1, :]
+
+    @staticmethod
+    def take_along(x: Array, index: Array, axis: int) -> Array:
+        return np.take_along_axis(x, index, axis)
+
+    @staticmethod
+    def repeat(count: int, step: Callable[[int, Any], Any], state: Any) -> Any:
+        for number in range(count):
+            state = step(number, state)
+        return state
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod

@@ -242,6 +242,22 @@ class Backend:
     def counting(like: Tensor, size: int) -> Tensor:
         return torch.arange(size, device=like.device)
 
+    # --- matrices, step by step ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def at(x: Tensor, place: int, axis: int) -> Tensor:
+        return x[..., place : place + 1] if axis == -1 else x[..., place : place + 1, :]
+
+    @staticmethod
+    def take_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
+        return torch.take_along_dim(x, index.long(), axis)
+
+    @staticmethod
+    def repeat(count: int, step: Callable, state):
+        for number in range(count):
+            state = step(number, state)
+        return state
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod

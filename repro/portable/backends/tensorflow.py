@@ -174,6 +174,22 @@ class Backend:
     def counting(like: tf.Tensor, size: int) -> tf.Tensor:
         return tf.range(size, dtype=tf.int64)
 
+    # --- matrices, step by step ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def at(x: tf.Tensor, place: int, axis: int) -> tf.Tensor:
+        return x[..., place : place + 1] if axis == -1 else x[..., place : place + 1, :]
+
+    @staticmethod
+    def take_along(x: tf.Tensor, index: tf.Tensor, axis: int) -> tf.Tensor:
+        return tf.experimental.numpy.take_along_axis(x, index, axis)
+
+    @staticmethod
+    def repeat(count: int, step: Callable, state):
+        for number in range(count):
+            state = step(number, state)
+        return state
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
