@@ -45,10 +45,9 @@ def test_the_line_is_the_programs_where_a_library_calls(said: dict[str, Any]) ->
 
 
 def test_of_a_backward_pass_the_line_that_called_it_and_of_anomaly_mode_the_forwards(said: dict[str, Any]) -> None:
-    name, values = "linalg_solve_triangular", f"{SQUARE}, {SQUARE}"
-    where = f"{line('BACKWARD')}, in LinalgQrBackward0 of backward()"
-    assert said["backward"] == text(name, values, where)
-    assert said["anomaly"] == text(name, values, f"{where} for {line('FORWARD')}")
+    where = f"{line('BACKWARD')}, in DigammaBackward0 of backward()"
+    assert said["backward"] == text("polygamma", SQUARE, where, remedy="")
+    assert said["anomaly"] == text("polygamma", SQUARE, f"{where} for {line('FORWARD')}", remedy="")
 
 
 def test_the_line_of_a_worker(said: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ FUNCTIONS = (
     *("log", "log1p", "rsqrt", "sqrt", "digamma"),
 )
 POSITIVE = {"log", "log1p", "rsqrt", "sqrt", "lgamma", "digamma"}
-VECTOR, MATRIX, IMAGES = (300,), (6, 50), (3, 8, 7, 4)
+VECTOR, MATRIX, SQUARE, IMAGES = (300,), (6, 50), (6, 6), (3, 8, 7, 4)
 INDEX = np.arange(50) * 7 % 11
 FAR = 2.0 ** (-30 * (INDEX % 3)[:, None])
 """Factors of float64 numbers: those of some indices are far below the others."""
@@ -72,6 +73,13 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "batch norm": (IMAGES, (4,), (4,)),
     "bilinear": (IMAGES,),
     "qr": ((6, 4),),
+    "qr of float64": ((9, 5),),
+    "cholesky of float64": (SQUARE,),
+    "triangular solve of float64": (SQUARE, (6, 3)),
+    "solve of float64": (SQUARE, (6, 3)),
+    "inverse of float64": (SQUARE,),
+    "determinant of float64": (SQUARE,),
+    "log determinant of float64": (SQUARE,),
 } | dict.fromkeys(FUNCTIONS, (VECTOR,))
 
 
@@ -138,6 +146,13 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
         "batch norm": normalized,
         "bilinear": lambda x: rows(f.interpolate(planes(x), size=(5, 9), mode="bilinear")),
         "qr": lambda x: torch.linalg.qr(x)[0],
+        "qr of float64": lambda x: torch.cat(torch.linalg.qr(x.double())),
+        "cholesky of float64": lambda x: torch.linalg.cholesky(x.double() @ x.double().mT),
+        "triangular solve of float64": lambda a, b: torch.linalg.solve_triangular(a.double(), b.double(), upper=False),
+        "solve of float64": lambda a, b: torch.linalg.solve(a.double(), b.double()),
+        "inverse of float64": lambda x: torch.linalg.inv(x.double()),
+        "determinant of float64": lambda x: torch.linalg.det(x.double()),
+        "log determinant of float64": lambda x: torch.stack(torch.linalg.slogdet(x.double())),
     }
     return found, torch.from_numpy, lambda x: x.detach().contiguous().numpy()
 
@@ -157,6 +172,9 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
             return tape.gradient(y, given[place])
 
         return of
+
+    def double(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: function(*(tf.cast(each, tf.float64) for each in given))
 
     def normalized(x: Any, scale: Any, shift: Any) -> Any:
         return tf.compat.v1.nn.fused_batch_norm(x, scale, shift, epsilon=2.0**-10)[0]
@@ -193,6 +211,13 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
         "batch norm": normalized,
         "bilinear": lambda x: tf.image.resize(x, (5, 9)),
         "qr": lambda x: tf.linalg.qr(x)[0],
+        "qr of float64": double(lambda x: tf.concat(tf.linalg.qr(x), 0)),
+        "cholesky of float64": double(lambda x: tf.linalg.cholesky(tf.matmul(x, x, transpose_b=True))),
+        "triangular solve of float64": double(tf.linalg.triangular_solve),
+        "solve of float64": double(tf.linalg.solve),
+        "inverse of float64": double(tf.linalg.inv),
+        "determinant of float64": double(tf.linalg.det),
+        "log determinant of float64": double(lambda x: tf.stack(tf.linalg.slogdet(x))),
     }
     return found, tf.constant, lambda x: x.numpy()
 
@@ -220,7 +245,7 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
     def double(function: Callable[..., Any]) -> Callable[..., Any]:
         def of(*given: Any) -> Any:
             with jax.enable_x64(True):
-                return function(*(np.asarray(each, np.float64) for each in given))
+                return function(*(jnp.asarray(each, jnp.float64) for each in given))
 
         return of
 
@@ -249,6 +274,12 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
         "gradient of images": jax.grad(lambda x, w: (convolved(x, w) ** 2 * 0.5).sum()),
         "max pooling": lambda x: pooled(x, -jnp.inf, lax.max),
         "qr": lambda x: jnp.linalg.qr(x)[0],
+        "qr of float64": double(lambda x: jnp.concatenate(jnp.linalg.qr(x))),
+        "cholesky of float64": double(lambda x: jnp.linalg.cholesky(x @ x.mT, symmetrize_input=False)),
+        "triangular solve of float64": double(partial(lax.linalg.triangular_solve, left_side=True, lower=True)),
+        "solve of float64": double(jnp.linalg.solve),
+        "inverse of float64": double(jnp.linalg.inv),
+        "log determinant of float64": double(lambda x: jnp.stack(jnp.linalg.slogdet(x))),
     }
     return found, np.asarray, np.asarray
 

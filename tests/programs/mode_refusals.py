@@ -36,7 +36,7 @@ def refused(function: Callable[[], Any]) -> str:
 def backward(anomaly: bool) -> str:
     x = X.clone().requires_grad_()
     with torch.autograd.set_detect_anomaly(anomaly, check_nan=False):
-        loss = torch.linalg.qr(x)[0].sum()  # FORWARD
+        loss = torch.digamma(x).sum()  # FORWARD
         return refused(lambda: loss.backward())  # BACKWARD
 
 

@@ -96,6 +96,20 @@ class JAX(Defaults):
     def counting(like: Array, size: int) -> Array:
         return jnp.arange(size, dtype=jnp.int64)
 
+    # --- matrices, step by step ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def at(x: Array, place: Array, axis: int) -> Array:
+        return lax.dynamic_index_in_dim(x, place, axis)
+
+    @staticmethod
+    def take_along(x: Array, index: Array, axis: int) -> Array:
+        return jnp.take_along_axis(x, index, axis)
+
+    @staticmethod
+    def repeat(count: int, step: Callable, state):
+        return lax.fori_loop(0, count, step, state)
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     def of_rank(self, x: Array) -> Array:

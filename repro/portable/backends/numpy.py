@@ -107,6 +107,10 @@ class NumPy(Defaults):
     def counting(like: Array, size: int) -> Array:
         return np.arange(size)
 
+    @staticmethod
+    def take_along(x: Array, index: Array, axis: int) -> Array:
+        return np.take_along_axis(x, index, axis)
+
 
 @cache
 def _made(made: Callable[..., Sequence[Any]], *arguments: Any) -> Sequence[Array]:

@@ -181,6 +181,10 @@ class PyTorch(Defaults):
     def counting(like: Tensor, size: int) -> Tensor:
         return torch.arange(size, device=like.device)
 
+    @staticmethod
+    def take_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
+        return torch.take_along_dim(x, index.long(), axis)
+
 
 # Of tables, by name: torch.compile would trace how they are made, and takes no function as an argument here.
 

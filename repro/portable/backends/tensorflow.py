@@ -122,6 +122,10 @@ class TensorFlow(Defaults):
     def counting(like: tf.Tensor, size: int) -> tf.Tensor:
         return tf.range(size, dtype=tf.int64)
 
+    @staticmethod
+    def take_along(x: tf.Tensor, index: tf.Tensor, axis: int) -> tf.Tensor:
+        return tf.experimental.numpy.take_along_axis(x, index, axis)
+
     # --- under XLA ----------------------------------------------------------------------------------------------------
 
     def calls_kernels(self) -> bool:

@@ -1,6 +1,7 @@
 """Default bodies of the backend's methods: a framework overrides what differs."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,14 @@ class Defaults:
 
     def take_rows(self, table: Array, index: Array) -> Array:
         return table[index]
+
+    def at(self, x: Array, place: int, axis: int) -> Array:
+        return x[..., place : place + 1] if axis == -1 else x[..., place : place + 1, :]
+
+    def repeat(self, count: int, step: Callable[[int, Any], Any], state: Any) -> Any:
+        for number in range(count):
+            state = step(number, state)
+        return state
 
     def one_hot(self: Backend, index: Array, classes: int) -> Array:
         return self.f64(self.counting(index, classes) == index[:, None])

@@ -173,6 +173,17 @@ class Backend(Protocol):
     def counting(self, like: Array, size: int) -> Array:
         """0, 1, 2, ..., int64 [size], on the device of an array."""
 
+    # --- matrices, step by step ---------------------------------------------------------------------------------------
+
+    def at(self, x: Array, place: Any, axis: int) -> Array:
+        """What is at a place of an axis, which stays with size 1."""
+
+    def take_along(self, x: Array, index: Array, axis: int) -> Array:
+        """Numbers by their places along an axis: the other axes of the index are those of x, or of size 1."""
+
+    def repeat(self, count: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
+        """The state after steps: each is a function of its number and of a state of fixed shapes."""
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     def total(self, x: Array) -> Array:

@@ -157,7 +157,13 @@ case("index_set", lambda x, i, y: x.index_copy(0, i, y), gradient=False)
 case("segment_sum", lambda x, i: x.new_zeros(11, 3).index_add(0, i, x))
 case("gather", lambda x, i: x.index_select(0, i))
 case("pad-mirror", lambda x: F.pad(x[None], (2, 3), "reflect")[0])
-case("qr", lambda x: torch.linalg.qr(x))
+case("qr", torch.linalg.qr)
+case("cholesky", torch.linalg.cholesky)
+case("triangular_solve", lambda a, b: torch.linalg.solve_triangular(a, b, upper=False))
+case("solve", torch.linalg.solve)
+case("inverse", torch.linalg.inv)
+case("determinant", torch.linalg.det)
+case("slogdet", torch.linalg.slogdet)
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

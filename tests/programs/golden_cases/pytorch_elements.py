@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from programs.golden_cases.cases import Case, array, filler
+from programs.golden_cases.cases import RIGHT, Case, array, filler
 
 CASES: dict[str, Case] = {}
 case = filler(CASES)
@@ -160,3 +160,19 @@ case("pdist-1", partial(F.pdist, p=1.0), array(6, 4))
 case("renorm", lambda x: torch.renorm(x, 2, 0, 1.0), array(5, 4))
 case("amin", lambda x: x.amin(1), PLANE)
 case("max-all", lambda x: (x.max(), x.min(), *torch.aminmax(x, dim=1)), PLANE)
+
+# --- linear algebra ---------------------------------------------------------------------------------------------------
+
+
+def by_factors(x: Tensor, b: Tensor) -> list[Tensor]:
+    """Solutions by factors with pivots, and the factors as they are unpacked."""
+    factors, pivots = torch.linalg.lu_factor(x)
+    solved = [torch.linalg.lu_solve(factors, pivots, b, adjoint=adjoint) for adjoint in (False, True)]
+    return [*solved, *torch.lu_unpack(factors, pivots)]
+
+
+case("lu", torch.linalg.lu, array(2, 6, 4))
+case("lu_solve", by_factors, array(2, 6, 6), RIGHT)
+case("solve-right", partial(torch.linalg.solve, left=False), array(2, 6, 6), array(2, 3, 6))
+case("cholesky_solve", torch.cholesky_solve, RIGHT, array(2, 6, 6, kind="triangular"))
+case("cholesky_inverse", torch.cholesky_inverse, array(2, 6, 6, kind="triangular"))

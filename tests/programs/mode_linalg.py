@@ -1,0 +1,149 @@
+"""Linear algebra of PyTorch under the mode: errors beside LAPACK in float64, and what is refused, as JSON."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, linalg
+
+import repro.portable.pytorch as portable
+from repro.portable.modes.common.refusal import RefusedError
+
+
+def drawn(seed: int, *shape: int) -> Tensor:
+    return torch.from_numpy(np.random.Generator(np.random.Philox(seed)).standard_normal(shape))
+
+
+A, B, C = drawn(1, 3, 9, 9), drawn(2, 3, 9, 4), drawn(3, 3, 4, 9)
+TALL, WIDE = A[..., :5], A[:, :5]
+POSITIVE = A @ A.mT + torch.eye(9)
+LOWER, UPPER = A.tril() + 9 * torch.eye(9), A.triu() + 9 * torch.eye(9)
+
+
+def factors(x: Tensor) -> Tensor:
+    p, lower, upper = linalg.lu(x)
+    return p @ lower @ upper
+
+
+def unpacked(x: Tensor) -> Tensor:
+    p, lower, upper = torch.lu_unpack(*linalg.lu_factor(x))
+    return p @ lower @ upper
+
+
+def by_factors(x: Tensor, adjoint: bool, left: bool) -> Tensor:
+    return linalg.lu_solve(*linalg.lu_factor(x), B if left else C, adjoint=adjoint, left=left)
+
+
+Function = Callable[[Tensor], Any]
+CASES: dict[str, tuple[Function, Tensor]] = {
+    "qr": (lambda x: torch.cat(linalg.qr(x)), A),
+    "qr of tall": (lambda x: linalg.qr(x)[0] @ linalg.qr(x)[1], TALL),
+    "cholesky": (linalg.cholesky, POSITIVE),
+    "cholesky upper": (lambda x: linalg.cholesky(x, upper=True), POSITIVE),
+    "cholesky_solve": (lambda x: torch.cholesky_solve(B, x), LOWER),
+    "cholesky_solve upper": (lambda x: torch.cholesky_solve(B, x, upper=True), UPPER),
+    "cholesky_inverse": (torch.cholesky_inverse, LOWER),
+    "lu of tall": (factors, TALL),
+    "lu of wide": (factors, WIDE),
+    "lu_unpack": (unpacked, A),
+    "lu_solve": (lambda x: by_factors(x, False, True), A),
+    "lu_solve adjoint": (lambda x: by_factors(x, True, True), A),
+    "lu_solve right": (lambda x: by_factors(x, False, False), A),
+    "lu_solve right adjoint": (lambda x: by_factors(x, True, False), A),
+    "solve": (lambda x: linalg.solve(x, B), A),
+    "solve right": (lambda x: linalg.solve(x, C, left=False), A),
+    "solve vectors": (lambda x: linalg.solve(x, B[..., 0]), A),
+    "solve of one for all": (lambda x: linalg.solve(x, B[0]), A),
+    "solve_triangular": (lambda x: linalg.solve_triangular(x, B, upper=False), LOWER),
+    "solve_triangular upper": (lambda x: linalg.solve_triangular(x, B, upper=True), UPPER),
+    "solve_triangular right": (lambda x: linalg.solve_triangular(x, C, upper=False, left=False), LOWER),
+    "solve_triangular ones": (lambda x: linalg.solve_triangular(x, B, upper=False, unitriangular=True), LOWER / 9),
+    "inv": (linalg.inv, A),
+    "det": (linalg.det, A),
+    "slogdet": (lambda x: torch.stack(linalg.slogdet(x)), A),
+    "logdet": (torch.logdet, POSITIVE),
+}
+
+
+def results(function: Function, x: Tensor) -> tuple[Tensor, Tensor]:
+    x = x.detach().clone().requires_grad_()
+    y = function(x)
+    (slope,) = torch.autograd.grad(y, x, drawn(5, *y.shape).to(y.dtype))
+    return y.detach(), slope
+
+
+def errors(dtype: torch.dtype) -> dict[str, list[float]]:
+    """Of results and gradients, relative to the largest: of the mode, beside PyTorch's own in float64."""
+    found = {}
+    for name, (function, x) in CASES.items():
+        right = results(function, x)
+        with Mode():
+            ours = results(cast(function, dtype), x.to(dtype))
+        found[name] = [float((a - b).abs().max() / b.abs().max()) for a, b in zip(ours, right, strict=True)]
+    return found
+
+
+class Mode:
+    def __enter__(self) -> None:
+        portable.enable()
+
+    def __exit__(self, *_: object) -> None:
+        portable.disable()
+
+
+def cast(function: Function, dtype: torch.dtype) -> Function:
+    """A function whose other arguments are of this type."""
+
+    def of(x: Tensor) -> Tensor:
+        global B, C
+        before = B, C
+        B, C = B.to(dtype), C.to(dtype)
+        try:
+            return function(x)
+        finally:
+            B, C = before
+
+    return of
+
+
+def layouts() -> list[str]:
+    """Cases whose bits follow the layout of the matrix."""
+    with Mode():
+        return [
+            name
+            for name, (function, x) in CASES.items()
+            if not all(map(torch.equal, results(function, x), strided(function, x)))
+        ]
+
+
+def strided(function: Function, x: Tensor) -> tuple[Tensor, Tensor]:
+    return results(lambda x: function(x.mT.contiguous().mT), x)
+
+
+def said(function: Callable[[], Any]) -> str:
+    try:
+        return str(function())
+    except (RefusedError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def refusals() -> dict[str, str]:
+    zero, one = torch.zeros(3, 3), torch.eye(3)
+    with Mode():
+        return {
+            "singular": said(lambda: linalg.inv(zero)),
+            "singular system": said(lambda: linalg.solve(torch.stack([one, zero]), torch.ones(2, 3, 1))),
+            "not positive": said(lambda: linalg.cholesky(torch.stack([one, torch.tensor([1.0, -1.0, 1.0]).diag()]))),
+            "place": said(lambda: linalg.cholesky_ex(torch.tensor([1.0, -1.0, 1.0]).diag()).info.item()),
+            "of nothing": said(lambda: (linalg.det(torch.zeros(0, 0)).item(), *linalg.qr(torch.zeros(0, 3))[0].shape)),
+            "determinant 0": said(lambda: linalg.slogdet(zero)[1].item()),
+            "without pivots": said(lambda: linalg.lu(one, pivot=False)),
+            "eigenvalues": said(lambda: linalg.eigvals(one)),
+        }
+
+
+if __name__ == "__main__":
+    both = {str(dtype)[6:]: errors(dtype) for dtype in (torch.float32, torch.float64)}
+    print(json.dumps({"errors": both, "layouts": layouts(), "said": refusals()}))
