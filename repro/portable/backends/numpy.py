@@ -204,6 +204,16 @@ class Backend:
             state = step(number, state)
         return state
 
+    @staticmethod
+    def repeat_while(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+        while going(state):
+            state = step(state)
+        return state
+
+    @staticmethod
+    def argsort(x: Array) -> Array:
+        return np.argsort(x, -1, kind="stable")
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod

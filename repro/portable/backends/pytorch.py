@@ -258,6 +258,16 @@ class Backend:
             state = step(number, state)
         return state
 
+    @staticmethod
+    def repeat_while(going: Callable, step: Callable, state):
+        while going(state):
+            state = step(state)
+        return state
+
+    @staticmethod
+    def argsort(x: Tensor) -> Tensor:
+        return x.argsort(dim=-1, stable=True)
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod

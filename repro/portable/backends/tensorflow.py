@@ -190,6 +190,16 @@ class Backend:
             state = step(number, state)
         return state
 
+    @staticmethod
+    def repeat_while(going: Callable, step: Callable, state):
+        while going(state):
+            state = step(state)
+        return state
+
+    @staticmethod
+    def argsort(x: tf.Tensor) -> tf.Tensor:
+        return tf.argsort(x, -1, stable=True)
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @classmethod
