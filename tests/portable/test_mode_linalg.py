@@ -9,8 +9,11 @@ from support.programs import program
 
 pytestmark = pytest.mark.portable
 
-PRODUCTS = ("lu of", "lu_unpack", "qr of")
+PRODUCTS = ("lu of", "lu_unpack", "qr of", "eigh", "svd of")
 """Cases that multiply their factors, by operands of 13 bits in float32."""
+
+SINES = ("eigh", "svd of")
+"""Sines of values about 10 in size, whose own errors are relative to the largest: those of the sines are ten times larger."""
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +23,9 @@ def linear() -> dict[str, Any]:
 
 def test_float64_is_as_right_as_lapack_with_its_gradients(linear: dict[str, Any]) -> None:
     errors = linear["errors"]["float64"]
-    assert len(errors) == 26
-    assert {name: pair for name, pair in errors.items() if max(pair) > 2.0**-46} == {}
+    assert len(errors) == 31
+    limits = {name: 2.0**-44 if name.startswith(SINES) else 2.0**-46 for name in errors}
+    assert {name: pair for name, pair in errors.items() if max(pair) > limits[name]} == {}
 
 
 def test_float32_is_rounded_once_and_its_gradients_are_products_of_13_bits(linear: dict[str, Any]) -> None:

@@ -36,6 +36,15 @@ def by_factors(x: Tensor, adjoint: bool, left: bool) -> Tensor:
     return linalg.lu_solve(*linalg.lu_factor(x), B if left else C, adjoint=adjoint, left=left)
 
 
+def spread(values: Tensor, vectors: Tensor) -> Tensor:
+    """A function of a symmetric matrix, by its eigenvalues."""
+    return (vectors * values.sin()[..., None, :]) @ vectors.mT
+
+
+def rank(left: Tensor, values: Tensor, right: Tensor) -> Tensor:
+    return (left * values.sin()[..., None, :]) @ right
+
+
 Function = Callable[[Tensor], Any]
 CASES: dict[str, tuple[Function, Tensor]] = {
     "qr": (lambda x: torch.cat(linalg.qr(x)), A),
@@ -64,6 +73,11 @@ CASES: dict[str, tuple[Function, Tensor]] = {
     "det": (linalg.det, A),
     "slogdet": (lambda x: torch.stack(linalg.slogdet(x)), A),
     "logdet": (torch.logdet, POSITIVE),
+    "eigvalsh": (lambda x: linalg.eigvalsh(x, UPLO="U"), A),
+    "eigh": (lambda x: spread(*linalg.eigh(x + x.mT)), A),
+    "svdvals": (linalg.svdvals, TALL),
+    "svd of tall": (lambda x: rank(*linalg.svd(x, full_matrices=False)), TALL),
+    "svd of wide": (lambda x: rank(*linalg.svd(x, full_matrices=False)), WIDE),
 }
 
 

@@ -80,6 +80,11 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "inverse of float64": (SQUARE,),
     "determinant of float64": (SQUARE,),
     "log determinant of float64": (SQUARE,),
+    "lu of float64": ((6, 4),),
+    "eigenvalues of float64": (SQUARE,),
+    "eigenvectors of float64": (SQUARE,),
+    "singular values of float64": ((7, 4),),
+    "singular vectors of float64": ((7, 4),),
 } | dict.fromkeys(FUNCTIONS, (VECTOR,))
 
 
@@ -153,6 +158,11 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
         "inverse of float64": lambda x: torch.linalg.inv(x.double()),
         "determinant of float64": lambda x: torch.linalg.det(x.double()),
         "log determinant of float64": lambda x: torch.stack(torch.linalg.slogdet(x.double())),
+        "lu of float64": lambda x: torch.linalg.lu_factor(x.double())[0],
+        "eigenvalues of float64": lambda x: torch.linalg.eigh(x.double())[0],
+        "eigenvectors of float64": lambda x: torch.linalg.eigh(x.double())[1],
+        "singular values of float64": lambda x: torch.linalg.svd(x.double())[1],
+        "singular vectors of float64": lambda x: torch.linalg.svd(x.double())[0],
     }
     return found, torch.from_numpy, lambda x: x.detach().contiguous().numpy()
 
@@ -280,6 +290,11 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
         "solve of float64": double(jnp.linalg.solve),
         "inverse of float64": double(jnp.linalg.inv),
         "log determinant of float64": double(lambda x: jnp.stack(jnp.linalg.slogdet(x))),
+        "lu of float64": double(lambda x: lax.linalg.lu(x)[0]),
+        "eigenvalues of float64": double(lambda x: jnp.linalg.eigh(x, symmetrize_input=False)[0]),
+        "eigenvectors of float64": double(lambda x: jnp.linalg.eigh(x, symmetrize_input=False)[1]),
+        "singular values of float64": double(lambda x: jnp.linalg.svd(x)[1]),
+        "singular vectors of float64": double(lambda x: jnp.linalg.svd(x)[0]),
     }
     return found, np.asarray, np.asarray
 

@@ -60,7 +60,7 @@ class Rows(torch.utils.data.Dataset):
         return 1
 
     def __getitem__(self, _: int) -> Tensor:
-        return torch.linalg.svd(X)[1]  # WORKER
+        return torch.geqrf(X)[1]  # WORKER
 
 
 def worker() -> str:
@@ -77,7 +77,7 @@ def without_a_file(text: str) -> str:
 def source_that_is_gone() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
-        path.write_text("def run(x):\n    return x.svd()\n")
+        path.write_text("def run(x):\n    return x.geqrf()\n")
         spec = util.spec_from_file_location("program", path)
         module = util.module_from_spec(spec)  # type: ignore[arg-type]
         spec.loader.exec_module(module)  # type: ignore[union-attr]
@@ -166,7 +166,7 @@ def allowed_layouts() -> list[Any]:
 def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
     found = {
-        "forward": refused(lambda: torch.linalg.svd(X)),  # HERE
+        "forward": refused(lambda: torch.geqrf(X)),  # HERE
         "complex": refused(lambda: X.to(torch.complex64) * 2),
         "sparse": refused(lambda: X.to_sparse()),
         "transform": refused(lambda: torch.fft.fft(X)),
@@ -174,10 +174,8 @@ def main() -> None:
         "backward": backward(False),
         "anomaly": backward(True),
         "worker": worker(),
-        "command line": without_a_file(f"{enabling}torch.linalg.svd(torch.eye(2))"),
-        "cell": without_a_file(
-            f"{enabling}exec(compile('torch.linalg.svd(torch.eye(2))', '<ipython-input-3>', 'exec'))"
-        ),
+        "command line": without_a_file(f"{enabling}torch.geqrf(torch.eye(2))"),
+        "cell": without_a_file(f"{enabling}exec(compile('torch.geqrf(torch.eye(2))', '<ipython-input-3>', 'exec'))"),
         "source that is gone": source_that_is_gone(),
         "kinds": kinds(),
         "layouts": layouts(),

@@ -110,6 +110,14 @@ class JAX(Defaults):
     def repeat(count: int, step: Callable, state):
         return lax.fori_loop(0, count, step, state)
 
+    @staticmethod
+    def repeat_while(going: Callable, step: Callable, state):
+        return lax.while_loop(going, step, state)
+
+    @staticmethod
+    def argsort(x: Array) -> Array:
+        return jnp.argsort(x, -1)
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     def of_rank(self, x: Array) -> Array:

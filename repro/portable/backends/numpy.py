@@ -111,6 +111,10 @@ class NumPy(Defaults):
     def take_along(x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)
 
+    @staticmethod
+    def argsort(x: Array) -> Array:
+        return np.argsort(x, -1, kind="stable")
+
 
 @cache
 def _made(made: Callable[..., Sequence[Any]], *arguments: Any) -> Sequence[Array]:

@@ -185,6 +185,10 @@ class PyTorch(Defaults):
     def take_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
         return torch.take_along_dim(x, index.long(), axis)
 
+    @staticmethod
+    def argsort(x: Tensor) -> Tensor:
+        return x.argsort(dim=-1, stable=True)
+
 
 # Of tables, by name: torch.compile would trace how they are made, and takes no function as an argument here.
 

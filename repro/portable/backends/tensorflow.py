@@ -126,6 +126,10 @@ class TensorFlow(Defaults):
     def take_along(x: tf.Tensor, index: tf.Tensor, axis: int) -> tf.Tensor:
         return tf.experimental.numpy.take_along_axis(x, index, axis)
 
+    @staticmethod
+    def argsort(x: tf.Tensor) -> tf.Tensor:
+        return tf.argsort(x, -1, stable=True)
+
     # --- under XLA ----------------------------------------------------------------------------------------------------
 
     def calls_kernels(self) -> bool:

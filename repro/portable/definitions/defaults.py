@@ -67,6 +67,11 @@ class Defaults:
             state = step(number, state)
         return state
 
+    def repeat_while(self, going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+        while going(state):
+            state = step(state)
+        return state
+
     def one_hot(self: Backend, index: Array, classes: int) -> Array:
         return self.f64(self.counting(index, classes) == index[:, None])
 

@@ -17,8 +17,10 @@ def total(xp: Backend, x: Array) -> Array:
         return xp.sum(x, (len(x.shape) - 2,))[..., 0, :]
     while x.shape[-2] > 1:
         half = (x.shape[-2] + 1) // 2
-        edges = [(0, 0)] * (len(x.shape) - 2) + [(0, 2 * half - x.shape[-2]), (0, 0)]
-        x = x[..., :half, :] + xp.pad(x[..., half:, :], edges)
+        upper, lower = x[..., :half, :], x[..., half:, :]
+        if lower.shape[-2] < half:
+            lower = xp.pad(lower, [(0, 0)] * (len(x.shape) - 2) + [(0, 1), (0, 0)])
+        x = upper + lower
     return x[..., 0, :]
 
 

@@ -184,6 +184,12 @@ class Backend(Protocol):
     def repeat(self, count: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
         """The state after steps: each is a function of its number and of a state of fixed shapes."""
 
+    def repeat_while(self, going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+        """The state after steps, functions of it, as long as a function of it gives a bool that holds."""
+
+    def argsort(self, x: Array) -> Array:
+        """The places of numbers along the last axis from the smallest on, equal ones in their order."""
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     def total(self, x: Array) -> Array:

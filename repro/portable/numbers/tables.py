@@ -299,3 +299,23 @@ def _significant(x: int, bits: int) -> float:
 def _rounded(x: int, bits: int) -> int:
     """x 2^-bits to the nearest integer, halves up."""
     return (x + (1 << (bits - 1))) >> bits
+
+
+# --- turns of columns -------------------------------------------------------------------------------------------------
+
+
+def turns(size: int) -> tuple[np.ndarray, ...]:
+    """Turns of an even number of columns, int32, in which each pair meets once.
+
+    [turns, pairs] the first and the second column of each pair; [turns, columns] the place of each column among these, and
+    its partner.
+    """
+    places, pairs = list(range(size)), []
+    for _ in range(size - 1):
+        half = size // 2
+        pairs.append([*places[:half], *places[half:][::-1]])
+        places = [places[0], places[-1], *places[1:-1]]
+    both = np.array(pairs, np.int32).reshape(-1, 2, size // 2)
+    order = np.argsort(both.reshape(-1, size), -1)
+    partners = np.take_along_axis(both[:, ::-1].reshape(-1, size), order, -1)
+    return both[:, 0], both[:, 1], order.astype(np.int32), partners

@@ -288,5 +288,7 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "inverse": (SQUARES,),
     "determinant": (SQUARES,),
     "slogdet": (SQUARES,),
+    "eigh": (SQUARES,),
+    "svd": (array(2, 6, 4),),
 }
 """By name. Images are [B, H, W, C], and weights of convolutions [H, W, C, K]."""

@@ -126,6 +126,8 @@ case("solve", jnp.linalg.solve)
 case("inverse", jnp.linalg.inv)
 case("determinant", jnp.linalg.det)
 case("slogdet", lambda x: tuple(jnp.linalg.slogdet(x)))
+case("eigh", lambda x: tuple(jnp.linalg.eigh(x, symmetrize_input=False)))
+case("svd", lambda x: tuple(jnp.linalg.svd(x, full_matrices=False)))
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

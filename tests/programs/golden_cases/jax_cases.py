@@ -6,7 +6,7 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-from programs.golden_cases.cases import SQUARES, Case, array, filler
+from programs.golden_cases.cases import Case, array, filler
 
 CASES: dict[str, Case] = {}
 case = filler(CASES)
@@ -35,5 +35,3 @@ case("window-sum", added, PLANE)
 case("window-tangent", tangent, PLANE, PLANE, gradient=False)
 case("reduce", products, array(6, 20), gradient=False)
 case("reduce_prod", lambda x: lax.reduce_prod_p.bind(x, axes=(1,), out_sharding=None), array(6, 20), gradient=False)
-case("eigh", lambda x: tuple(jnp.linalg.eigh(x, symmetrize_input=False)), SQUARES)
-case("svd", lambda x: tuple(jnp.linalg.svd(x, full_matrices=False)), array(2, 6, 4))

@@ -164,6 +164,8 @@ case("solve", torch.linalg.solve)
 case("inverse", torch.linalg.inv)
 case("determinant", torch.linalg.det)
 case("slogdet", torch.linalg.slogdet)
+case("eigh", torch.linalg.eigh)
+case("svd", lambda x: torch.linalg.svd(x, full_matrices=False))
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 

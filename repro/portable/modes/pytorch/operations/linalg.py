@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
-from repro.portable.definitions import linalg
+from repro.portable.definitions import linalg, spectral
 from repro.portable.modes.pytorch.dispatcher.dispatch import define, replace
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 
@@ -189,3 +189,22 @@ def det(A: Tensor) -> Tensor:
 @replace("linalg_slogdet")
 def slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
     return torch._linalg_slogdet(A.contiguous())[:2]
+
+
+# --- eigenvalues ------------------------------------------------------------------------------------------------------
+
+
+@define("_linalg_eigh")
+def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:
+    """Eigenvalues from the smallest, eigenvectors as columns."""
+    vectors, values = spectral.eigh(Backend, A.double(), lower=UPLO.upper() == "L")
+    return values.to(A.dtype), (vectors.to(A.dtype) if compute_v else A.new_empty(0))
+
+
+@define("_linalg_svd")
+def svd(
+    A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors as columns, singular values from the largest, vectors as rows."""
+    left, values, right = (each.to(A.dtype) for each in spectral.svd(Backend, A.double(), full_matrices))
+    return (left, values, right) if compute_uv else (A.new_empty(0), values, A.new_empty(0))
