@@ -7,41 +7,19 @@ time, loops along the axis follow one another, each of which reduces what the on
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
+from repro.portable.compiler.instructions import COMBINED, NEUTRAL, TYPES, Elements, stored
+from repro.portable.compiler.nodes import REDUCTIONS, Node, UnknownError
 from repro.portable.compiler.numpy.nests import OneTurn, entered, is_row, ordered
-from repro.portable.compiler.numpy.tracer import REDUCTIONS, Node, UnknownError
-from repro.portable.kernels.machine import F32, F64, I8, I16, I32, I64, Loop, started
-from repro.portable.numbers.constants import BELOW_TINY
+from repro.portable.kernels.machine import I64, Loop, started
 
 Strides = tuple[int, int, int]
-BOOL = ir.IntType(1)
-TYPES = {
-    np.dtype(each): type_
-    for each, type_ in {
-        np.bool_: BOOL,
-        np.int8: I8,
-        np.int16: I16,
-        np.int32: I32,
-        np.int64: I64,
-        np.float32: F32,
-        np.float64: F64,
-    }.items()
-}
 LANES = 64
 """Inner elements at a time."""
-FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}
-INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
-SIGNS = {"lt": "<", "gt": ">", "le": "<=", "ge": ">=", "eq": "==", "ne": "!="}
-INTRINSICS = {"rint": "llvm.rint", "floor": "llvm.floor", "sqrt": "llvm.sqrt"}
 
 
-def stored(dtype: np.dtype) -> ir.Type:
-    return I8 if dtype == np.bool_ else TYPES[dtype]
-
-
-class Kernel:
+class Kernel(Elements):
     """The loops for arrays with these strides: of leaves, tables and results."""
 
     def __init__(
@@ -55,9 +33,9 @@ class Kernel:
     ) -> None:
         self.leaves, self.results, self.along, self.inner = leaves, results, along, inner
         self.order = ordered(results)
-        self.tables = [node for node in self.order if node.operation == "table"]
+        self.tables = [node for node in self.order if node.operation == "constant"]
         given = [*leaves, *self.tables, *results]
-        if any(node.dtype not in TYPES for node in self.order):
+        if any(str(node.dtype) not in TYPES.keys() - {"uint8"} for node in self.order):  # its comparisons are signed
             raise UnknownError("a type")
         self.build, function = started([stored(node.dtype) for node in given])
         *memory, begin, end = function.args
@@ -108,7 +86,7 @@ class Kernel:
             for node in sums:
                 self._hold(node)
                 with self._lanes() as lane:
-                    build.store(stored(node.dtype)(REDUCTIONS[node.operation]), self._slot(node, lane))
+                    build.store(stored(node.dtype)(NEUTRAL[node.operation]), self._slot(node, lane))
             with Loop(build, I64(0), I64(self.along)) as index, self._lanes() as lane:
                 self.index, self.lane, before = index, lane, dict(self.values)
                 for node in sums:
@@ -150,30 +128,19 @@ class Kernel:
         with self._lanes() as lane:
             self.index, self.lane, before = I64(0), lane, dict(self.values)
             for node in following:
-                value = self._computed(node)
-                self.values[node] = value
-                value = self.build.zext(value, I8) if value.type == BOOL else value
-                self.build.store(value, self._slot(node, lane))
+                self.values[node] = self.computed(node)
+                self.store(self.values[node], self._slot(node, lane))
             self.values = before
         self.done.update(following)
 
     def _reduce(self, node: Node) -> None:
         build, slot = self.build, self._slot(node, self.lane)
-        old, (source,) = build.load(slot), node.inputs
-        value = self._value(source)
-        if node.operation == "sum":
-            new = build.fadd(old, value, flags=["reassoc"])  # exact: in any order
-        elif node.operation == "largest":
-            new = build.select(build.icmp_signed(">", old, value), old, value)
-        else:
-            new = self._intrinsic("llvm.maximum", old, value)
-        build.store(new, slot)
+        (source,) = node.inputs
+        build.store(COMBINED[node.operation](build, build.load(slot), self.cast(source, node.dtype)), slot)
 
     def _store(self, number: int) -> None:
-        value = self._value(self.results[number])
-        value = self.build.zext(value, I8) if value.type == BOOL else value
         where = self._at(self.targets[number], self.strides[len(self.leaves) + number])
-        self.build.store(value, where)
+        self.store(self.value(self.results[number]), where)
 
     def _at(self, memory: ir.Value, strides: Strides) -> ir.Value:
         build, offset = self.build, I64(0)
@@ -185,80 +152,14 @@ class Kernel:
 
     # --- elements -----------------------------------------------------------------------------------------------------
 
-    def _value(self, node: Node) -> ir.Value:
+    def value(self, node: Node) -> ir.Value:
         if node in self.values:
             return self.values[node]
         if node in self.held and (node.operation in REDUCTIONS or node in self.done):
-            found = self.build.load(self._slot(node, self.lane))
-            found = self.build.trunc(found, BOOL) if node.dtype == np.bool_ else found
+            found = self.load(self._slot(node, self.lane), node.dtype)
         elif node in self.place:
-            found = self.build.load(self._at(self.memory[node], self.place[node]))
-            found = self.build.trunc(found, BOOL) if node.dtype == np.bool_ else found
+            found = self.load(self._at(self.memory[node], self.place[node]), node.dtype)
         else:
-            found = self._computed(node)
+            found = self.computed(node)
         self.values[node] = found
         return found
-
-    def _as(self, given: Any, dtype: np.dtype) -> ir.Value:
-        """The value of a node, or a number, in a type."""
-        build, type_ = self.build, TYPES[dtype]
-        if not isinstance(given, Node):
-            return type_(float(np.float32(given)) if dtype == np.float32 else dtype.type(given).item())
-        value, old = self._value(given), given.dtype
-        if TYPES[old] == type_:
-            return value
-        if dtype.kind == "f":
-            if old.kind == "f":
-                return (build.fpext if dtype == np.float64 else build.fptrunc)(value, type_)
-            return (build.uitofp if old.kind == "b" else build.sitofp)(value, type_)
-        if old.kind == "f":
-            return build.fptosi(value, type_)
-        if type_.width < TYPES[old].width:
-            return build.trunc(value, type_)
-        return (build.zext if old.kind == "b" else build.sext)(value, type_)
-
-    def _computed(self, node: Node) -> ir.Value:
-        name, build = node.operation, self.build
-        if name == "take":
-            table, index = node.inputs
-            return build.load(build.gep(self.memory[table], [self._as(index, np.dtype(np.int64))]))
-        if name == "where":
-            condition, a, b = node.inputs
-            return build.select(self._value(condition), self._as(a, node.dtype), self._as(b, node.dtype))
-        if name == "cast":
-            return self._as(node.inputs[0], node.dtype)
-        if name == "r32":
-            x = self._as(node.inputs[0], np.dtype(np.float32))
-            small = build.fcmp_ordered("<=", self._intrinsic("llvm.fabs", x), F32(BELOW_TINY))
-            return build.select(small, F32(0.0), x)
-        given = [self._as(each, node.common) for each in node.inputs]
-        fraction = node.common.kind == "f"
-        if name in FLOAT or name in INTEGER:
-            return getattr(build, FLOAT[name] if fraction else INTEGER[name])(*given)
-        if name in SIGNS:
-            return self._compared(SIGNS[name], *given)
-        if name == "clip":
-            x, low, high = given  # NaN stays
-            x = build.select(self._compared("<", x, low), low, x)
-            return build.select(self._compared(">", x, high), high, x)
-        if name == "neg":
-            return build.fneg(*given) if fraction else build.neg(*given)
-        if name in INTRINSICS:
-            return self._intrinsic(INTRINSICS[name], *given)
-        if name == "shift_left":
-            return build.shl(*given)
-        if name == "shift_right":
-            return build.ashr(*given)
-        if name == "bits":
-            return build.bitcast(given[0], TYPES[node.dtype])
-        raise UnknownError(name)
-
-    def _compared(self, sign: str, a: ir.Value, b: ir.Value) -> ir.Value:
-        if isinstance(a.type, ir.IntType):
-            return self.build.icmp_signed(sign, a, b)
-        return (self.build.fcmp_unordered if sign == "!=" else self.build.fcmp_ordered)(sign, a, b)
-
-    def _intrinsic(self, name: str, *values: ir.Value) -> ir.Value:
-        kinds = [value.type for value in values]
-        function = self.build.module.declare_intrinsic(name, kinds[:1], ir.FunctionType(kinds[0], kinds))
-        return self.build.call(function, values)

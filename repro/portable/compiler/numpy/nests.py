@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from repro.portable.compiler.numpy.tracer import Node
+from repro.portable.compiler.nodes import Node
 from repro.portable.kernels.machine import ADDRESS, I64, VOID, entry
 
 
@@ -48,4 +48,4 @@ def ordered(results: Sequence[Node]) -> list[Node]:
 
 def is_row(node: Node, axes: tuple[int, ...]) -> bool:
     """Whether a node is one number for all elements along the axes."""
-    return all(axis >= node.ndim or node.shape[axis] == 1 for axis in axes)
+    return all(axis >= len(node.shape) or node.shape[axis] == 1 for axis in axes)

@@ -9,7 +9,9 @@ import numpy as np
 
 from repro.portable import kernels
 from repro.portable.backends.numpy import Array, Backend
-from repro.portable.compiler.numpy.tracer import Node, Tracer, UnknownError
+from repro.portable.compiler.nodes import Node, UnknownError, mapped
+from repro.portable.compiler.numpy.tracer import Tracer
+from repro.portable.compiler.tracer import Array as Traced
 
 if kernels.available:
     from repro.portable.compiler.numpy.compiler import Kernel, Strides
@@ -87,18 +89,10 @@ def _flat(given: Any, arrays: list[Array]) -> Hashable:
     return given
 
 
-def _mapped(given: Any, change: Callable[[Any], Any], kind: type) -> Any:
-    if isinstance(given, kind):
-        return change(given)
-    if isinstance(given, tuple | list):
-        return tuple([_mapped(each, change, kind) for each in given])
-    return given
-
-
 def _numbered(given: Any, results: list[Node]) -> Any:
     """What a definition gives, with the number of each result."""
-    if isinstance(given, Node):
-        results.append(given)
+    if isinstance(given, Traced):
+        results.append(given.node)
         return len(results) - 1
     return tuple(_numbered(each, results) for each in given) if isinstance(given, tuple | list) else given
 
@@ -132,16 +126,17 @@ class Plan:
         self, function: Any, arguments: Any, options: Any, whole: Any, axes: Axes, sizes: Any, strides: Any
     ) -> None:
         self.name, self.axes = getattr(function, "__qualname__", function), axes
+        tracer = Tracer(axes)
         leaves: list[Node] = []
+        results: list[Node] = []
 
-        def leaf(x: Array) -> Node:
-            shape = (1,) * (len(whole) - x.ndim) + x.shape
-            leaves.append(Node("input", (), x.dtype, shape))
-            return leaves[-1]
+        def leaf(x: Array) -> Traced:
+            given = tracer.given(x.reshape((1,) * (len(whole) - x.ndim) + x.shape))
+            leaves.append(given.node)
+            return given
 
         try:
-            found = function(Tracer(axes), *_mapped(arguments, leaf, np.ndarray), **options)
-            results: list[Node] = []
+            found = function(tracer, *mapped(arguments, np.ndarray, leaf), **options)
             self.result = _numbered(found, results)
             if any(result.operation == "input" for result in results):
                 raise UnknownError("a result that is given")
@@ -150,7 +145,7 @@ class Plan:
             _, along, inner = sizes
             flat = [_sized((inner, 0, 1) if row else (along * inner, inner, 1), sizes) for row in self.rows]
             kernel = Kernel(leaves, results, [*strides, *flat], axes, along, inner)
-            self.tables = [node.array for node in kernel.tables]
+            self.tables: list[Array] = [node.value for node in kernel.tables]
             self.blocks, self.work = kernel.blocks, along * inner * max(1, len(kernel.order) // 8)
             self.code = Code(kernel.module)
             self.sound = True

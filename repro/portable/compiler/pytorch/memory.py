@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from repro.portable.arguments import refuse
-from repro.portable.compiler.pytorch.nodes import mapped
+from repro.portable.compiler.nodes import mapped
 
 TYPES = {Tensor, nn.Parameter}
 REMEDY = "give a plain tensor of its numbers"

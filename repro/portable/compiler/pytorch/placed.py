@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from repro.portable.compiler.pytorch.kernels import NEUTRAL, Kernel
-from repro.portable.compiler.pytorch.nodes import Node, leaves, nodes_in
+from repro.portable.compiler.instructions import NEUTRAL
+from repro.portable.compiler.nodes import Node, leaves, nodes_in
+from repro.portable.compiler.pytorch.kernels import Kernel
 from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import Compiled, chain
 

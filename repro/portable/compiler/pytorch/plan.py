@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
+from repro.portable.compiler.nodes import COMPILED, ELEMENTWISE, PLACES, Node, leaves, mapped, nodes_in
 from repro.portable.compiler.pytorch import memory
-from repro.portable.compiler.pytorch.nodes import COMPILED, ELEMENTWISE, PLACES, Node, leaves, mapped, nodes_in
-from repro.portable.compiler.pytorch.tracer import Array, Tracer
+from repro.portable.compiler.pytorch.tracer import Tracer
+from repro.portable.compiler.tracer import Array
 from repro.portable.kernels import pytorch as compiler
 
 if compiler.available:
@@ -124,7 +125,7 @@ class Plan:
                 elif node.inputs and (node.operation != "view" or node in called):
                     calls.setdefault(time, []).append(node)
         place = {node: index for index, node in enumerate(there)}
-        self.start = [node.tensor for node in there]
+        self.start = [node.value for node in there]
         self.inputs = [place[node] for node in nodes if node.operation == "input"]
         self.result = _argument(result, place)
         addresses = Addresses(place)

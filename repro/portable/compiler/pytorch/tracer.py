@@ -1,8 +1,7 @@
-"""Tracer: PyTorch's backend, recorded as a graph."""
+"""Tracer of definitions over PyTorch's tensors."""
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,8 +9,9 @@ from torch import Tensor
 
 from repro.portable.backends import pytorch_slices as slices
 from repro.portable.backends.pytorch import Backend
-from repro.portable.compiler.pytorch.nodes import BINARY, COMPILED, CONSTANT, ELEMENTWISE, REDUCTIONS, Node, mapped
-from repro.portable.definitions import grids
+from repro.portable.compiler import tracer
+from repro.portable.compiler.nodes import CONSTANT, Node, mapped
+from repro.portable.compiler.tracer import Array
 from repro.portable.definitions import slices as int8
 from repro.portable.kernels import pytorch as compiler
 
@@ -19,96 +19,41 @@ if compiler.available:
     from repro.portable.kernels.pytorch import sums
 
 
-class Array:
-    """A tensor, and the node that it is the result of."""
+class Tracer(tracer.Tracer):
+    """Kernels do not compute all: the rest are views, and calls of PyTorch's functions."""
 
-    __hash__ = object.__hash__
-
-    def __init__(self, tracer: "Tracer", node: Node, value: Tensor) -> None:
-        self.tracer, self.node, self.value = tracer, node, value
-        self.shape, self.dtype, self.device = tuple(value.shape), value.dtype, value.device
-
-    def __getitem__(self, key: Any) -> "Array":
-        return self.tracer.trace("getitem", lambda tensor: tensor[key], self)
-
-    def __neg__(self) -> "Array":
-        return self.tracer.trace("neg", operator.neg, self)
-
-
-def _method(name: str, reflected: bool) -> Callable[[Array, Any], Array]:
-    function = getattr(operator, name)
-    if reflected:
-        return lambda self, other: self.tracer.trace(name, function, other, self)
-    return lambda self, other: self.tracer.trace(name, function, self, other)
-
-
-for _name in BINARY:
-    setattr(Array, f"__{_name.strip('_')}__", _method(_name, reflected=False))
-    setattr(Array, f"__r{_name.strip('_')}__", _method(_name, reflected=True))
-
-
-class Tracer:
-    """What it does not have of its own are the functions of Backend."""
-
-    nan, inf = Backend.nan, Backend.inf
+    backend = Backend
+    result_type = staticmethod(torch.result_type)
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.known: dict[tuple, Array] = {}
+        super().__init__()
         self.ranks = self
 
-    def __getattr__(self, name: str) -> Any:
-        return partial(self.trace, name, getattr(Backend, name))
-
-    def given(self, tensor: Tensor) -> Array:
-        """An argument of the definition."""
-        return self._array(Node("input", (), tensor), tensor)
-
-    def trace(self, name: str, function: Callable, *arguments: Any) -> Any:
-        """Calls a function of arrays, and of what else."""
-        inputs = mapped(arguments, Array, lambda array: array.node)
-        key = (name, *[each if isinstance(each, Node) else (type(each), each) for each in inputs])
-        if name in ELEMENTWISE | REDUCTIONS and key in self.known:
-            return self.known[key]
-        values = mapped(arguments, Array, lambda array: array.value)
+    def call(self, name: str, function: Callable, *arguments: Any) -> Any:
+        inputs, values = (mapped(arguments, Array, operator.attrgetter(each)) for each in ("node", "value"))
         value = function(*values)
         if name in CONSTANT:
-            return mapped(value, Tensor, lambda tensor: self._array(Node("constant", (), tensor), tensor))
+            return mapped(value, Tensor, lambda tensor: self.array(Node("constant", (), tensor), tensor))
         if not isinstance(value, Tensor):
             call = Node("call", inputs, None, function)
             self.nodes.append(call)
             parts = enumerate(value)
-            return [self._array(Node("item", (call,), each, operator.itemgetter(index)), each) for index, each in parts]
-        if name not in COMPILED:
-            for source in _arrays_in(arguments):
-                if _in_one_memory(source.value, value):
-                    return self._view(source, value)
-        attributes: dict[str, Any] = {}
-        if name in REDUCTIONS:
-            inputs = inputs[:1]
-        elif name in BINARY:
-            attributes["common"] = torch.result_type(*values)
-        elif name == "stack":
-            inputs, attributes["axis"] = inputs[0], inputs[1] % value.dim()
-        found = self._array(Node(name if name in COMPILED else "call", inputs, value, function, **attributes), value)
-        if name in ELEMENTWISE | REDUCTIONS:
-            self.known[key] = found
-        return found
+            return [self.array(Node("item", (call,), each, operator.itemgetter(index)), each) for index, each in parts]
+        for source in _arrays_in(arguments):
+            if _in_one_memory(source.value, value):
+                return self._view(source, value)
+        return self.array(Node("call", inputs, value, function), value)
 
     def _view(self, source: Array, value: Tensor) -> Array:
         """What lies in the memory of another array."""
         if source.node.operation == "constant":
-            return self._array(Node("constant", (), value), value)
+            return self.array(Node("constant", (), value), value)
         shift = value.storage_offset() - source.value.storage_offset()
         root = source.node
         if root.operation == "view":
             shift += root.attributes["shift"]
             (root,) = root.inputs
-        return self._array(Node("view", (root,), value, shift=shift), value)
-
-    def _array(self, node: Node, value: Tensor) -> Array:
-        self.nodes.append(node)
-        return Array(self, node, value)
+        return self.array(Node("view", (root,), value, shift=shift), value)
 
     # --- ranks --------------------------------------------------------------------------------------------------------
 
@@ -125,11 +70,8 @@ class Tracer:
 
     # --- in smaller operations, which become part of kernels ----------------------------------------------------------
 
-    def grids(self, x: Array, axes: tuple[int, ...], bits: int, batch: bool) -> tuple[Array, Array]:
-        return grids.grids(self, x, axes, bits, batch)
-
     def operands(self, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
-        kind = Backend.kind(a, b, work, groups, layout)
+        kind = Backend.kind(a.value, b.value, work, groups, layout)
         return self._cut(a, kind), self._cut(b, kind)
 
     def operand_like(self, a: Array, b: Array) -> Array:
@@ -161,7 +103,7 @@ class Tracer:
             return self.trace("call", function, *arguments)
         value = function(*(each if each is None else each.value for each in arguments)).contiguous()
         inputs = tuple(each.node for each in arguments if each is not None)
-        return self._array(Node("product", inputs, value, stages=stages), value)
+        return self.array(Node("product", inputs, value, stages=stages), value)
 
 
 def _arrays_in(given: Any) -> Iterator[Array]:

@@ -3,49 +3,41 @@
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
-
-BINARY = {"add", "sub", "mul", "truediv", "and_", "or_", "xor", "lt", "gt", "le", "ge", "eq", "ne"}
-ELEMENTWISE = BINARY | {
-    "neg",
-    "f64",
-    "f32",
-    "r32",
-    "rint",
-    "floor",
-    "sqrt",
-    "where",
-    "clip",
-    "integer",
-    "int64",
-    "int8",
-    "int16",
-    "shift_left",
-    "shift_right",
-    "pattern",
-    "number",
-    "multiply_add",
-    "take",
-}
+ARITHMETIC = {"add", "sub", "mul", "truediv", "and_", "or_", "xor"}
+COMPARISONS = {"lt", "gt", "le", "ge", "eq", "ne"}
+BINARY = ARITHMETIC | COMPARISONS
+CASTS = {"f64", "f32", "integer", "int64", "int8", "int16"}
+ELEMENTWISE = (
+    BINARY
+    | CASTS
+    | {"neg", "r32", "rint", "floor", "sqrt", "where", "clip", "shift_left", "shift_right", "pattern", "number", "take"}
+)
 REDUCTIONS = {"sum", "largest", "maximum_of"}
 COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
-"""Operations that kernels compute; the others are calls of PyTorch's functions."""
+"""Operations that kernels compute; the others are calls of the framework's functions."""
 PLACES = {"view", "product"}
 """Neither: the memory of the input, `shift` numbers on; and a product of matrices, in `stages` of machine code."""
 CONSTANT = {"tables", "causal", "counting"}
 """Functions of shapes alone."""
 
 
-class Node:
-    """One operation of a graph, with the shape, strides and type that PyTorch gave its result."""
+class UnknownError(Exception):
+    """A definition does what cannot be compiled."""
 
-    __slots__ = ("attributes", "dtype", "function", "inputs", "operation", "shape", "strides", "tensor")
+
+class Node:
+    """One operation of a graph, with the shape, strides and type that the framework gave its result."""
+
+    __slots__ = ("attributes", "common", "dtype", "function", "inputs", "operation", "shape", "strides", "value")
 
     def __init__(self, operation: str, inputs: tuple, value: Any, function: Callable | None = None, **attributes: Any):
         self.operation, self.inputs, self.function, self.attributes = operation, inputs, function, attributes
-        self.tensor = value if operation == "constant" else None
-        if isinstance(value, Tensor):
-            self.shape, self.strides, self.dtype = tuple(value.shape), value.stride(), value.dtype
+        self.value = value if operation == "constant" else None
+        if value is not None:
+            self.shape, self.dtype = tuple(value.shape), value.dtype
+            self.strides = value.stride() if hasattr(value, "stride") else ()
+            self.common = attributes.get("common", self.dtype)
+            """The type in which it computes."""
 
     @property
     def space(self) -> tuple[int, ...]:
@@ -53,7 +45,7 @@ class Node:
         return self.inputs[0].shape if self.operation in REDUCTIONS | {"stack"} else self.shape
 
 
-def mapped(given: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+def mapped(given: Any, kind: Any, change: Callable[[Any], Any]) -> Any:
     """Nested tuples and lists with all that is of this kind changed."""
     if isinstance(given, (tuple, list)):
         return type(given)([mapped(each, kind, change) for each in given])
