@@ -26,5 +26,5 @@ except Exception as error:
     said = str(error)
 with checks.exactly():
     found = jax.jit(checks.computed)(*checks.inputs())
-differ = [name for name in checks.CASES if checks.fingerprint(found[name]) != checks.golden()[name]]
+differ = [name for name in checks.CASES if checks.fingerprint(found[name]) != checks.published(checks.__file__)[name]]
 print(json.dumps({"differ": differ, "said": said}))

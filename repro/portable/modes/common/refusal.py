@@ -4,7 +4,8 @@ import difflib
 import json
 import sys
 import sysconfig
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 
@@ -22,10 +23,19 @@ class RefusedError(RuntimeError):
     """An operation has no portable form: its name, the line of the program that called it, and what to do."""
 
 
-def refused(name: str, values: str, where: str, why: str, remedy: str = "") -> RefusedError:
-    """The error that says so, in one line. `values` are types and shapes of arguments."""
+def refused(
+    name: str, values: Iterable[str], where: str, why: str, remedy: str, remedies: Mapping[str, str]
+) -> RefusedError:
+    """The error that says so, in one line.
+
+    `values` are types and shapes of arguments, of which three are shown; `remedies` portable equivalents by how the names
+    of operations begin, for where no other is given.
+    """
+    remedy = remedy or next((text for begin, text in remedies.items() if name.startswith(begin)), "")
+    shown = ", ".join(islice(values, 3))
+    where = where or "an unknown line"
     allowed = f"let it through with --allow {name}, in a script with enable(allow={json.dumps([name])})"
-    what = f"{name} of {values}" if values else name
+    what = f"{name} of {shown}" if shown else name
     return RefusedError(f"portable numerics: {what} at {where}: {why}; {remedy and f'{remedy}, or '}{allowed}")
 
 

@@ -5,12 +5,9 @@ What it should be stands in checks.txt, as SHA-256 of all bits; tests/portable/t
 NumPy and with the reference.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -19,9 +16,8 @@ from jax import numpy as jnp
 
 from repro.errors import UsageError
 from repro.portable.backends.jax import Backend
+from repro.portable.modes.common.checks import apart, fingerprint, published
 from repro.portable.modes.jax.dispatcher.gate import counts, exactly
-
-GOLDEN = Path(__file__).with_name("checks.txt")
 
 
 @dataclass(frozen=True)
@@ -134,14 +130,6 @@ def scatter(a: Array, _: Array, __: Array) -> Array:
 # --- the check --------------------------------------------------------------------------------------------------------
 
 
-def fingerprint(arrays: Sequence[Any]) -> str:
-    """Of all bits, the first 16 digits."""
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
-
-
 def computed(*matrices: Array) -> dict[str, list[Array]]:
     """All cases."""
     single, double = matrices[:3], matrices[3:]
@@ -149,12 +137,6 @@ def computed(*matrices: Array) -> dict[str, list[Array]]:
         name: [case.compute(*given) for given in ([single] if case.definition else [single, double])]
         for name, case in CASES.items()
     }
-
-
-@cache
-def golden() -> dict[str, str]:
-    """The fingerprint of each case, of checks.txt."""
-    return dict(reversed(line.split(maxsplit=1)) for line in GOLDEN.read_text().splitlines())  # type: ignore[misc]
 
 
 _passed: set[tuple[str, str]] = set()
@@ -166,13 +148,10 @@ def check_device() -> None:
     this = jax.default_backend(), Backend.engine
     if this in _passed:
         return
-    counted = counts.copy()
-    with exactly():
+    with apart(counts), exactly():
         found = jax.jit(computed)(*inputs())
-    counts.clear()
-    counts.update(counted)
     for name, case in CASES.items():
-        if fingerprint(found[name]) != golden()[name]:
+        if fingerprint(found[name]) != published(__file__)[name]:
             raise UsageError(
                 f"portable numerics: JAX does not compute {case.title} by the rules on this device ({this[0]}), so they "
                 "stay off; use another device or version of JAX, or take options out of XLA_FLAGS"

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from jax._src import core, source_info_util
@@ -29,10 +28,9 @@ REMEDIES = {
 
 def refuse(name: str, why: str, remedy: str, avals: Sequence[Any], eqn: Any = None) -> RefusedError:
     """The error that says so, in one line."""
-    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
     arrays = (each for each in avals if isinstance(each, core.ShapedArray))
-    values = ", ".join(f"{each.dtype} {list(each.shape)}" for each in islice(arrays, 3))
-    return refused(name, values, _line(eqn) or program_line() or "an unknown line", why, remedy)
+    values = (f"{each.dtype} {list(each.shape)}" for each in arrays)
+    return refused(name, values, _line(eqn) or program_line(), why, remedy, REMEDIES)
 
 
 def _line(eqn: Any) -> str:

@@ -6,12 +6,9 @@ in checks.txt, as SHA-256 of all bits: the rounding mode of a process, or small 
 results of NumPy at the same time. tests/portable/test_mode_checks.py compares that file with the reference.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,11 +23,11 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import normalization
 from repro.portable.definitions.convolution import PLAIN
 from repro.portable.definitions.grids import rounded_product
+from repro.portable.modes.common.checks import apart, fingerprint, published
 from repro.portable.modes.pytorch.dispatcher import dispatch
 from repro.portable.numbers import precisions
 
 Made = list[Tensor]
-GOLDEN = Path(__file__).with_name("checks.txt")
 REMEDY = "use another device or version of PyTorch"
 
 
@@ -233,45 +230,18 @@ def convolution(device: torch.device) -> Made:
 # --- the check --------------------------------------------------------------------------------------------------------
 
 
-def fingerprint(arrays: list[np.ndarray]) -> str:
-    """Of all bits, the first 16 digits."""
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
-
-
 def results(name: str, device: torch.device) -> list[np.ndarray]:
     """What a case gives; bfloat16 as integers."""
     found = [each.detach().cpu() for each in CASES[name].compute(device)]
     return [(each.view(torch.int16) if each.dtype == torch.bfloat16 else each).numpy() for each in found]
 
 
-@cache
-def golden() -> dict[str, str]:
-    """The fingerprint of each case, of checks.txt."""
-    return dict(reversed(line.split(maxsplit=1)) for line in GOLDEN.read_text().splitlines())  # type: ignore[misc]
-
-
-@contextmanager
-def _apart() -> Iterator[None]:
-    """Counts no operation, and leaves the precision as it is."""
-    counted, precision = dispatch.counts.copy(), precisions.slices
-    precisions.slices = 1
-    try:
-        yield
-    finally:
-        precisions.slices = precision
-        dispatch.counts.clear()
-        dispatch.counts.update(counted)
-
-
 def check_device(device: torch.device) -> None:
     """UsageError if a case has other bits on this device; the mode must be on."""
     this = device.type, Backend.engine
-    with _apart(), torch.no_grad(), torch.autocast(device.type, enabled=False):
+    with apart(dispatch.counts), torch.no_grad(), torch.autocast(device.type, enabled=False):
         for name in CHANGING if this in passed else CASES:
-            if fingerprint(results(name, device)) != golden()[name]:
+            if fingerprint(results(name, device)) != published(__file__)[name]:
                 case = CASES[name]
                 raise UsageError(
                     f"portable numerics: PyTorch does not compute {case.title} by the rules on this device ({device}), "

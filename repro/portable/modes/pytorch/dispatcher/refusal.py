@@ -1,7 +1,6 @@
 """Refusal of operations without a portable form."""
 
 from collections.abc import Iterable
-from itertools import islice
 
 import torch
 from torch import Tensor
@@ -31,9 +30,8 @@ REMEDIES = {
 def refuse(operation: str, why: str, remedy: str = "", tensors: Iterable[Tensor] = ()) -> RefusedError:
     """The error that says so, in one line."""
     name = allowed_name(operation)
-    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
-    values = ", ".join(f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}" for x in islice(tensors, 3))
-    return refused(name, values, place(), why, remedy)
+    values = (f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}" for x in tensors)
+    return refused(name, values, place(), why, remedy, REMEDIES)
 
 
 def allowed_name(full: str) -> str:
@@ -49,7 +47,7 @@ def place() -> str:
     line = program_line()
     node = torch._C._current_autograd_node()
     if node is None:
-        return line or "an unknown line"
+        return line
     called = f"in {node.name()} of backward()"
     forward = [text for text in node.metadata.get("traceback_", ()) if not is_library(text.partition('"')[2])]
     if forward:  # anomaly mode holds it

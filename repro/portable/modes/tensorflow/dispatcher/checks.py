@@ -5,20 +5,18 @@ should be stands in checks.txt, as SHA-256 of all bits: the rounding mode of a p
 same time. tests/portable/test_tensorflow_mode.py compares what the mode computes with NumPy, and with PyTorch's mode.
 """
 
-import hashlib
 from collections.abc import Callable, Collection
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from repro.errors import UsageError
+from repro.portable.modes.common.checks import apart, fingerprint, published
 from repro.portable.modes.tensorflow.dispatcher import dispatch
 from repro.portable.numbers import precisions
 
-GOLDEN = Path(__file__).with_name("checks.txt")
 Made = list[Any]
 CASES: dict[str, tuple[str, Callable[[], Made]]] = {}
 """What is computed, in words, and the function that does, by its name."""
@@ -134,24 +132,10 @@ def random() -> Made:
 # --- the check --------------------------------------------------------------------------------------------------------
 
 
-def fingerprint(name: str) -> str:
-    """Of all bits of a case, the first 16 digits."""
-    found = hashlib.sha256()
-    for each in CASES[name][1]():
-        found.update(np.ascontiguousarray(each.numpy()).tobytes())
-    return found.hexdigest()[:16]
-
-
-@cache
-def golden() -> dict[str, str]:
-    """The fingerprint of each case, of checks.txt."""
-    return dict(reversed(line.split(maxsplit=1)) for line in GOLDEN.read_text().splitlines())  # type: ignore[misc]
-
-
 def _check_device(device: str, names: Collection[str]) -> None:
     with tf.device(device):
         for name in names:
-            if fingerprint(name) != golden()[name]:
+            if fingerprint(each.numpy() for each in CASES[name][1]()) != published(__file__)[name]:
                 raise UsageError(
                     f"portable numerics: TensorFlow {tf.__version__} does not compute {CASES[name][0]} by the rules on "
                     f"{device.rpartition('device:')[2]}; use another version of TensorFlow or of NumPy, or another device"
@@ -164,18 +148,12 @@ CHECKED: dict[str, Collection[str]] = {"CPU": CASES, "GPU": ("rounding", "rewrit
 
 def check() -> None:
     """UsageError if a case has other bits on a device; the mode must be on. It counts no operation."""
-    counted, passed, precision = dispatch.counts.copy(), dispatch.let_through.copy(), precisions.slices
     before = set(dispatch.allowed)
     dispatch.allowed.clear()
-    precisions.slices = 1
     try:
-        with tf.init_scope():
+        with apart(dispatch.counts, dispatch.let_through), tf.init_scope():
             for device in tf.config.list_logical_devices():
                 if device.device_type in CHECKED:
                     _check_device(device.name, CHECKED[device.device_type])
     finally:
-        precisions.slices = precision
         dispatch.allowed.update(before)
-        for counter, old in ((dispatch.counts, counted), (dispatch.let_through, passed)):
-            counter.clear()
-            counter.update(old)

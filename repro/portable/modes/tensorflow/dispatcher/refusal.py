@@ -1,7 +1,6 @@
 """Refusal of operations without a portable form."""
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 from tensorflow.python.util import tf_stack
@@ -37,9 +36,8 @@ def refuse(
     name: str, why: str = "it has no portable form", remedy: str = "", values: Iterable[Any] = ()
 ) -> RefusedError:
     """The error that says so, in one line. `values` are tensors."""
-    remedy = remedy or next((text for begin, text in REMEDIES.items() if name.startswith(begin)), "")
-    shown = ", ".join(f"{each.dtype.name} {_shape(each)}" for each in islice(values, 3))
-    found = refused(name, shown, place() or "an unknown line", why, remedy)
+    shown = (f"{each.dtype.name} {_shape(each)}" for each in values)
+    found = refused(name, shown, place(), why, remedy, REMEDIES)
     found.ag_pass_through = True  # type: ignore[attr-defined]  # AutoGraph and Keras make errors of their own of others
     found._keras_call_info_injected = True  # type: ignore[attr-defined]
     return found
