@@ -142,14 +142,14 @@ class JAX(Defaults):
     correlate, correlate_with = staticmethod(convolution.correlate), staticmethod(convolution.correlate_with)
     spread = staticmethod(convolution.spread)
 
-    def materialized(self, found):
+    def materialized(self, arrays):
         """Arrays, in nested tuples, that XLA has to hold in memory where products are calls of kernels.
 
         It would compute those again for each operation that needs them.
         """
         if not self.calls_kernels():
-            return found
-        return jax.tree.map(lambda x: ffi.materialized(x) if _large(x) else x, found)
+            return arrays
+        return jax.tree.map(lambda x: ffi.materialized(x) if _large(x) else x, arrays)
 
 
 def _large(x: Array) -> bool:

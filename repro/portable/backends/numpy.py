@@ -29,9 +29,9 @@ class NumPy(Defaults):
 
     @staticmethod
     def r32(x: Array) -> Array:
-        found = np.asarray(x.astype(np.float32))
-        found[np.abs(found) <= np.float32(BELOW_TINY)] = 0.0
-        return found
+        rounded = np.asarray(x.astype(np.float32))
+        rounded[np.abs(rounded) <= np.float32(BELOW_TINY)] = 0.0
+        return rounded
 
     rint, floor, sqrt = staticmethod(np.rint), staticmethod(np.floor), staticmethod(np.sqrt)
 
@@ -99,9 +99,9 @@ class NumPy(Defaults):
 
     @staticmethod
     def add_at(index: Array, x: Array, rows: int) -> Array:
-        found = np.zeros((rows, x.shape[1]))
-        np.add.at(found, index, x.astype(np.float64))
-        return found
+        total = np.zeros((rows, x.shape[1]))
+        np.add.at(total, index, x.astype(np.float64))
+        return total
 
     @staticmethod
     def counting(like: Array, size: int) -> Array:

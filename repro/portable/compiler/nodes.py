@@ -61,15 +61,15 @@ def nodes_in(given: Any) -> list[Node]:
 
 def leaves(target: Node, stored: set[Node]) -> list[Node]:
     """What is in memory, of what a target is computed from."""
-    found: dict[Node, None] = {}
+    result: dict[Node, None] = {}
     ahead = nodes_in(target.inputs)
     seen = set(ahead)
     while ahead:
         node = ahead.pop()
         if node in stored or node.operation not in ELEMENTWISE:
-            found[node] = None
+            result[node] = None
         else:
             more = [each for each in nodes_in(node.inputs) if each not in seen]
             seen.update(more)
             ahead += more
-    return list(found)
+    return list(result)

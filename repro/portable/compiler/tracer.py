@@ -76,8 +76,8 @@ class Tracer:
             attributes["common"] = self.result_type(*values)
         elif name == "stack":
             inputs, attributes["axis"] = inputs[0], inputs[1] % value.ndim
-        found = self.known[key] = self.array(Node(name, inputs, value, function, **attributes), value)
-        return found
+        result = self.known[key] = self.array(Node(name, inputs, value, function, **attributes), value)
+        return result
 
     def call(self, name: str, function: Callable, *arguments: Any) -> Any:
         """Calls a function that kernels do not compute."""

@@ -60,11 +60,11 @@ class Kernel(Elements):
 
     def _stages(self) -> dict[Node, int]:
         """The loop that can compute a node: the number of reductions that it waits for."""
-        found: dict[Node, int] = {}
+        stages: dict[Node, int] = {}
         for node in self.order:
-            before = [found[each] + (each.operation in REDUCTIONS) for each in node.inputs if isinstance(each, Node)]
-            found[node] = max(before, default=0)
-        return found
+            before = [stages[each] + (each.operation in REDUCTIONS) for each in node.inputs if isinstance(each, Node)]
+            stages[node] = max(before, default=0)
+        return stages
 
     # --- loops --------------------------------------------------------------------------------------------------------
 
@@ -156,10 +156,10 @@ class Kernel(Elements):
         if node in self.values:
             return self.values[node]
         if node in self.held and (node.operation in REDUCTIONS or node in self.done):
-            found = self.load(self._slot(node, self.lane), node.dtype)
+            value = self.load(self._slot(node, self.lane), node.dtype)
         elif node in self.place:
-            found = self.load(self._at(self.memory[node], self.place[node]), node.dtype)
+            value = self.load(self._at(self.memory[node], self.place[node]), node.dtype)
         else:
-            found = self.computed(node)
-        self.values[node] = found
-        return found
+            value = self.computed(node)
+        self.values[node] = value
+        return value
