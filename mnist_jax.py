@@ -170,8 +170,8 @@ class Trainer:
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
-        found = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
-        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
+        results = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
+        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in results))
 
     @partial(jax.jit, static_argnums=0)
     def _inspect(self, weights, images, labels, keep):

@@ -202,8 +202,8 @@ class Trainer:
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
             forward, backward, gradients = self._shared_results(self._weights(), *arrays)
-        found = (forward, backward, dict(zip(self.weights, gradients, strict=True)))
-        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in found))
+        results = (forward, backward, dict(zip(self.weights, gradients, strict=True)))
+        return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in results))
 
     def _results(self, weights, images, labels, keep):
         recorder = Recorder(self.ops)

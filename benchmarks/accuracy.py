@@ -49,8 +49,8 @@ def text(part: str) -> np.ndarray:
 
 def windows(characters: np.ndarray, starts: np.ndarray) -> Batch:
     """Characters [N, CONTEXT], and the next ones."""
-    found = characters[starts[:, None] + np.arange(CONTEXT + 1)]
-    return found[:, :-1], found[:, 1:]
+    result = characters[starts[:, None] + np.arange(CONTEXT + 1)]
+    return result[:, :-1], result[:, 1:]
 
 
 def batches(data: str, folder: Path, draw: Callable[[int], np.ndarray]) -> list[Batch]:
@@ -98,18 +98,18 @@ def main(framework: str, networks: dict[str, str], train: Training, enable: Call
         return
     print(header(framework), flush=True)
     for name in options.network:
-        found = [_process([str(options.folder), name, f"--only={kind}"]) for kind in KINDS]
-        print(row(name, networks[name], *found), flush=True)
+        results = [_process([str(options.folder), name, f"--only={kind}"]) for kind in KINDS]
+        print(row(name, networks[name], *results), flush=True)
 
 
 def _reached(name: str, networks: dict[str, str], train: Training, folder: Path) -> list[float]:
-    found = []
+    results = []
     for seed in range(SEEDS):
         generator = np.random.default_rng(1000 + seed)
         given = batches(networks[name], folder, lambda high: generator.integers(high, size=(STEPS, BATCH)))  # noqa: B023
-        found.append(train(name, seed, given, test_data(networks[name], folder)))
-        print(f"{name}, seed {seed}: {found[-1]:.3f}", file=sys.stderr, flush=True)
-    return found
+        results.append(train(name, seed, given, test_data(networks[name], folder)))
+        print(f"{name}, seed {seed}: {results[-1]:.3f}", file=sys.stderr, flush=True)
+    return results
 
 
 def _process(arguments: Collection[str]) -> list[float]:

@@ -156,7 +156,7 @@ def main() -> None:
     print(accuracy.header("PyTorch"), flush=True)
     for name in options.network:
         task = TASKS[name]
-        found: dict[str, list[float]] = {"float32": [], "portable": []}
+        results: dict[str, list[float]] = {"float32": [], "portable": []}
         for seed in range(SEEDS):
             torch.manual_seed(seed)
             network, given = task.network(), batches(task, options.folder, seed)
@@ -166,9 +166,9 @@ def main() -> None:
             }
             for kind, mode in modes.items():
                 with mode():
-                    found[kind].append(reached(task, trained(task, deepcopy(network).train(), given), options.folder))
-            print(f"{name}, seed {seed}: {found['float32'][-1]:.3f} {found['portable'][-1]:.3f}", file=sys.stderr)
-        print(accuracy.row(name, task.data, *found.values()), flush=True)
+                    results[kind].append(reached(task, trained(task, deepcopy(network).train(), given), options.folder))
+            print(f"{name}, seed {seed}: {results['float32'][-1]:.3f} {results['portable'][-1]:.3f}", file=sys.stderr)
+        print(accuracy.row(name, task.data, *results.values()), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ FIRST, STEPS = 2, 10
 
 def seconds(step: Callable[[], None]) -> tuple[float, float]:
     """Of a step and of the first one, in this process."""
-    found = []
+    results = []
     for _ in range(FIRST + STEPS):
         begun = time.perf_counter()
         step()
-        found.append(time.perf_counter() - begun)
-    return sorted(found[FIRST:])[STEPS // 2], found[0]
+        results.append(time.perf_counter() - begun)
+    return sorted(results[FIRST:])[STEPS // 2], results[0]
 
 
 def timed(module: str, name: str, kind: str, variables: dict[str, str]) -> tuple[float, float]:
@@ -51,9 +51,9 @@ def main(
         f"| network | {title}'s own, s | under the mode, times | first step, s | under the mode, s |\n|---|---|---|---|---|"
     )
     for name in options.network:
-        found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+        results: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
         for _ in range(options.rounds):
             for kind in KINDS:
-                found[kind].append(timed(module, name, kind, threads(options.threads)))
-        own, mode = ([min(each) for each in zip(*found[kind], strict=True)] for kind in KINDS)
+                results[kind].append(timed(module, name, kind, threads(options.threads)))
+        own, mode = ([min(each) for each in zip(*results[kind], strict=True)] for kind in KINDS)
         print(f"| {name} | {own[0]:.4f} | {mode[0] / own[0]:.2f} | {own[1]:.1f} | {mode[1]:.1f} |", flush=True)

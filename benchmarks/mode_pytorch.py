@@ -147,14 +147,14 @@ def seconds(task: Task, kind: str, threads: int) -> float:
     with portable.enable() if kind == "mode" else nullcontext():
         network = task.network(library)
         optimizer = task.optimizer(portable.optim if library else torch.optim, network.parameters())
-        found = []
+        results = []
         for _ in range(FIRST + STEPS):
             begun = clock()
             optimizer.zero_grad()
             task.loss(network, functions).backward()
             optimizer.step()
-            found.append(clock() - begun)
-    return sorted(found[FIRST:])[STEPS // 2]
+            results.append(clock() - begun)
+    return sorted(results[FIRST:])[STEPS // 2]
 
 
 def timed(name: str, kind: str, threads: int) -> float:

@@ -21,12 +21,12 @@ SIZES = {"conv1": (25, 10), "conv2": (250, 20), "dense1": (320, 50), "dense2": (
 
 def initial(key: Array) -> dict[str, tuple[Array, Array]]:
     """Kernels and biases, uniform in +-1/sqrt(inputs)."""
-    found = {}
+    results = {}
     for name, (inputs, outputs) in SIZES.items():
         key, own = jax.random.split(key)
         both = jax.random.uniform(own, (inputs + 1, outputs), minval=-(inputs**-0.5), maxval=inputs**-0.5)
-        found[name] = (both[1:], both[0])
-    return found
+        results[name] = (both[1:], both[0])
+    return results
 
 
 def conv(x: Array, kernel: Array, bias: Array) -> Array:
@@ -91,8 +91,8 @@ def main() -> None:
 
     baseline.call(train)
     right = np.argmax(jax.jit(logits_of)(state[0], ready(data.test_images), None), 1) == data.test_labels
-    found = [np.asarray(weight) for weight in jax.tree.leaves(state[0])]
-    baseline.finish(jax.__version__, found, float(right.mean()) if baseline.whole else None)
+    results = [np.asarray(weight) for weight in jax.tree.leaves(state[0])]
+    baseline.finish(jax.__version__, results, float(right.mean()) if baseline.whole else None)
 
 
 if __name__ == "__main__":

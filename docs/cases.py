@@ -110,10 +110,10 @@ def ask(each: Case, commit: str) -> Result:
             each.command(), cwd=folder, env=environment, stdout=-1, stderr=-2, text=True, timeout=SECONDS
         )
         file = Path(folder) / "answers.json"
-        found = json.loads(file.read_text()) if file.exists() else {"answers": []}
-    answers = {answer["question"]: answer for answer in found["answers"]}
+        content = json.loads(file.read_text()) if file.exists() else {"answers": []}
+    answers = {answer["question"]: answer for answer in content["answers"]}
     seconds = round(time.perf_counter() - begin, 1)
-    return Result(each.name, answers, found.get("warnings", []), done.stdout, seconds, commit)
+    return Result(each.name, answers, content.get("warnings", []), done.stdout, seconds, commit)
 
 
 def results(path: Path) -> dict[str, Result]:
@@ -135,8 +135,8 @@ def cause(each: Case, result: Result) -> str:
     if each.warning:
         return "; ".join(result.warnings)
     last = list(each.answers)[-1]
-    found = result.answers.get(last, {})
-    return str(found.get("why") or "") if each.answers[last] == "differs" == found.get("answer") else ""
+    answers = result.answers.get(last, {})
+    return str(answers.get("why") or "") if each.answers[last] == "differs" == answers.get("answer") else ""
 
 
 def outcome(each: Case, result: Result) -> str:
@@ -150,19 +150,19 @@ def outcome(each: Case, result: Result) -> str:
     return "missing" if guess or not said else "untrue"
 
 
-def table(found: dict[str, Result]) -> str:
+def table(results: dict[str, Result]) -> str:
     """A row for each case."""
     rows, right, sums = [], 0, dict.fromkeys(("true", "among guesses", "missing", "untrue"), 0)
-    asked = [each for each in cases([]) if each.name in found]
+    asked = [each for each in cases([]) if each.name in results]
     for each in asked:
-        words, what = answered(each, found[each.name]), outcome(each, found[each.name])
+        words, what = answered(each, results[each.name]), outcome(each, results[each.name])
         good = words == each.answers
         right += good
         if what:
             sums[what] += 1
         verdict = ", ".join(f"{name}: {word}" for name, word in words.items())
         wrong = "" if good else " **(wrong)**"
-        said = cause(each, found[each.name]).replace("|", "\\|")
+        said = cause(each, results[each.name]).replace("|", "\\|")
         rows.append(f"| `{each.name}` | {each.title} | {each.source} | {verdict}{wrong} | {said} | {what} |")
     head = [
         f"{len(asked)} cases: {right} right verdicts; of the causes {', '.join(f'{count} {name}' for name, count in sums.items())}.",
@@ -173,11 +173,11 @@ def table(found: dict[str, Result]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
-def reasons(found: dict[str, Result], names: list[str]) -> None:
+def reasons(results: dict[str, Result], names: list[str]) -> None:
     for each in cases(names):
-        if each.name not in found:
+        if each.name not in results:
             continue
-        result = found[each.name]
+        result = results[each.name]
         words = answered(each, result)
         print(
             f"{each.name}: {'right' if words == each.answers else 'WRONG'}; {outcome(each, result)}; {result.seconds} s"

@@ -69,8 +69,8 @@ Results = dict[tuple[str, str, str, bool], dict[str, Any]]
 def results(path: Path) -> Results:
     """What is in a file of results; a later line replaces an earlier one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = map(json.loads, lines)
-    return {(each["group"], each["name"], each["variant"], each["portable"]): each for each in found}
+    content = map(json.loads, lines)
+    return {(each["group"], each["name"], each["variant"], each["portable"]): each for each in content}
 
 
 def lines(process: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:
@@ -86,12 +86,12 @@ def train(python: str, path: Path, group: str, names: list[str], variant: Varian
     while names:
         command = [python, "-s", "-P", str(WORKER), group, *names, *options]
         with subprocess.Popen(command, env=variant.environment(), stdout=subprocess.PIPE, text=True) as process:
-            for found in lines(process):
-                names = [name for name in names if name != found["name"]]
-                note(path, {"group": group, "variant": variant.name, "portable": portable} | found)
+            for results in lines(process):
+                names = [name for name in names if name != results["name"]]
+                note(path, {"group": group, "variant": variant.name, "portable": portable} | results)
         if names and process.returncode:
-            found = {"name": names.pop(0), "error": f"the process ended with {process.returncode}"}
-            note(path, {"group": group, "variant": variant.name, "portable": portable} | found)
+            results = {"name": names.pop(0), "error": f"the process ended with {process.returncode}"}
+            note(path, {"group": group, "variant": variant.name, "portable": portable} | results)
 
 
 def note(path: Path, line: dict[str, Any]) -> None:
@@ -122,29 +122,29 @@ def names_of(python: str, group: str) -> list[str]:
 # --- table ------------------------------------------------------------------------------------------------------------
 
 
-def one_fingerprint(found: list[dict[str, Any]]) -> bool:
-    return bool(found) and len({each.get("fingerprint") for each in found}) == 1 and "fingerprint" in found[0]
+def one_fingerprint(results: list[dict[str, Any]]) -> bool:
+    return bool(results) and len({each.get("fingerprint") for each in results}) == 1 and "fingerprint" in results[0]
 
 
-def cell(found: list[dict[str, Any]], number: int) -> str:
+def cell(results: list[dict[str, Any]], number: int) -> str:
     """What came of a program in a number of variants."""
-    if not found:
+    if not results:
         return "not trained"
-    refused = next((each["refused"] for each in found if "refused" in each), None)
+    refused = next((each["refused"] for each in results if "refused" in each), None)
     if refused is not None:
         match = re.search(r"portable numerics: (\S+)", refused)
         return f"refused: `{match[1] if match else refused}`"
-    if any("error" in each for each in found):
+    if any("error" in each for each in results):
         return "error"
-    if one_fingerprint(found):
-        return "one" if len(found) == number else f"one, of {len(found)} of {number}"
-    return f"{len({each['fingerprint'] for each in found})} differ"
+    if one_fingerprint(results):
+        return "one" if len(results) == number else f"one, of {len(results)} of {number}"
+    return f"{len({each['fingerprint'] for each in results})} differ"
 
 
-def table(found: Results, framework: str) -> str:
+def table(results: Results, framework: str) -> str:
     """A row for each program of a framework: its fingerprints; "" where none was trained."""
     order = list(GROUPS[framework])
-    programs = list(dict.fromkeys((group, name) for group, name, *_ in found if group in order))
+    programs = list(dict.fromkeys((group, name) for group, name, *_ in results if group in order))
     if not programs:
         return ""
     rows, sums, trained = [], {True: 0, False: 0}, {True: 0, False: 0}
@@ -152,15 +152,15 @@ def table(found: Results, framework: str) -> str:
         cells = []
         for portable in (True, False):
             variants = VARIANTS if portable else OWN
-            given = [found[key] for v in variants if (key := (group, name, v.name, portable)) in found]
+            given = [results[key] for v in variants if (key := (group, name, v.name, portable)) in results]
             trained[portable] += bool(given)
             sums[portable] += len(given) > 1 and one_fingerprint(given)
             cells.append(cell(given, len(variants)))
         shown = next(
             (
-                found[key]["fingerprint"][7:19]
-                for key in found
-                if key[:2] == (group, name) and key[3] and "fingerprint" in found[key]
+                results[key]["fingerprint"][7:19]
+                for key in results
+                if key[:2] == (group, name) and key[3] and "fingerprint" in results[key]
             ),
             "",
         )
@@ -186,8 +186,8 @@ def main() -> None:
     options.results.parent.mkdir(parents=True, exist_ok=True)
     if options.action == "table":
         page = PAGE.read_text(encoding="utf-8")
-        found = results(options.results)
-        fresh = TABLE.sub(lambda match: match[1] + (table(found, match[2]) or match[3]) + match[4], page)
+        result = results(options.results)
+        fresh = TABLE.sub(lambda match: match[1] + (table(result, match[2]) or match[3]) + match[4], page)
         PAGE.write_text(fresh, encoding="utf-8")
         return
     for each in [group for given in options.programs for group in GROUPS.get(given, [given])]:

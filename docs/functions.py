@@ -53,8 +53,8 @@ def any_size(positive: bool = False, high: float | None = None) -> Draw:
 
     def numbers(size: int, bits: int) -> np.ndarray:
         low, top = (2.0**-126, 2.0**127) if bits == 24 else (2.0**-1000, 2.0**1000)
-        found = np.exp(RANDOM.uniform(math.log(low), math.log(high or top), size))
-        return found if positive else found * signs(size)
+        result = np.exp(RANDOM.uniform(math.log(low), math.log(high or top), size))
+        return result if positive else result * signs(size)
 
     return numbers
 
@@ -85,10 +85,10 @@ class Case:
         if bits == 24:
             arrays = [array.astype(np.float32).astype(float) for array in arrays]
         with np.errstate(all="ignore"):
-            found = self.function(*arrays, bits=bits)
-            found = found.astype(np.float32).astype(float) if bits == 24 else found
+            result = self.function(*arrays, bits=bits)
+            result = result.astype(np.float32).astype(float) if bits == 24 else result
         worst, at = 0.0, (math.nan,)
-        for y, *x in zip(found, *arrays, strict=True):
+        for y, *x in zip(result, *arrays, strict=True):
             error = ulps(float(y), self.exact(*map(mpf, x)), bits)
             if error > worst:
                 worst, at = error, tuple(map(float, x))
@@ -230,7 +230,7 @@ def larger(old: str, new: str) -> list[str]:
         for text in (old, new)
     ]
     return [
-        name for name, found in errors[1].items() if any(a > b for a, b in zip(found, errors[0][name], strict=True))
+        name for name, result in errors[1].items() if any(a > b for a, b in zip(result, errors[0][name], strict=True))
     ]
 
 

@@ -117,10 +117,10 @@ class Trainer:
 
     def _tensors(self) -> dict[str, Tensor]:
         slots = self.optimizer.state
-        found = {
+        results = {
             f"{slot}/{name}": slots[weight][own] for slot, own in SLOTS.items() for name, weight in self.weights.items()
         }
-        return {name: each.T if name.endswith("kernel") else each for name, each in (self.weights | found).items()}
+        return {name: each.T if name.endswith("kernel") else each for name, each in (self.weights | results).items()}
 
 
 if __name__ == "__main__":

@@ -35,19 +35,19 @@ def _norms(name: str, channels: int, *kinds: str) -> dict[str, tuple[int, ...]]:
 
 
 def _weights() -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {"conv.kernel": (3, 3, 1, CHANNELS[0])}
-    found |= _norms("norm", CHANNELS[0], "scale", "bias")
+    results: dict[str, tuple[int, ...]] = {"conv.kernel": (3, 3, 1, CHANNELS[0])}
+    results |= _norms("norm", CHANNELS[0], "scale", "bias")
     before = CHANNELS[0]
     for stage, (channels, stride) in enumerate(zip(CHANNELS, STRIDES, strict=True)):
-        found[f"block{stage}.conv1.kernel"] = (3, 3, before, channels)
-        found |= _norms(f"block{stage}.norm1", channels, "scale", "bias")
-        found[f"block{stage}.conv2.kernel"] = (3, 3, channels, channels)
-        found |= _norms(f"block{stage}.norm2", channels, "scale", "bias")
+        results[f"block{stage}.conv1.kernel"] = (3, 3, before, channels)
+        results |= _norms(f"block{stage}.norm1", channels, "scale", "bias")
+        results[f"block{stage}.conv2.kernel"] = (3, 3, channels, channels)
+        results |= _norms(f"block{stage}.norm2", channels, "scale", "bias")
         if stride > 1:
-            found[f"block{stage}.conv3.kernel"] = (1, 1, before, channels)
-            found |= _norms(f"block{stage}.norm3", channels, "scale", "bias")
+            results[f"block{stage}.conv3.kernel"] = (1, 1, before, channels)
+            results |= _norms(f"block{stage}.norm3", channels, "scale", "bias")
         before = channels
-    return found | {"dense.kernel": (before, CLASSES), "dense.bias": (CLASSES,)}
+    return results | {"dense.kernel": (before, CLASSES), "dense.bias": (CLASSES,)}
 
 
 WEIGHTS = _weights()

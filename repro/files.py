@@ -30,12 +30,12 @@ SPACE = 1 << 16  # bytes; a disk with less is full
 
 def check_regular(path: Path, most: int = MOST) -> None:
     """OSError where it is no file with content of its own, as a pipe that is waited at for ever, or where it is too large."""
-    found = path.stat()
-    if stat.S_ISDIR(found.st_mode):
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder, and no file", str(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and no file", str(path))
-    if found.st_size > most:
+    if status.st_size > most:
         raise _too_large(path, "it", most)
 
 

@@ -128,13 +128,13 @@ def _check(kind: FileKind[C], path: Path, content: Any) -> C:
             f"{kind.name}: {path} was changed after it was written: its checksum does not match; {kind.remedy}"
         )
     try:
-        found = converted(content, kind.content)
-        flaw = next(kind.contradictions(found), None)
+        result = converted(content, kind.content)
+        flaw = next(kind.contradictions(result), None)
     except Flaw as error:
         flaw = str(error)
     if flaw:
         raise ReproError(f"{kind.name}: {path} contradicts itself or the schema: {flaw}; {kind.remedy}")
-    return found
+    return result
 
 
 class Flaw(ValueError):  # noqa: N818

@@ -12,13 +12,13 @@ MOST_NAMES = 3  # names
 def printable(value: Any) -> Any:
     """The same with a space for whatever is no visible character: a file may hold what a terminal would obey."""
     if isinstance(value, dict):
-        found: dict[Any, Any] = {}
+        result: dict[Any, Any] = {}
         for key, inner in value.items():
             name = printable(key)
-            while name in found:  # no two become one
-                name = f"{name} {len(found)}"
-            found[name] = printable(inner)
-        return found
+            while name in result:  # no two become one
+                name = f"{name} {len(result)}"
+            result[name] = printable(inner)
+        return result
     if isinstance(value, list):
         return [printable(inner) for inner in value]
     if isinstance(value, str):

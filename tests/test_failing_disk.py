@@ -260,9 +260,9 @@ def test_a_training(fault: str, every: int, tmp_path: Path, monkeypatch: pytest.
 
 def newest(workspace: Workspace) -> int:
     """The step of the last checkpoint."""
-    found = checkpoint.newest(workspace.folder / "model" / "fake")
-    assert found
-    return found.record.step
+    newest = checkpoint.newest(workspace.folder / "model" / "fake")
+    assert newest
+    return newest.record.step
 
 
 @each_fault

@@ -57,12 +57,12 @@ def module_of(path: Path) -> str:
 
 
 def test_imports_by_name_go_down() -> None:
-    found = [
+    results = [
         (module_of(path), name)
         for path in (ROOT / "repro").rglob("*.py")
         for name in imported_by_name(path.read_text())
     ]
-    assert [pair for pair in found if not goes_down(*pair)] == []
+    assert [pair for pair in results if not goes_down(*pair)] == []
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,16 @@ def gradients(training: Training, model: nn.Module, batch: Any) -> tuple[float, 
     return loss.item(), [p.grad.double() for p in model.parameters() if p.grad is not None]
 
 
-def far(found: list[Tensor], exact: list[Tensor]) -> float:
+def far(tensors: list[Tensor], exact: list[Tensor]) -> float:
     """The norm of the differences to that of the exact ones."""
-    differences = sum((a - b).square().sum().item() for a, b in zip(found, exact, strict=True))
+    differences = sum((a - b).square().sum().item() for a, b in zip(tensors, exact, strict=True))
     return (differences / sum(b.square().sum().item() for b in exact)) ** 0.5
 
 
-def worst(found: list[Tensor], exact: list[Tensor], least: float = 1e-3) -> float:
+def worst(tensors: list[Tensor], exact: list[Tensor], least: float = 1e-3) -> float:
     """The same of the worst parameter, of those whose gradient is no small part of all."""
     whole = sum(b.square().sum().item() for b in exact) ** 0.5
-    return max(far([a], [b]) for a, b in zip(found, exact, strict=True) if b.norm().item() > least * whole)
+    return max(far([a], [b]) for a, b in zip(tensors, exact, strict=True) if b.norm().item() > least * whole)
 
 
 def main(group: str, *names: str) -> None:
@@ -79,12 +79,12 @@ def main(group: str, *names: str) -> None:
         exact = gradients(training, copy.deepcopy(model).double(), double(batch))
         own = gradients(training, model, batch)
         with portable.enable(precision="highest"):
-            found = gradients(training, model, batch)
+            result = gradients(training, model, batch)
         print(
             f"{name:40} loss {exact[0]:.6f} own {abs(own[0] - exact[0]) / abs(exact[0]):.1e}"
-            f" portable {abs(found[0] - exact[0]) / abs(exact[0]):.1e}; gradients own {far(own[1], exact[1]):.1e}"
-            f" (worst {worst(own[1], exact[1]):.1e}), portable {far(found[1], exact[1]):.1e}"
-            f" (worst {worst(found[1], exact[1]):.1e})",
+            f" portable {abs(result[0] - exact[0]) / abs(exact[0]):.1e}; gradients own {far(own[1], exact[1]):.1e}"
+            f" (worst {worst(own[1], exact[1]):.1e}), portable {far(result[1], exact[1]):.1e}"
+            f" (worst {worst(result[1], exact[1]):.1e})",
             flush=True,
         )
 

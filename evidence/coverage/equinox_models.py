@@ -92,8 +92,8 @@ def batch_norm() -> Any:
     def step(model: Any, state: Any, slots: Any, batch: Any) -> Any:
         def loss(model: Any) -> Any:
             x, y = batch
-            found, after = jax.vmap(model, axis_name="batch", in_axes=(0, None), out_axes=(0, None))(x, state)
-            return optax.softmax_cross_entropy_with_integer_labels(found, y).mean(), after
+            outputs, after = jax.vmap(model, axis_name="batch", in_axes=(0, None), out_axes=(0, None))(x, state)
+            return optax.softmax_cross_entropy_with_integer_labels(outputs, y).mean(), after
 
         (_, state), gradients = eqx.filter_value_and_grad(loss, has_aux=True)(model)
         updates, slots = optimizer.update(gradients, slots)
@@ -129,8 +129,8 @@ def rnn() -> Any:
 
     def loss(model: Any, batch: Any, _: Array) -> Array:
         x, y = batch
-        found = jax.vmap(model)(x)
-        return -jnp.mean(y * jnp.log(found) + (1 - y) * jnp.log(1 - found))
+        outputs = jax.vmap(model)(x)
+        return -jnp.mean(y * jnp.log(outputs) + (1 - y) * jnp.log(1 - outputs))
 
     return trained(Recurrent(jr.key(0)), optax.adam(3e-3), batches, loss)
 
@@ -255,8 +255,8 @@ class Bert(eqx.Module):
 @program("equinox", "bert")
 def bert() -> Any:
     def loss(model: Any, batch: Array, key: Array) -> Array:
-        found = jax.vmap(model)(batch, jr.split(key, len(batch)))
-        return optax.softmax_cross_entropy_with_integer_labels(found, batch[:, 0] % 2).mean()
+        outputs = jax.vmap(model)(batch, jr.split(key, len(batch)))
+        return optax.softmax_cross_entropy_with_integer_labels(outputs, batch[:, 0] % 2).mean()
 
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
     return trained(Bert(jr.key(0)), optimizer, tokens(4, 9), loss)

@@ -142,7 +142,7 @@ def ppo() -> Training:
         before = jax.lax.stop_gradient(jnp.take_along_axis(probabilities[:-1], actions[:, None], 1)[:, 0]) - 0.1
         deltas = jax.lax.stop_gradient(rewards + 0.99 * values[1:] - values[:-1])
         _, advantages = jax.lax.scan(
-            lambda later, delta: (found := delta + 0.9405 * later, found), 0.0, deltas, reverse=True
+            lambda later, delta: (outputs := delta + 0.9405 * later, outputs), 0.0, deltas, reverse=True
         )
         returns = advantages + jax.lax.stop_gradient(values[:-1])
         advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)

@@ -200,8 +200,8 @@ class Mixture(nn.Module):
         experts = nn.vmap(
             nn.Dense, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None, out_axes=1, axis_size=4
         )
-        found = jnp.take_along_axis(experts(16)(x), chosen[..., None], 1)
-        return nn.Dense(10)((found * (gates / gates.sum(-1, keepdims=True))[..., None]).sum(1))
+        result = jnp.take_along_axis(experts(16)(x), chosen[..., None], 1)
+        return nn.Dense(10)((result * (gates / gates.sum(-1, keepdims=True))[..., None]).sum(1))
 
 
 @program("flax", "mixture of experts")

@@ -43,16 +43,16 @@ def training(
 
             def apply(*given: Any, **also: Any) -> Any:
                 variables = {"params": params, "batch_stats": state.statistics}
-                found, changed["batch_stats"] = state.apply_fn(
+                result, changed["batch_stats"] = state.apply_fn(
                     variables, *given, mutable=["batch_stats"], rngs=keys, **also
                 )
-                return found
+                return result
 
-            found = loss(apply, batch)
-            return found, changed["batch_stats"].get("batch_stats", state.statistics)
+            result = loss(apply, batch)
+            return result, changed["batch_stats"].get("batch_stats", state.statistics)
 
-        (found, statistics), gradients = jax.value_and_grad(value, has_aux=True)(state.params)
-        return state.apply_gradients(grads=gradients, statistics=statistics), found
+        (result, statistics), gradients = jax.value_and_grad(value, has_aux=True)(state.params)
+        return state.apply_gradients(grads=gradients, statistics=statistics), result
 
     return Training(state, step, batches, **options)
 

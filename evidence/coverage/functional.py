@@ -58,9 +58,9 @@ def forward() -> dict[str, Tensor]:
     model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2), nn.Softmax(-1))
     x = torch.rand(3, 4)
     with forward_ad.dual_level():
-        found = forward_ad.unpack_dual(model(forward_ad.make_dual(x, torch.ones_like(x))))
-    assert found.tangent is not None
-    return {"value": found.primal, "slope": found.tangent}
+        result = forward_ad.unpack_dual(model(forward_ad.make_dual(x, torch.ones_like(x))))
+    assert result.tangent is not None
+    return {"value": result.primal, "slope": result.tangent}
 
 
 @program("others", "checkpointed activations")

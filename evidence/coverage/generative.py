@@ -33,10 +33,10 @@ def unet() -> Training:
     x, mask = torch.rand(2, 3, 16, 16), (torch.rand(2, 1, 16, 16) > 0.5).float()
 
     def loss(model: nn.Module, _: Any) -> Tensor:
-        found = model(x)
-        shares = found.sigmoid()
+        outputs = model(x)
+        shares = outputs.sigmoid()
         dice = 1 - (2 * (shares * mask).sum() + 1) / (shares.sum() + mask.sum() + 1)
-        return F.binary_cross_entropy_with_logits(found, mask) + dice
+        return F.binary_cross_entropy_with_logits(outputs, mask) + dice
 
     return training(Model(), loss)
 
@@ -110,9 +110,9 @@ def dqn() -> dict[str, Tensor]:
         states, actions, rewards, next_states = zip(*random.sample(memory, 8), strict=True)
         with torch.no_grad():
             wanted = torch.tensor(rewards) + 0.99 * target(torch.stack(next_states)).max(1).values
-        found = network(torch.stack(states)).gather(1, torch.tensor(actions)[:, None])[:, 0]
+        result = network(torch.stack(states)).gather(1, torch.tensor(actions)[:, None])[:, 0]
         steps.zero_grad()
-        F.smooth_l1_loss(found, wanted).backward()
+        F.smooth_l1_loss(result, wanted).backward()
         clip_grad_value_(network.parameters(), 1.0)
         steps.step()
         for old, new in zip(target.parameters(), network.parameters(), strict=True):

@@ -130,8 +130,8 @@ def translation() -> Training:
     def loss(batch: Any) -> Any:
         source, target = batch
         mask = tf.cast(target[:, 1:] != 0, tf.float32)
-        found = sparse(target[:, 1:], model((source, target[:, :-1])))
-        return tf.reduce_sum(found * mask) / tf.reduce_sum(mask)
+        outputs = sparse(target[:, 1:], model((source, target[:, :-1])))
+        return tf.reduce_sum(outputs * mask) / tf.reduce_sum(mask)
 
     batches = [(x, integers(WORDS, 4, 9, key=key + 3)) for key, x in enumerate(tokens(4, 10))]
     model((batches[0][0], batches[0][1][:, :-1]))

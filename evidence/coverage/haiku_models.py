@@ -20,8 +20,8 @@ def training(loss: Any, optimizer: Any, batches: Any) -> Training:
     transformed = hk.transform_with_state(loss)
     weights, state = jax.jit(transformed.init)(jax.random.PRNGKey(0), batches[0])
 
-    def step(found: Any, batch: Any) -> Any:
-        weights, state, slots, key = found
+    def step(results: Any, batch: Any) -> Any:
+        weights, state, slots, key = results
         key, own = jax.random.split(key)
         (value, state), gradients = jax.value_and_grad(transformed.apply, has_aux=True)(weights, state, own, batch)
         updates, slots = optimizer.update(gradients, slots, weights)
@@ -86,8 +86,8 @@ def lstm() -> Training:
     def loss(batch: Array) -> Array:
         x = jnp.moveaxis(jax.nn.one_hot(batch, 31), 1, 0)
         core = hk.DeepRNN([hk.LSTM(16), nn.relu, hk.GRU(16), hk.VanillaRNN(8)])
-        found, _ = hk.dynamic_unroll(core, x[:-1], core.initial_state(len(batch)))
-        return cross_entropy(hk.BatchApply(hk.Linear(31))(found), jnp.moveaxis(batch, 1, 0)[1:]).mean()
+        outputs, _ = hk.dynamic_unroll(core, x[:-1], core.initial_state(len(batch)))
+        return cross_entropy(hk.BatchApply(hk.Linear(31))(outputs), jnp.moveaxis(batch, 1, 0)[1:]).mean()
 
     return training(loss, optax.adam(1e-2), tokens(4, 9))
 
@@ -113,9 +113,9 @@ def vq_vae() -> Training:
         x, _ = batch
         y = nn.relu(hk.Conv2D(8, 4, 2)(x))
         y = nn.relu(hk.DepthwiseConv2D(1, 3)(y)) + hk.SeparableDepthwiseConv2D(1, 3)(y)
-        found = hk.nets.VectorQuantizerEMA(8, 16, 0.25, 0.99)(y, is_training=True)
-        back = hk.Conv2DTranspose(3, 4, 2)(found["quantize"])
-        return ((back - x) ** 2).mean() + found["loss"]
+        outputs = hk.nets.VectorQuantizerEMA(8, 16, 0.25, 0.99)(y, is_training=True)
+        back = hk.Conv2DTranspose(3, 4, 2)(outputs["quantize"])
+        return ((back - x) ** 2).mean() + outputs["loss"]
 
     return training(loss, optax.adam(3e-3), images(2, 8, 8, 3))
 

@@ -77,8 +77,8 @@ def attention() -> Training:
     def loss(params: Any, x: Array) -> Array:
         q, k, v = (jnp.einsum("btd,dhe->bthe", x, each) for each in params)
         bias = -jnp.abs(jnp.arange(9)[:, None] - jnp.arange(9.0))[None, None] * 0.5
-        found = nn.dot_product_attention(q, k, v, bias=bias, is_causal=True)
-        return (found**2).mean() + nn.logsumexp(found, axis=-1).mean()
+        outputs = nn.dot_product_attention(q, k, v, bias=bias, is_causal=True)
+        return (outputs**2).mean() + nn.logsumexp(outputs, axis=-1).mean()
 
     params = [jnp.asarray(normal(8, heads, 8, key=key)) * 0.3 for key, heads in enumerate((4, 2, 2))]
     return descent(loss, params, [normal(2, 9, 8, key=key) for key in range(2)])
@@ -129,10 +129,10 @@ def indexing() -> Training:
         rows = params[index]
         rows = rows.at[index % 5].add(0.5).at[::2].multiply(1.1, unique_indices=True).at[0].max(0.3)
         order = jnp.argsort(rows[:, 0])
-        found = jnp.sort(rows, 0) * rows[order] + jnp.cumprod(1.0 + 0.1 * rows, 0) + lax.cumlogsumexp(rows, 0)
-        best, _ = lax.top_k(found.T, 3)
-        parts = jax.ops.segment_sum(found, index % 4, 4)
-        return best.sum() + (parts**2).mean() + jnp.median(found) + jnp.var(found) + jnp.linalg.norm(found)
+        outputs = jnp.sort(rows, 0) * rows[order] + jnp.cumprod(1.0 + 0.1 * rows, 0) + lax.cumlogsumexp(rows, 0)
+        best, _ = lax.top_k(outputs.T, 3)
+        parts = jax.ops.segment_sum(outputs, index % 4, 4)
+        return best.sum() + (parts**2).mean() + jnp.median(outputs) + jnp.var(outputs) + jnp.linalg.norm(outputs)
 
     return descent(loss, jnp.asarray(normal(7, 6, key=4)), [integers(7, 12, key=key) for key in range(2)])
 
@@ -182,8 +182,8 @@ def fourier() -> Training:
     """A filter in the frequencies of a signal."""
 
     def loss(params: Array, x: Array) -> Array:
-        found = jnp.fft.irfft(jnp.fft.rfft(x) * params)
-        return ((found - jnp.roll(x, 1, -1)) ** 2).mean()
+        outputs = jnp.fft.irfft(jnp.fft.rfft(x) * params)
+        return ((outputs - jnp.roll(x, 1, -1)) ** 2).mean()
 
     return descent(loss, jnp.ones(9), [normal(3, 16, key=key) for key in range(2)])
 

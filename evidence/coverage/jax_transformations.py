@@ -120,14 +120,14 @@ def control_flow() -> Training:
         return lax.while_loop(unsettled, lambda s: (s[1], jnp.tanh(s[1] @ weight + x), s[2] + 1), (x, x + 1, 0))[1]
 
     def forwards(weight: Array, x: Array) -> Any:
-        found = fixed(weight, x)
-        return found, (weight, x, found)
+        result = fixed(weight, x)
+        return result, (weight, x, result)
 
     def backwards(saved: Any, gradient: Array) -> Any:
-        weight, x, found = saved
-        _, pull = jax.vjp(lambda z: jnp.tanh(z @ weight + x), found)
+        weight, x, result = saved
+        _, pull = jax.vjp(lambda z: jnp.tanh(z @ weight + x), result)
         total = lax.fori_loop(0, 10, lambda _, u: gradient + pull(u)[0], gradient)
-        return jax.vjp(lambda w, x: jnp.tanh(found @ w + x), weight, x)[1](total)
+        return jax.vjp(lambda w, x: jnp.tanh(result @ w + x), weight, x)[1](total)
 
     fixed.defvjp(forwards, backwards)
 
@@ -154,10 +154,10 @@ def second() -> Training:
 
         value, gradient = jax.value_and_grad(loss)(params)
         product = lambda v: jax.jvp(jax.grad(loss), (params,), (v,))[1]  # noqa: E731
-        found, _ = jax.scipy.sparse.linalg.cg(product, gradient, maxiter=5)
+        result, _ = jax.scipy.sparse.linalg.cg(product, gradient, maxiter=5)
         row = params[0]
         whole = jax.hessian(lambda row: loss(params.at[0].set(row)))(row)
-        return params - found - 0.001 * (whole @ row)[None], value
+        return params - result - 0.001 * (whole @ row)[None], value
 
     return Training(jnp.asarray(normal(8, 4, key=3)), step, batches())
 

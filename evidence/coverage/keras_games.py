@@ -68,8 +68,8 @@ def deep_q() -> Training:
         states, actions, rewards, following = batch
         best = rewards + 0.99 * tf.reduce_max(target(following), axis=1)
         with tf.GradientTape() as tape:
-            found = tf.reduce_sum(model(states) * tf.one_hot(actions, 3), axis=1)
-            loss = huber(best, found)
+            result = tf.reduce_sum(model(states) * tf.one_hot(actions, 3), axis=1)
+            loss = huber(best, result)
         optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
         return loss
 

@@ -89,8 +89,8 @@ class Wasserstein(Adversarial):
         between = true + share * (made - true)
         with tf.GradientTape() as tape:
             tape.watch(between)
-            found = self.judges(between, training=True)
-        norm = ops.sqrt(ops.sum(ops.square(tape.gradient(found, between)), (1, 2, 3)))
+            result = self.judges(between, training=True)
+        norm = ops.sqrt(ops.sum(ops.square(tape.gradient(result, between)), (1, 2, 3)))
         distance = ops.mean(self.judges(made, training=True)) - ops.mean(self.judges(true, training=True))
         return distance + 10.0 * ops.mean(ops.square(norm - 1.0))
 
@@ -174,10 +174,10 @@ class Quantizer(layers.Layer):
         flat = ops.reshape(x, (-1, x.shape[-1]))
         distance = ops.sum(flat**2, 1, keepdims=True) + ops.sum(self.book**2, 0) - 2 * ops.matmul(flat, self.book)
         codes = ops.one_hot(ops.argmin(distance, 1), self.book.shape[1])
-        found = ops.reshape(ops.matmul(codes, ops.transpose(self.book)), ops.shape(x))
-        self.add_loss(0.25 * ops.mean((ops.stop_gradient(found) - x) ** 2))
-        self.add_loss(ops.mean((found - ops.stop_gradient(x)) ** 2))
-        return x + ops.stop_gradient(found - x)
+        result = ops.reshape(ops.matmul(codes, ops.transpose(self.book)), ops.shape(x))
+        self.add_loss(0.25 * ops.mean((ops.stop_gradient(result) - x) ** 2))
+        self.add_loss(ops.mean((result - ops.stop_gradient(x)) ** 2))
+        return x + ops.stop_gradient(result - x)
 
 
 @program("keras", "vq-vae")
@@ -226,8 +226,8 @@ class Diffusion(keras.Model):
         angles = 0.3176 + times * 1.2332  # from a share of 0.95 of the signal to 0.02
         signal, share = ops.cos(angles), ops.sin(angles)
         with tf.GradientTape() as tape:
-            found = self.network([signal * images + share * noise, share**2], training=True)
-            loss = ops.mean(ops.abs(noise - found))
+            result = self.network([signal * images + share * noise, share**2], training=True)
+            loss = ops.mean(ops.abs(noise - result))
         self.optimizer.apply(tape.gradient(loss, self.network.trainable_weights), self.network.trainable_weights)
         for weight, mean in zip(self.network.weights, self.average.weights, strict=True):
             mean.assign(0.999 * mean + 0.001 * weight)

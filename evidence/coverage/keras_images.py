@@ -107,8 +107,8 @@ def siamese() -> Training:
     distance = ops.sqrt(ops.maximum(ops.sum(ops.square(a - b), -1, keepdims=True), 1e-7))
     model = keras.Model(pair, layers.Dense(1, activation="sigmoid")(layers.BatchNormalization()(distance)))
 
-    def loss(wanted: Any, found: Any) -> Any:
-        near, far = ops.square(found), ops.square(ops.maximum(1.0 - found, 0.0))
+    def loss(wanted: Any, outputs: Any) -> Any:
+        near, far = ops.square(outputs), ops.square(ops.maximum(1.0 - outputs, 0.0))
         return ops.mean((1 - wanted) * near + wanted * far)
 
     def batch(key: int) -> Any:

@@ -24,11 +24,11 @@ def wide_and_deep() -> Training:
     for _ in range(2):
         x = deep * layers.Dense(17)(x) + x  # crosses
     h = layers.Dropout(0.1)(layers.ReLU()(layers.BatchNormalization()(layers.Dense(16)(deep))))
-    found = layers.Dense(2, activation="softmax")(layers.Concatenate()([layers.BatchNormalization()(wide), x, h]))
+    result = layers.Dense(2, activation="softmax")(layers.Concatenate()([layers.BatchNormalization()(wide), x, h]))
     batches = [([normal(8, 5, key=key), integers(7, 8, 3, key=key)], integers(2, 8, key=key + 2)) for key in range(2)]
     metrics = ["sparse_categorical_accuracy"]
     return fitted(
-        keras.Model([numbers, kinds], found), "adam", "sparse_categorical_crossentropy", batches, metrics=metrics
+        keras.Model([numbers, kinds], result), "adam", "sparse_categorical_crossentropy", batches, metrics=metrics
     )
 
 

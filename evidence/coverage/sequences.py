@@ -29,8 +29,8 @@ class Tagger(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         packed = pack_padded_sequence(self.embedding(tokens), lengths, batch_first=True, enforce_sorted=False)
-        found, _ = pad_packed_sequence(self.layers(packed)[0], batch_first=True)
-        return self.head(found)
+        result, _ = pad_packed_sequence(self.layers(packed)[0], batch_first=True)
+        return self.head(result)
 
 
 def _tagger(name: str, kind: type[nn.RNNBase], **options: Any) -> None:
@@ -86,8 +86,8 @@ def speech() -> Training:
     lengths, sizes = torch.tensor([14, 12, 9]), torch.tensor([4, 2, 3])
 
     def loss(model: Any, _: Any) -> Tensor:
-        found = model[2](model[1](model[0](sound).permute(2, 0, 1))[0])
-        return F.ctc_loss(found.log_softmax(-1), targets, lengths, sizes, zero_infinity=True)
+        outputs = model[2](model[1](model[0](sound).permute(2, 0, 1))[0])
+        return F.ctc_loss(outputs.log_softmax(-1), targets, lengths, sizes, zero_infinity=True)
 
     return training(nn.ModuleList([model, layers, head]), loss)
 
@@ -108,10 +108,10 @@ def encoder() -> dict[str, Tensor]:
     trained = training(model, lambda model, _: model(x, src_key_padding_mask=padding).square().mean()).run()
     model.eval()
     with torch.no_grad():
-        found = {"whole": model(x), "padded": model(x, src_key_padding_mask=padding)}
+        results = {"whole": model(x), "padded": model(x, src_key_padding_mask=padding)}
     with torch.inference_mode():
-        found["inference"] = model(x).clone()
-    return {**trained, **found}
+        results["inference"] = model(x).clone()
+    return {**trained, **results}
 
 
 @program("others", "nn.MultiheadAttention")
@@ -122,8 +122,8 @@ def attention() -> Training:
     x = torch.rand(2, 5, 16)
 
     def loss(model: Any, _: Any) -> Tensor:
-        found, weights = model[0](x, x, x)
-        return model[1](found).square().mean() + weights.amax() + model[0](x, x, x, need_weights=False)[0].mean()
+        outputs, weights = model[0](x, x, x)
+        return model[1](outputs).square().mean() + weights.amax() + model[0](x, x, x, need_weights=False)[0].mean()
 
     return training(model, loss)
 

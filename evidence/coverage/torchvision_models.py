@@ -138,8 +138,8 @@ def maxvit() -> Training:
 def _segments(model: nn.Module, optimizer: str, auxiliary: bool) -> Training:
     def loss(model: nn.Module, batch: Any) -> Tensor:
         out = model(batch[0])
-        found = F.cross_entropy(out["out"], batch[1], ignore_index=4)
-        return found + 0.5 * F.cross_entropy(out["aux"], batch[1], ignore_index=4) if auxiliary else found
+        outputs = F.cross_entropy(out["out"], batch[1], ignore_index=4)
+        return outputs + 0.5 * F.cross_entropy(out["aux"], batch[1], ignore_index=4) if auxiliary else outputs
 
     batch = torch.randn(2, 3, 64, 64), torch.randint(5, (2, 64, 64))
     return Training(model, lambda _: batch, OPTIMIZERS[optimizer](list(model.parameters())), loss)

@@ -41,8 +41,8 @@ def trained(framework: ModuleType, function: Any) -> dict[str, Any]:
         losses = made.losses
     else:
         state = made
-    found = fingerprint(framework.arrays(state))
-    return {"fingerprint": found, "losses": losses, "seconds": round(time.perf_counter() - start, 2)}
+    result = fingerprint(framework.arrays(state))
+    return {"fingerprint": result, "losses": losses, "seconds": round(time.perf_counter() - start, 2)}
 
 
 def failure(error: BaseException) -> dict[str, Any]:
@@ -76,12 +76,12 @@ def main() -> None:
     for name in options.names or programs:
         start = time.perf_counter()
         try:
-            found = trained(framework, programs[name])
+            result = trained(framework, programs[name])
         except Exception as error:
             if options.raised:
                 raise
-            found = failure(error) | {"seconds": round(time.perf_counter() - start, 2)}
-        print(json.dumps({"name": name} | found), flush=True)
+            result = failure(error) | {"seconds": round(time.perf_counter() - start, 2)}
+        print(json.dumps({"name": name} | result), flush=True)
     sys.stdout.flush()
     os._exit(0)  # a program's threads are not waited for
 

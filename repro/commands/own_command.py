@@ -127,12 +127,12 @@ def words(options: argparse.Namespace, command: list[str] | None = None, apart: 
 def split(option: str, text: str) -> list[str]:
     """The words of a command given as one text. UsageError where a quote is open, or there is none."""
     try:
-        found = shlex.split(text)
+        words = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"verify: {option} {text!r}: {error}") from None
-    if not found:
+    if not words:
         raise UsageError(f"verify: {option} {text!r} is empty")
-    return found
+    return words
 
 
 def fresh(prefix: str = "") -> Path:

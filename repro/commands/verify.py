@@ -138,12 +138,12 @@ def run(options: argparse.Namespace) -> int:
         raise verification.failure
     if options.cure and not verification.interrupted:
         try:
-            found = _cures(own, verification)
+            result = _cures(own, verification)
         except KeyboardInterrupt:  # the answers are known, and what they are decides
             log.warning("interrupted; no remedy is known")
             return verification.exit_code
         if options.json is not None:
-            write_json(options.json, brief | {"cures": [cure.as_json() for cure in found]})
+            write_json(options.json, brief | {"cures": [cure.as_json() for cure in result]})
     return verification.exit_code
 
 
@@ -155,9 +155,9 @@ def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
     from repro.verify.trial import Trial
 
     trials = {name: outcome for name, outcome in verification.outcomes.items() if isinstance(outcome, Trial)}
-    found = cures(own, verification.answers, trials)
-    report.show(found, wide_console())
-    return found
+    results = cures(own, verification.answers, trials)
+    report.show(results, wide_console())
+    return results
 
 
 def _of_trainers(options: argparse.Namespace) -> int:

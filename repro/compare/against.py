@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 def recorded(path: Path, every: int) -> Record:
     """The record that a run can be compared with. UsageError where there is none, ReproError where it cannot be believed."""
-    found = record.read(path / "record" if record.is_one(path / "record") else path)
-    if not found.steps and not found.outputs:
+    result = record.read(path / "record" if record.is_one(path / "record") else path)
+    if not result.steps and not result.outputs:
         raise UsageError(f"record: --against {path}: holds no step and no output, so nothing can be compared with it")
-    if every not in (1, found.content.every):
+    if every not in (1, result.content.every):
         raise UsageError(
-            f"record: --every {every}: {path} was recorded with --every {found.content.every}; leave the option out to hash the same steps"
+            f"record: --every {every}: {path} was recorded with --every {result.content.every}; leave the option out to hash the same steps"
         )
-    return found
+    return result
 
 
 @dataclass
@@ -47,15 +47,15 @@ class Against:
             return comparison.compare(a.path, self.seen.path)
         return comparison.of_commands(a, self.seen, self.live.first_difference(self.seen.processes))
 
-    def keep_recorded(self, found: Difference) -> bool:
+    def keep_recorded(self, difference: Difference) -> bool:
         """Whether the arrays of the record are there: in it, or beside those of the run, by its command run again."""
         a = self.live.recorded
-        if found.pair is None or found.step is None:
+        if difference.pair is None or difference.step is None:
             return False
         if (a.path / KEPT).is_dir():
             return True
         try:
-            self._rerun(a, max(found.step, 1))
+            self._rerun(a, max(difference.step, 1))
         except ReproError as error:
             log.warning("the arrays of %s are not kept: %s", a.path, str(error).partition(": ")[2])
             return False

@@ -30,23 +30,23 @@ class Course:
 
     def starts_by_optimizer(self) -> list[tuple[int, str, dict[str, str]]]:
         """The step after which the initial weights of an optimizer were hashed, its number, and they."""
-        found: dict[tuple[int, str], dict[str, str]] = {}
+        starts: dict[tuple[int, str], dict[str, str]] = {}
         for step, weights in self.starts.items():
             for name, code in weights.items():
-                found.setdefault((step, number_of(name)), {})[name] = code
-        return [(step, number, weights) for (step, number), weights in found.items()]
+                starts.setdefault((step, number_of(name)), {})[name] = code
+        return [(step, number, weights) for (step, number), weights in starts.items()]
 
     @cached_property
     def _hashed(self) -> dict[str, tuple[list[int], list[str]]]:
         """By name, the steps after which a weight was hashed, and its hashes then."""
-        found: dict[str, tuple[list[int], list[str]]] = {}
+        positions: dict[str, tuple[list[int], list[str]]] = {}
         for step, weights in [*self.starts.items(), *sorted(self.process.of("weights").items())]:
             for name, code in weights.items():
-                steps, codes = found.setdefault(name, ([], []))
+                steps, codes = positions.setdefault(name, ([], []))
                 if not steps or step > steps[-1]:
                     steps.append(step)
                     codes.append(code)
-        return found
+        return positions
 
     def weight(self, name: str, step: int) -> str | None:
         """The hash of a weight after a step: the last one until then, or else its first."""
@@ -102,8 +102,8 @@ def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
     Where it counts on by itself, its count says so. Where it starts from other weights, or from those of several steps,
     a run known to be resumed is taken to end where `a` does.
     """
-    found = _beside(a, b, resumed)
-    return replace(found, names=renamed(a, aligned(b, found), found.after))
+    alignment = _beside(a, b, resumed)
+    return replace(alignment, names=renamed(a, aligned(b, alignment), alignment.after))
 
 
 def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
@@ -126,19 +126,19 @@ def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
 
 def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after: int) -> dict[str, str]:
     """Which optimizer is which, if the whole one has these weights after a step; nothing if it has others."""
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     last = whole.last_steps
     for later, number, weights in starts:
         possible = sorted(
-            {number, *last} - {*found.values()}, key=lambda one: (last.get(one, 0) <= after, one != number)
+            {number, *last} - {*numbers.values()}, key=lambda one: (last.get(one, 0) <= after, one != number)
         )
         made_later = number in possible and all(whole.place(name, after) > after for name in weights)
         fitting = (other for other in possible if _has_weights(whole, other, weights, after + later))
         match = number if made_later else next(fitting, None)
         if match is None:
             return {}
-        found[number] = match
-    return found
+        numbers[number] = match
+    return numbers
 
 
 def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int) -> bool:

@@ -53,13 +53,13 @@ class RunResult:
         return "B's bits" if self.as_b else "other bits" if self.differs else "A's bits"
 
 
-def bisected(a: Record, b: Record, found: Difference, trusted: bool = False) -> Lines:
+def bisected(a: Record, b: Record, difference: Difference, trusted: bool = False) -> Lines:
     """Which facts make the difference: lines, and what each is called. UsageError where that cannot be asked, ReproError where runs fail."""
-    if found.pair and found.pair.offset:
+    if difference.pair and difference.pair.offset:
         raise UsageError(
             f"{ASKED}: B goes on where A was stopped, so it is no change of A's command; bisect two runs from the beginning"
         )
-    if found.channel == OUTPUTS and any(name.startswith(RUN) for name in a.outputs):
+    if difference.channel == OUTPUTS and any(name.startswith(RUN) for name in a.outputs):
         raise UsageError(
             f"{ASKED}: only outputs differ, in folders of the runs of verify; record the command with --output FILE"
         )
@@ -69,7 +69,7 @@ def bisected(a: Record, b: Record, found: Difference, trusted: bool = False) -> 
         check_trusted(differing.reruns, trusted)
         try:
             differing.find()
-            return Bisection(differing, found)()
+            return Bisection(differing, difference)()
         finally:
             differing.close()
 
@@ -226,8 +226,8 @@ class Bisection:
         return f"; not set here: {', '.join(self.known.not_set)}" if self.known.not_set else ""
 
 
-def _is_within(found: Difference | None, until: int) -> bool:
-    return found is not None and (found.step or 0) <= until
+def _is_within(difference: Difference | None, until: int) -> bool:
+    return difference is not None and (difference.step or 0) <= until
 
 
 def _is_dirty(record: Record) -> bool:

@@ -50,8 +50,8 @@ class Repository:
 
     def title(self, commit: str) -> str:
         """The commit's number and its title."""
-        found: str = printable(self._git("log", "-1", "--format=%h %s", commit))
-        return found
+        title: str = printable(self._git("log", "-1", "--format=%h %s", commit))
+        return title
 
     def remove(self) -> None:
         """Removes the work trees."""

@@ -53,19 +53,19 @@ def compare(first: Path, second: Path) -> Comparison:
     return of_commands(a, b, difference.first_difference(a, b))
 
 
-def of_commands(a: Record, b: Record, found: Difference | None) -> Comparison:
+def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:
     """All that is known of a difference of two commands' records."""
-    comparison = known(a, b, found)
+    comparison = known(a, b, first)
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in pairs(a, b)):
         comparison.facts.insert(0, Cause("command", ours, theirs, "another command, or other options"))
     return comparison
 
 
-def known(a: Record, b: Record, found: Difference | None) -> Comparison:
+def known(a: Record, b: Record, first: Difference | None) -> Comparison:
     """All that is known of a difference."""
     facts = causes(a.facts, b.facts)
-    if found is None:
+    if first is None:
         return Comparison(a, b, None, facts=facts)
-    why = reasons.other_numerics(a, b) or reasons.reason(found)
-    return Comparison(a, b, found, why, distance.distance(a, b, found), distance.growth(a, b, found), facts)
+    why = reasons.other_numerics(a, b) or reasons.reason(first)
+    return Comparison(a, b, first, why, distance.distance(a, b, first), distance.growth(a, b, first), facts)

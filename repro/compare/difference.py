@@ -137,31 +137,31 @@ def race(record: Record) -> str | None:
     return None
 
 
-def _went_on(found: list[Pair]) -> dict[int, list[int]]:
+def _went_on(both: list[Pair]) -> dict[int, list[int]]:
     """By step the ranks that go on after it; nothing where that is one step for all."""
-    if any(pair.differing(pair.offset, STARTS) for pair in found if pair.offset):
+    if any(pair.differing(pair.offset, STARTS) for pair in both if pair.offset):
         return {}  # where a rank starts from other weights, nothing says which step they are of
-    steps = {pair.offset for pair in found}
-    ranks = {step: [pair.a.rank for pair in found if pair.offset == step] for step in sorted(steps)}
+    steps = {pair.offset for pair in both}
+    ranks = {step: [pair.a.rank for pair in both if pair.offset == step] for step in sorted(steps)}
     return {step: [rank for rank in of if rank is not None] for step, of in ranks.items()} if len(steps) > 1 else {}
 
 
-def _order(found: Difference) -> tuple[int, int]:
+def _order(difference: Difference) -> tuple[int, int]:
     """By step, then by channel in the order of cause."""
-    return found.step or 0, CHANNELS.index(found.channel)
+    return difference.step or 0, CHANNELS.index(difference.channel)
 
 
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
     """Of two records that are the same: what drew other numbers or handed out another batch, as the end of a line."""
-    found = pairs(a, b, resumed)
+    both = pairs(a, b, resumed)
     names = {
         name
-        for pair in found
+        for pair in both
         for step in pair.steps()
         for name in pair.differing(step, "generator")
         if name in pair.a.moving() | pair.b.moving()
     }
-    batches = any(pair.differing(step, "batch") for pair in found for step in pair.steps())
+    batches = any(pair.differing(step, "batch") for pair in both for step in pair.steps())
     what = [f"{', '.join(f'`{name}`' for name in sorted(names))} drew other numbers"] if names else []
     what += ["a loader handed out another batch"] if batches else []
     return f"; but {' and '.join(what)}, with no effect on what is seen" if what else ""

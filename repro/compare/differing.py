@@ -110,8 +110,8 @@ class Differing:
 
 def _text(record: Record, fact: str, name: str) -> str:
     """A text among a record's facts; empty where it is none: a record may come from anybody."""
-    found = record.facts.get(fact)
-    text = found.get(name) if isinstance(found, dict) else None
+    value = record.facts.get(fact)
+    text = value.get(name) if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
 
 

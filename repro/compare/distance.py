@@ -52,12 +52,12 @@ def _shown(relative: float | None) -> str:
     return "unknown (not all is finite)" if relative is None else f"{relative:.1e}"
 
 
-def distance(a: Record, b: Record, found: Difference) -> Distance | None:
+def distance(a: Record, b: Record, difference: Difference) -> Distance | None:
     """How far apart the first name of a difference is that both records kept; None where they kept none."""
-    if found.pair is None or found.step is None:
+    if difference.pair is None or difference.step is None:
         return None
-    ours, theirs = _both(a, b, found.pair, found.step, found.channel, *found.names[:1])
-    for name in found.names:
+    ours, theirs = _both(a, b, difference.pair, difference.step, difference.channel, *difference.names[:1])
+    for name in difference.names:
         x, y = ours.get(name), theirs.get(name)
         if x is None or y is None or x.shape != y.shape or x.dtype != y.dtype:
             continue
@@ -66,15 +66,15 @@ def distance(a: Record, b: Record, found: Difference) -> Distance | None:
     return None
 
 
-def growth(a: Record, b: Record, found: Difference) -> list[Point]:
+def growth(a: Record, b: Record, difference: Difference) -> list[Point]:
     """From the last equal step on: how far all weights are apart, as far as both kept them."""
-    if found.pair is None or found.step is None:
+    if difference.pair is None or difference.step is None:
         return []
-    since = found.equal_before if found.equal_before is not None else found.step
-    steps = [step for step in found.pair.steps() if step >= since and found.pair.hashes(step, _weights(step))]
+    since = difference.equal_before if difference.equal_before is not None else difference.step
+    steps = [step for step in difference.pair.steps() if step >= since and difference.pair.hashes(step, _weights(step))]
     points = []
     for step in steps[:: -(-len(steps) // POINTS) or 1]:
-        ours, theirs = _both(a, b, found.pair, step, _weights(step))
+        ours, theirs = _both(a, b, difference.pair, step, _weights(step))
         names = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
         if names:
             x, y = (np.concatenate([arrays[name].ravel() for name in names]) for arrays in (ours, theirs))
@@ -116,5 +116,5 @@ def relative(x: np.ndarray, y: np.ndarray) -> float | None:
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     with np.errstate(all="ignore"):
         size, apart = float(np.linalg.norm(x)), float(np.linalg.norm(x - y))
-    found = apart / size if size else apart
-    return found if found < LARGEST else None  # NaN is not
+    ratio = apart / size if size else apart
+    return ratio if ratio < LARGEST else None  # NaN is not

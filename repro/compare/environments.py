@@ -25,8 +25,8 @@ def available() -> bool:
 
 def python_of(command: Sequence[str], folder: Path) -> str | None:
     """The Python that a command starts with; None where its first word is none."""
-    found = shutil.which(command[0] if os.sep not in command[0] else str(folder / command[0]))
-    return found if found and Path(command[0]).name.startswith("python") else None
+    path = shutil.which(command[0] if os.sep not in command[0] else str(folder / command[0]))
+    return path if path and Path(command[0]).name.startswith("python") else None
 
 
 def installed(python: str) -> dict[str, str]:

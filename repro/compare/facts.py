@@ -74,21 +74,21 @@ class Cause:
 def causes(a: dict[str, Any], b: dict[str, Any]) -> list[Cause]:
     """The facts of two experiment.json in which they differ, most likely cause first."""
     ours, theirs = _flat(a), _flat(b)
-    found = []
+    result = []
     for fact in sorted(ours.keys() | theirs.keys()):
         if ours.get(fact) == theirs.get(fact) or fact in UNRELATED:
             continue
         rank = next((i for i, (pattern, _) in enumerate(REASONS) if fnmatch.fnmatchcase(fact, pattern)), None)
         if rank is not None:
-            found.append((rank, fact))
-    return [Cause(fact, ours.get(fact), theirs.get(fact), REASONS[rank][1]) for rank, fact in sorted(found)]
+            result.append((rank, fact))
+    return [Cause(fact, ours.get(fact), theirs.get(fact), REASONS[rank][1]) for rank, fact in sorted(result)]
 
 
 def besides_the_container(a: dict[str, Any], b: dict[str, Any]) -> str:
     """The first few facts that differ, but for the container itself, as the end of a sentence."""
-    found = [cause for cause in causes(a, b) if not cause.fact.startswith("container.")]
-    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in found[:MOST_NAMES])
-    return f"; recorded facts that differ: {named}" if found else "; no other recorded fact differs"
+    others = [cause for cause in causes(a, b) if not cause.fact.startswith("container.")]
+    named = ", ".join(f"{cause.fact}: {cause.a} and {cause.b}" for cause in others[:MOST_NAMES])
+    return f"; recorded facts that differ: {named}" if others else "; no other recorded fact differs"
 
 
 def _flat(tree: Any, path: str = "") -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _flat(tree: Any, path: str = "") -> dict[str, Any]:
         items = list(enumerate(tree))
     else:
         return {path: tree}
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in items:
-        found |= _flat(value, f"{path}.{key}" if path else str(key))
-    return found
+        flat |= _flat(value, f"{path}.{key}" if path else str(key))
+    return flat

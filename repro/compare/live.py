@@ -70,14 +70,14 @@ class Live:
         a = Record(self.recorded.path, content, [ours for ours, _ in sides])
         b = begun(Record(self.folder, content, [theirs for _, theirs in sides]))
         try:
-            found = first_difference(a, b, self.resumed)
+            difference = first_difference(a, b, self.resumed)
         except UsageError:  # no step that both have hashed
-            found = None
-        if found is None:
+            difference = None
+        if difference is None:
             return next((beyond for side in sides if (beyond := self._beyond(*side))), None)
-        if found.pair:
-            found.pair = replace(found.pair, b=replace(found.pair.b, sampled=False))
-        return found
+        if difference.pair:
+            difference.pair = replace(difference.pair, b=replace(difference.pair.b, sampled=False))
+        return difference
 
     def _is_over(self, lines: list[tuple[Path, bytes]]) -> bool:
         steps = [added for file, line in lines if (added := self._add(file, line))]

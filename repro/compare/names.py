@@ -41,7 +41,7 @@ def without_counterpart(same: Mapping[str, str], own: Iterable[str]) -> dict[str
 
 def renamed(a: Process, b: Process, after: int) -> Names:
     """The names of `b`, whose first step comes after this one of `a`, that have another one there."""
-    found: Names = {}
+    result: Names = {}
     numbers: set[str] = set()
     for family in FAMILIES:
         pairs: dict[str, str] = {}
@@ -52,19 +52,19 @@ def renamed(a: Process, b: Process, after: int) -> Names:
             if new and (number in numbers or 2 * fitting >= len(new)):
                 pairs |= new
                 numbers |= {number} if family is WEIGHTS else set()
-        found |= dict.fromkeys(family, pairs) if pairs else {}
-    return found
+        result |= dict.fromkeys(family, pairs) if pairs else {}
+    return result
 
 
 def _by_optimizer(process: Process, family: Iterable[str], after: int) -> dict[str, dict[str, None]]:
     """By optimizer the names in some channels from a step on, in the order in which they come."""
-    found: dict[str, dict[str, None]] = {}
+    families: dict[str, dict[str, None]] = {}
     for step in sorted(step for step in process.steps if step >= after):
         for channel in family:
             for name in process.steps[step].get(channel, {}):
                 if channel != "generator" or number_of(name):
-                    found.setdefault(number_of(name), {})[name] = None
-    return found
+                    families.setdefault(number_of(name), {})[name] = None
+    return families
 
 
 def _fits(a: Process, b: Process, after: int, family: Iterable[str], theirs: str, ours: str) -> bool:

@@ -54,7 +54,7 @@ def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
     what was taken, and by its place in memory: what is written to through a view has another hash as a whole.
     `in_place`: what is written in place counts in any case.
     """
-    found: Pairs = []
+    result: Pairs = []
     hashes, places = set(seen), set[int]()
     for a, b in reversed(pairs):
         others = _differing(a.outputs, b.outputs)
@@ -62,11 +62,11 @@ def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
         if not a.view and not a.in_place:
             places.difference_update(a.written_at)  # here they are made; before, the memory held something else
         if felt or (others and in_place and a.in_place):
-            found.append((a, b))
+            result.append((a, b))
             taken = _differing(a.inputs, b.inputs)
             hashes |= taken
             places.update(a.read_at if taken or a.view else ())
-    return found[::-1]
+    return result[::-1]
 
 
 def _differing(ours: list[str], theirs: list[str]) -> set[str]:

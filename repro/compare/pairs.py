@@ -144,15 +144,15 @@ class Pair:
         return [name for name in sorted(held, key=natural) if ours.get(name) != theirs.get(name)]
 
 
-def _last_batches(found: dict[str, str], like: dict[str, str]) -> dict[str, str]:
+def _last_batches(hashes: dict[str, str], like: dict[str, str]) -> dict[str, str]:
     """The last n batches of a step, n the number that the other one had; they are called `0.image`, `1.image`, ...
 
     A resumed run may go through the data from the beginning, and pass over what it has trained on.
     """
-    if not all(NUMBERED.match(name) for name in found | like):
-        return found
-    last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (found, like))
-    parts = [(name.partition("."), code) for name, code in found.items()]
+    if not all(NUMBERED.match(name) for name in hashes | like):
+        return hashes
+    last, wanted = (max((int(name.partition(".")[0]) for name in names), default=0) for names in (hashes, like))
+    parts = [(name.partition("."), code) for name, code in hashes.items()]
     more = max(last - wanted, 0)
     return {f"{int(n) - more}{dot}{rest}": code for (n, dot, rest), code in parts if int(n) >= more}
 
@@ -168,12 +168,12 @@ def pairs(a: Record, b: Record, resumed: bool | None = None) -> list[Pair]:
 
     `resumed`: b goes on where a run like a was stopped; False where both begin at the beginning, None if unknown.
     """
-    found = []
+    result = []
     for ours, theirs in zip_longest(a.processes, b.processes):
         if ours is None or theirs is None:
             break
         called = CALLED[resumed]
         begun = Alignment(names=renamed(ours, theirs, 0)) if resumed is False else None
         alignment = begun or align(ours, theirs, bool(resumed))
-        found.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
-    return found
+        result.append(Pair(ours, aligned(theirs, alignment), alignment.after, called))
+    return result

@@ -39,43 +39,43 @@ COMPUTED = ("gradients", "optimizer", "weights", "buffers")
 """The channels that operations of the step explain: all that comes before is equal."""
 
 
-def narrowed(a: Record, b: Record, found: Difference, trusted: bool = False) -> str:
+def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False) -> str:
     """With which operation a difference begins, in words. `trusted`: a stranger's command may be run.
 
     UsageError where that cannot be asked, ReproError where a command no longer gives its recorded bits.
     """
-    pair = _narrowable(found)
+    pair = _narrowable(difference)
     reruns = [Rerun(a, "A"), Rerun(b, "B")]
     check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
-        if found.equal_before != (found.step or 0) - 1:  # steps between were not hashed
-            found = _parted(reruns, Path(scratch) / "steps", found, pair.offset, narrow=False)[2]
-        first, second, found = _parted(reruns, Path(scratch) / "operations", found, pair.offset, narrow=True)
-        pair, step = _narrowable(found), found.step or 0
+        if difference.equal_before != (difference.step or 0) - 1:  # steps between were not hashed
+            difference = _parted(reruns, Path(scratch) / "steps", difference, pair.offset, narrow=False)[2]
+        first, second, difference = _parted(reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True)
+        pair, step = _narrowable(difference), difference.step or 0
         files = [(first, pair.a, step), (second, pair.b, step - pair.offset)]
         ours, theirs = (operations.read(one.path / STEPS / f"{who.name}.jsonl", at) for one, who, at in files)
         if not ours or not theirs:
             raise ReproError(f"compare: no operation of step {step} was seen{_noted(pair)}")
-        hashes = pair.hashes(step, found.channel) or ({}, {})
-        began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in found.names])
+        hashes = pair.hashes(step, difference.channel) or ({}, {})
+        began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in difference.names])
     return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_noted(pair)}"
 
 
-def _narrowable(found: Difference) -> Pair:
+def _narrowable(difference: Difference) -> Pair:
     """The processes that differ. UsageError where no operation of a step can be the cause."""
-    if found.pair is None or not found.step or found.channel not in COMPUTED or found.lengths:
+    if difference.pair is None or not difference.step or difference.channel not in COMPUTED or difference.lengths:
         raise UsageError(
             f"compare: --narrow looks into a step whose batch, generators and weights are equal before it; here the "
-            f"{found.channel} differ first"
+            f"{difference.channel} differ first"
         )
-    for process in (found.pair.a, found.pair.b):
+    for process in (difference.pair.a, difference.pair.b):
         frameworks = process.about.frameworks
         if "torch" not in frameworks or "keras" in frameworks:
             raise UsageError(
                 "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
                 "step, in which no operation can be looked at"
             )
-    return found.pair
+    return difference.pair
 
 
 def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
@@ -90,14 +90,14 @@ def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
 
 
 def _parted(
-    reruns: list["Rerun"], folder: Path, found: Difference, offset: int, narrow: bool
+    reruns: list["Rerun"], folder: Path, difference: Difference, offset: int, narrow: bool
 ) -> tuple[Record, Record, Difference]:
     """Both again up to the step in which they diverge, and where they diverge when every step is hashed."""
-    steps = [found.step or 0, (found.step or 0) - offset]
+    steps = [difference.step or 0, (difference.step or 0) - offset]
     a, b = (rerun(folder / rerun.name, step, narrow) for rerun, step in zip(reruns, steps, strict=True))
     again = first_difference(a, b)
     if again is None:
-        raise ReproError(f"compare: run again, the two are equal up to step {found.step}")
+        raise ReproError(f"compare: run again, the two are equal up to step {difference.step}")
     return a, b, again
 
 

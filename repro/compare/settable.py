@@ -90,28 +90,28 @@ def words(a: Sequence[str], b: Sequence[str]) -> Words:
 
 def _side_by_side(ours: Sequence[Unit], theirs: Sequence[Unit]) -> dict[int, int]:
     """By the place of a unit of A, that of B's."""
-    found: dict[int, int] = {}
+    lines: dict[int, int] = {}
     for i, unit in enumerate(ours):
-        same = (j for j, other in enumerate(theirs) if _name(other) == _name(unit) and j not in found.values())
+        same = (j for j, other in enumerate(theirs) if _name(other) == _name(unit) and j not in lines.values())
         if _name(unit) and (match := next(same, None)) is not None:
-            found[i] = match
+            lines[i] = match
     a, b = ([n for n, unit in enumerate(side) if not _name(unit)] for side in (ours, theirs))
     matcher = difflib.SequenceMatcher(None, [ours[n] for n in a], [theirs[n] for n in b], autojunk=False)
     for _, start, end, first, last in matcher.get_opcodes():
-        found |= dict(zip(a[start:end], b[first:last], strict=False))
-    return found
+        lines |= dict(zip(a[start:end], b[first:last], strict=False))
+    return lines
 
 
 def units(words: Sequence[str]) -> list[Unit]:
     """A command cut into options with their values, and other words."""
-    found: list[Unit] = []
+    result: list[Unit] = []
     left = list(words)
     while left:
         word = left.pop(0)
-        flag = len(found) == 1 and FLAGS.fullmatch(word)  # of Python itself, before the script
+        flag = len(result) == 1 and FLAGS.fullmatch(word)  # of Python itself, before the script
         takes = word.startswith("-") and "=" not in word and not flag and left and not left[0].startswith("-")
-        found.append((word, left.pop(0)) if takes else (word,))
-    return found
+        result.append((word, left.pop(0)) if takes else (word,))
+    return result
 
 
 def _name(unit: Unit) -> str:

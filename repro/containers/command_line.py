@@ -164,14 +164,14 @@ def _read(words: tuple[str, ...], program: int, dialect: Dialect) -> Container |
 
 def _options(words: tuple[str, ...], place: int, dialect: Dialect) -> tuple[tuple[tuple[str, str | None], ...], int]:
     """The options from a place on, and where they end."""
-    found: list[tuple[str, str | None]] = []
+    options: list[tuple[str, str | None]] = []
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
         word, place = words[place], place + 1
         for name, value in _long(word[2:]) if word.startswith("--") else _letters(word[1:], dialect):
             if value is None and name not in dialect.flags:
                 value, place = "".join(words[place : place + 1]), place + 1
-            found.append((name, value))
-    return tuple(found), place
+            options.append((name, value))
+    return tuple(options), place
 
 
 def _long(text: str) -> list[tuple[str, str | None]]:
@@ -205,13 +205,13 @@ def mounts(container: Container) -> list[Mount]:
     """Those that the user asks for; of a volume that has a name, none."""
     texts = [text for text in container.values("volume") if ":" in text]
     texts += [text for value in container.values("bind") for text in value.split(",")]
-    found = [Mount(parts[0], (parts + parts)[1]) for parts in (text.split(":") for text in texts)]
+    result = [Mount(parts[0], (parts + parts)[1]) for parts in (text.split(":") for text in texts)]
     for value in container.values("mount"):
         pairs = dict(part.partition("=")[::2] for part in next(csv.reader([value]), []))
         source = pairs.get("source", pairs.get("src", ""))
         target = next((pairs[name] for name in ("target", "destination", "dst") if name in pairs), source)
-        found.append(Mount(source, target))
-    return [mount for mount in found if mount.source.startswith("/")]
+        result.append(Mount(source, target))
+    return [mount for mount in result if mount.source.startswith("/")]
 
 
 def outside(container: Container, word: str) -> str:
@@ -252,14 +252,16 @@ def with_added(container: Container, additions: Sequence[Addition], own: Mapping
 
 def joined(additions: Sequence[Addition], own: Mapping[str, str]) -> dict[str, str]:
     """The variables that are set. PYTHONPATH begins with ours, the first first; the others end with ours."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for addition in additions:
         for name, value in addition.variables.items():
-            found[name] = f"{found[name]}{JOINED[name]}{value}" if name in JOINED and name in found else value
-    for name in JOINED.keys() & found.keys() & {name for name, value in own.items() if value}:
-        parts = (found[name], own[name]) if name == "PYTHONPATH" else (own[name], found[name])
-        found[name] = JOINED[name].join(parts)
-    return found
+            variables[name] = (
+                f"{variables[name]}{JOINED[name]}{value}" if name in JOINED and name in variables else value
+            )
+    for name in JOINED.keys() & variables.keys() & {name for name, value in own.items() if value}:
+        parts = (variables[name], own[name]) if name == "PYTHONPATH" else (own[name], variables[name])
+        variables[name] = JOINED[name].join(parts)
+    return variables
 
 
 def _for_docker(container: Container, addition: Addition) -> Iterator[str]:

@@ -31,12 +31,12 @@ class Place:
 def runtime(image: str) -> str:
     """The program that runs an image: Apptainer a file of its own, Docker what has a name. UsageError without it."""
     names = ("apptainer", "singularity") if image.endswith(".sif") else ("docker", "podman")
-    found = next((name for name in names if shutil.which(name)), None)
-    if found is None:
+    program = next((name for name in names if shutil.which(name)), None)
+    if program is None:
         raise UsageError(f"verify: --image {image}: neither {names[0]} nor {names[1]} is installed")
     if image.endswith(".sif") and not Path(image).is_file():
         raise UsageError(f"verify: --image {image}: there is no such file")
-    return found
+    return program
 
 
 def in_image(words: Sequence[str], image: str, place: Place, runtime: str) -> list[str]:
@@ -108,5 +108,5 @@ def _python(name: str, image: str, runtime: str) -> str:
     else:
         words = [runtime, "run", "--rm", "--network=none", "--entrypoint=sh", image, "-c", code]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    found = done.stdout.strip().splitlines()
-    return found[0] if done.returncode == 0 and found else name
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else name

@@ -65,16 +65,16 @@ def read(path: Path, workspace: Path | None = None) -> Cube:
     file = (path / FILE if path.is_dir() else path).absolute()
     place = str(workspace.absolute()) if workspace else "${runtime.root}/workspace"
     try:
-        found = read_yaml(file)
+        result = read_yaml(file)
     except OSError as error:
         raise UsageError(f"mlcube: {file}: {error.strerror}; --mlcube names the folder of a {FILE}") from None
     except ValueError as error:
         raise UsageError(f"mlcube: {file} is not YAML: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise UsageError(f"mlcube: {file} is no MLCube: it must hold a mapping with `tasks`")
     runtime = {"runtime": {"root": str(file.parent), "workspace": place}, "workspace": place}
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.merge(OmegaConf.create(found), runtime), resolve=True)
+        content: Any = OmegaConf.to_container(OmegaConf.merge(OmegaConf.create(result), runtime), resolve=True)
     except (OmegaConfBaseException, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UsageError(f"mlcube: {file}: {(str(error).splitlines() or [type(error).__name__])[0]}") from None
     if not isinstance(content["workspace"], str):

@@ -78,19 +78,19 @@ class ContainerRuntime:
     @functools.cached_property
     def image(self) -> dict[str, Any]:
         """What Docker knows of the image, which it fetches where it has to, as `run` would; empty if unknown."""
-        found = self._inspected()
-        if found is None and self.container.values("pull")[-1:] != ["never"]:
+        details = self._inspected()
+        if details is None and self.container.values("pull")[-1:] != ["never"]:
             self.ask("pull", self.container.image)
-            found = self._inspected()
-        return found or {}
+            details = self._inspected()
+        return details or {}
 
     def _inspected(self) -> dict[str, Any] | None:
         said = self.ask("image", "inspect", self.container.image)
         try:
-            (found,) = json.loads(said or "")
+            (details,) = json.loads(said or "")
         except ValueError:
             return None
-        return found if isinstance(found, dict) else None
+        return details if isinstance(details, dict) else None
 
     @functools.cached_property
     def variables(self) -> dict[str, str]:
@@ -100,14 +100,16 @@ class ContainerRuntime:
             words = [*container.words[container.action + 1 : container.place], container.image]
             said = self.ask("exec", *words, "cat", "/proc/self/environ")
             return _pairs((said or "").split("\0"), {})
-        found = _pairs((self.image.get("Config") or {}).get("Env") or [], {})
+        variables = _pairs((self.image.get("Config") or {}).get("Env") or [], {})
         for path in container.values("env-file"):
             try:
                 lines = Path(path).read_text(errors="replace").splitlines()
             except OSError:
                 continue  # the runtime will say so
-            found |= _pairs([line.lstrip() for line in lines if not line.lstrip().startswith("#")], self.environment)
-        return found | _pairs(container.values("env"), self.environment)
+            variables |= _pairs(
+                [line.lstrip() for line in lines if not line.lstrip().startswith("#")], self.environment
+            )
+        return variables | _pairs(container.values("env"), self.environment)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -197,12 +199,12 @@ class ContainerRuntime:
 
 def _pairs(texts: Iterable[str], host: Mapping[str, str]) -> dict[str, str]:
     """NAME=VALUE, and NAME alone for the host's value."""
-    found = {}
+    pairs = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if name and (equals or name in host):
-            found[name] = value if equals else host[name]
-    return found
+            pairs[name] = value if equals else host[name]
+    return pairs
 
 
 def sif_number(path: Path) -> str | None:

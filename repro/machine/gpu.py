@@ -70,8 +70,8 @@ def joules() -> float:
 def memory() -> tuple[int, int]:
     """Bytes of the GPU's memory that are taken, by any program, and in all. NVMLError if unknown."""
     with _nvml() as nvml:
-        found = nvml.nvmlDeviceGetMemoryInfo(_in_use(nvml))
-        return int(found.used), int(found.total)
+        info = nvml.nvmlDeviceGetMemoryInfo(_in_use(nvml))
+        return int(info.used), int(info.total)
 
 
 def _in_use(nvml: Any) -> Any:

@@ -81,7 +81,7 @@ def leaves_of(roots: Any) -> Leaves:
     names = {key: name for root in modules.known_modules() for key, name in modules.names_in(root)}
     nodes = [getattr(root, "grad_fn", None) for root in (roots if isinstance(roots, (list, tuple)) else [roots])]
     met: set[Any] = set()
-    found: Leaves = []
+    leaves: Leaves = []
     while nodes:
         node = nodes.pop()
         if node is None or node in met:
@@ -89,9 +89,9 @@ def leaves_of(roots: Any) -> Leaves:
         met.add(node)
         leaf = getattr(node, "variable", None)  # of an AccumulateGrad
         if leaf is not None:
-            found.append((f"{INDEX}.{names.get(id(leaf), f'leaf {len(found)}')}", leaf))
+            leaves.append((f"{INDEX}.{names.get(id(leaf), f'leaf {len(leaves)}')}", leaf))
         nodes += [following for following, _ in reversed(node.next_functions)]
-    return found
+    return leaves
 
 
 def hash_leaves(leaves: Leaves) -> dict[str, str]:

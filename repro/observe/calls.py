@@ -164,17 +164,17 @@ def _decide(function: Compiled, arguments: dict[str, Any]) -> None:
     function.index, function.updates = len(functions), updates
     functions.append(weakref.ref(function))
     recorder.note(WEIGHTS)
-    line, found = _line(function, pending), {}
+    line, hashes = _line(function, pending), {}
     first = [each for name in function.carried for each in pending["seen"][name]]
     line[recorder.INITIAL] = {
         f"{function.index}.{each.path}": each.code for each in first if _is_hashed_weight(function, each)
     }
     for name, place in function.carried.items():
         moved = [each._replace(path=name + each.path) for each in pending["results"][place]]
-        found.update(
+        hashes.update(
             {f"{function.index}.{each.path}": each.code for each in moved if _is_hashed_weight(function, each)}
         )
-    _report(function, line, found)
+    _report(function, line, hashes)
     if not updates:
         write(function.index, line, _weights_after(function, arguments))
         function.pending = None
@@ -196,15 +196,15 @@ def _line(function: Compiled, begun: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
-def _report(function: Compiled, line: dict[str, Any], found: dict[str, str]) -> None:
+def _report(function: Compiled, line: dict[str, Any], hashes: dict[str, str]) -> None:
     """A step's line, or what will be one: gradients have their weights at the next call."""
     active = recorder.active
     assert active is not None
     if function.updates:
-        write(function.index, line, found)
+        write(function.index, line, hashes)
     else:
         function.pending = line
-        line.update({"gradients": found, "number": active.count()})
+        line.update({"gradients": hashes, "number": active.count()})
 
 
 def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -> None:
@@ -259,9 +259,9 @@ def hashed(leaves: traces.Leaves) -> list[Seen]:
 
 def numbers(name: str, value: Any) -> dict[str, str]:
     """The numbers of an argument, as text."""
-    found: dict[str, str] = {}
-    scalars.add(found, name, value)
-    return found
+    values: dict[str, str] = {}
+    scalars.add(values, name, value)
+    return values
 
 
 def is_traced(tree: Any) -> bool:

@@ -49,11 +49,11 @@ def _numbers(dtype: str, content: bytes) -> tuple[float, ...]:
 
 def conditions(hashes: dict[str, dict[str, str]]) -> dict[str, dict[str, list[str]]]:
     """By condition and channel the names of arrays that are zero, or hold a NaN."""
-    found: dict[str, dict[str, list[str]]] = {}
+    result: dict[str, dict[str, list[str]]] = {}
     for condition, codes in (("zero", zero), ("nan", nan)):
         named = {channel: _names(hashes.get(channel, {}).items(), codes) for channel in CHANNELS}
-        found[condition] = {channel: names for channel, names in named.items() if names}
-    return {condition: named for condition, named in found.items() if named}
+        result[condition] = {channel: names for channel, names in named.items() if names}
+    return {condition: named for condition, named in result.items() if named}
 
 
 def _names(items: Iterable[tuple[str, str]], codes: set[str]) -> list[str]:

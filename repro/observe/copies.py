@@ -81,19 +81,21 @@ class Search:
         """The modules that are in no other copy, the lists and the dicts."""
         kinds: dict[type, Any] = {list: self.is_list, dict: self.is_dict, OrderedDict: self.is_dict}
         module = self.torch.nn.Module
-        found = []
+        copies = []
         for value in gc.get_objects():
             kind = type(value)
             test = kinds.get(kind, kinds)
             if test is kinds:  # a class that is met for the first time
                 test = kinds[kind] = self.is_module if issubclass(kind, module) else None
             if test is not None and test(value):
-                found.append(value)
-        within = {id(part) for copy in found if isinstance(copy, module) for part in copy.modules() if part is not copy}
-        within |= {
-            id(vars(part)["_parameters"]) for copy in found if isinstance(copy, module) for part in copy.modules()
+                copies.append(value)
+        within = {
+            id(part) for copy in copies if isinstance(copy, module) for part in copy.modules() if part is not copy
         }
-        return [copy for copy in found if id(copy) not in within]
+        within |= {
+            id(vars(part)["_parameters"]) for copy in copies if isinstance(copy, module) for part in copy.modules()
+        }
+        return [copy for copy in copies if id(copy) not in within]
 
     def is_list(self, value: list[Any]) -> bool:
         return bool(value) and self.is_tensor(value[0]) and self.are_copies(value)
@@ -129,12 +131,12 @@ class Search:
         wanted = {id(copy) for copy in copies}
         holders = gc.get_referrers(*copies) if copies else []
         dicts = [holder for holder in holders if type(holder) in (dict, OrderedDict) and holder is not vars(self)]
-        found: dict[int, list[tuple[Any, str]]] = {}
+        owners: dict[int, list[tuple[Any, str]]] = {}
         for owner in [*holders, *(gc.get_referrers(*dicts) if dicts else [])]:
             for attribute, value in attributes(owner):
-                if id(value) in wanted and (owner, attribute) not in found.setdefault(id(value), []):
-                    found[id(value)].append((owner, attribute))
-        return found
+                if id(value) in wanted and (owner, attribute) not in owners.setdefault(id(value), []):
+                    owners[id(value)].append((owner, attribute))
+        return owners
 
     def place(self, copy: Any, owners: list[tuple[Any, str]]) -> Iterator[Place]:
         """By the object that holds it, else by its class; of what is no module, a local variable holds it."""

@@ -47,18 +47,18 @@ class ObservedOptimizer:
         owners = [(root, dict(modules.names_in(root))) for root in modules.known_modules()]
         owners = [(root, names) for root, names in owners if wanted & names.keys()]
         owners.sort(key=lambda owner: (-len(wanted & owner[1].keys()), -len(owner[1])))
-        found: dict[int, str] = {}
+        result: dict[int, str] = {}
         self.roots = []
         for root, names in owners:
-            new = {key: name for key, name in names.items() if key in wanted and key not in found}
+            new = {key: name for key, name in names.items() if key in wanted and key not in result}
             if new:
                 self.roots.append(weakref.ref(root))
-                taken = set(found.values())
-                found.update({key: name for key, name in new.items() if name not in taken})
-        if found.keys() != wanted:
+                taken = set(result.values())
+                result.update({key: name for key, name in new.items() if name not in taken})
+        if result.keys() != wanted:
             recorder.note(f"some of optimizer {self.index}'s parameters {NO_NAMES}")
         return [
-            (f"{self.index}.{found.get(id(tensor), f'{number}.{place}')}", tensor)
+            (f"{self.index}.{result.get(id(tensor), f'{number}.{place}')}", tensor)
             for number, group in enumerate(optimizer.param_groups)
             for place, tensor in enumerate(group["params"])
         ]

@@ -112,13 +112,13 @@ def _changed(before: Optional[dict[str, Any]], after: Optional[dict[str, Any]]) 
 
 def _samplers(sampler: Any) -> list[Any]:
     """A sampler and those within it, the innermost last."""
-    found = [sampler]
-    while len(found) < hashing.MAX_DEPTH:
-        inner = getattr(found[-1], "batch_sampler", None) or getattr(found[-1], "sampler", None)
+    samplers = [sampler]
+    while len(samplers) < hashing.MAX_DEPTH:
+        inner = getattr(samplers[-1], "batch_sampler", None) or getattr(samplers[-1], "sampler", None)
         if inner is None:
             break
-        found.append(inner)
-    return found
+        samplers.append(inner)
+    return samplers
 
 
 def _whole_numbers(index: Any) -> Optional[list[int]]:

@@ -126,13 +126,13 @@ def signature(value: Any) -> Any:
 def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
     """By argument, the place in the result of what has its structure, shapes and types."""
     free = [(place, signature(part(result, place))) for place in _places(result)]
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for name, own in signatures.items():
         match = next((place for place, other in free if own is not None and other == own), None)
         if match is not None:
-            found[name] = match
+            places[name] = match
             free = [(place, other) for place, other in free if not _overlap(place, match)]
-    return found
+    return places
 
 
 def _places(result: Any, place: Place = ()) -> list[Place]:

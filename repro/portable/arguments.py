@@ -227,7 +227,7 @@ def edges(
     padding, and where a kernel is larger than what it slides over.
     """
     spans = [hole * (length - 1) + 1 for hole, length in zip(dilation, kernel, strict=True)]
-    found: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
     if isinstance(padding, str):
         if padding.upper() not in ("VALID", "SAME"):
             raise refuse(function, f"padding={padding!r} must be VALID, SAME, an integer or a pair")
@@ -235,17 +235,17 @@ def edges(
             max(0, (-(-size // step) - 1) * step + span - size)
             for size, step, span in zip(image, stride, spans, strict=True)
         )
-        found = tuple((each // 2, each - each // 2) for each in missing) if padding.upper() == "SAME" else ((0, 0),) * 2
+        pairs = tuple((each // 2, each - each // 2) for each in missing) if padding.upper() == "SAME" else ((0, 0),) * 2
     elif isinstance(padding, (tuple, list)) and any(isinstance(each, (tuple, list)) for each in padding):
         check(function, len(padding) == 2, f"padding={padding!r} must be a pair of pairs")
-        found = tuple(pair(function, "padding", each, 0) for each in padding)
+        pairs = tuple(pair(function, "padding", each, 0) for each in padding)
     else:
-        found = tuple((each, each) for each in pair(function, "padding", padding, 0))
-    for size, (before, after), span in zip(image, found, spans, strict=True):
+        pairs = tuple((each, each) for each in pair(function, "padding", padding, 0))
+    for size, (before, after), span in zip(image, pairs, spans, strict=True):
         fits = before + size + after >= span
         remedy = "make it smaller, or the padding larger"
         check(function, fits, f"the kernel reaches over {span} of {before + size + after}; {remedy}")
-    return found[0], found[1]
+    return pairs[0], pairs[1]
 
 
 def window(

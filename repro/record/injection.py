@@ -56,8 +56,8 @@ class Portable:
         """The options that a record holds; None without. Flaw where they are none: a record may come from anybody."""
         if fact is None:
             return None
-        found = converted(fact, dict[str, str | None])
-        allow, precision = tuple(filter(None, (found.get("allow") or "").split(","))), found.get("precision")
+        variables = converted(fact, dict[str, str | None])
+        allow, precision = tuple(filter(None, (variables.get("allow") or "").split(","))), variables.get("precision")
         if precision not in PRECISIONS or not all(map(OPERATION.fullmatch, allow)):
             raise Flaw(f"options of portable numerics are {shortened(fact)}")
         return cls(allow, precision)
@@ -84,22 +84,22 @@ class Injection:
 
     def variables(self, folder: str) -> dict[str, str]:
         """The variables that ask for it; `folder` is that of the run, as the processes know it."""
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         if self.observed:
-            found |= {FOLDER: folder, EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
-            found |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
-            found |= {HOLD: str(self.hold)} if self.hold is not None else {}
+            variables |= {FOLDER: folder, EVERY: str(self.every)} | ({KEEP: "1"} if self.keep else {})
+            variables |= {NARROW: str(self.narrow)} if self.narrow is not None else {}
+            variables |= {HOLD: str(self.hold)} if self.hold is not None else {}
         if self.portable:
-            found |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
-            found |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
-        return found
+            variables |= {PORTABLE: f"{folder}/{REPORTS}", PRECISION: self.portable.precision}
+            variables |= {ALLOW: ",".join(self.portable.allow)} if self.portable.allow else {}
+        return variables
 
     def environment(self, variables: Mapping[str, str], folder: Path) -> dict[str, str]:
         """The variables of a process of the host, with ours; what they ask for already stays."""
-        found = {**variables, **self.variables(str(folder))}
-        if FOLDER in found or PORTABLE in found:
-            found[PATH] = joined(str(SITE), *_other_folders(variables))
-        return found
+        environment = {**variables, **self.variables(str(folder))}
+        if FOLDER in environment or PORTABLE in environment:
+            environment[PATH] = joined(str(SITE), *_other_folders(variables))
+        return environment
 
     def addition(self, folder: Path) -> Addition:
         """What a container gets: the package, read-only, and the folders that are written into."""

@@ -109,33 +109,33 @@ class Process:
 def processes(path: Path) -> list[Process]:
     """All that the observer left in a record's folder, whether it is finished or not."""
     try:
-        found = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
+        result = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
         broken = [file.name.removesuffix(f".jsonl{BROKEN}") for file in matching(path / STEPS, f"*.jsonl{BROKEN}")]
     except OSError as error:
         raise ReproError(f"record: {error.filename} cannot be read ({error.strerror}); {AGAIN}") from None
-    silent = {*map(printable, broken)} - {one.name for one in found}
-    found += [Process(name, unseen=[UNWRITTEN.format(step=1)]) for name in silent]
-    return in_order(found)
+    silent = {*map(printable, broken)} - {one.name for one in result}
+    result += [Process(name, unseen=[UNWRITTEN.format(step=1)]) for name in silent]
+    return in_order(result)
 
 
-def in_order(found: Iterable[Process]) -> list[Process]:
+def in_order(processes: Iterable[Process]) -> list[Process]:
     """Processes in an order that is the same in each run."""
-    return sorted(found, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
+    return sorted(processes, key=lambda one: (one.label, json.dumps(one.about.argv), len(one.name), one.name))
 
 
 def _process(file: Path) -> Process:
-    found, chain = Process(printable(file.stem)), Chain()
+    process, chain = Process(printable(file.stem)), Chain()
     for number, text in enumerate(_lines(file), 1):
         try:
             chain.add(text)
-            line = take(found, text)
+            line = take(process, text)
         except Flaw as flaw:
             raise ReproError(f"record: {file}, line {number}: {flaw}; {AGAIN}") from None
         if not isinstance(line, End):
-            found.seal = chain.seal
+            process.seal = chain.seal
     if file.with_name(file.name + BROKEN).exists():
-        found.unseen.append(UNWRITTEN.format(step=found.last + 1))
-    return found
+        process.unseen.append(UNWRITTEN.format(step=process.last + 1))
+    return process
 
 
 def take(process: Process, text: bytes) -> Line | None:

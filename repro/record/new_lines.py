@@ -23,7 +23,7 @@ class NewLines:
 
     def read(self) -> list[tuple[Path, bytes]]:
         """Whole lines since the last time, with their file."""
-        found = []
+        result = []
         for file in matching(self.folder, "*.jsonl"):
             with open(file, "rb") as lines:
                 lines.seek(self.places.get(file, 0))
@@ -31,8 +31,8 @@ class NewLines:
                     if not line.endswith(b"\n"):
                         break
                     self.places[file] = self.places.get(file, 0) + len(line)
-                    found.append((file, line))
-        return found
+                    result.append((file, line))
+        return result
 
     def highest_step(self) -> int:
         """The highest one that any process has written down until now."""
@@ -47,7 +47,7 @@ def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[t
     """What its processes have written down since the last time, whole lines with their file, until the command ends."""
     lines = NewLines(folder)
     while process.poll() is None:
-        if found := lines.read():
-            yield found
+        if added := lines.read():
+            yield added
         else:
             time.sleep(0.002)

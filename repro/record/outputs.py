@@ -31,15 +31,15 @@ def in_run(text: str, run: Path | None) -> str:
 
 def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]:
     """The files that the patterns name, by name: of a folder that one names, all that is in it."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for pattern in patterns:
         own = pattern if run is None else pattern.replace(RUN, glob.escape(str(run)))
         # A glob says that nothing is there where it may not look; of a name as it stands, the system says why.
         names = glob.glob(own, recursive=True, include_hidden=True) if glob.has_magic(own) else [own]
         for path in (path for name in names for path in _inside(Path(name))):
             if path.is_file():
-                found[_named(path, run)] = path
-    return dict(sorted(found.items()))
+                paths[_named(path, run)] = path
+    return dict(sorted(paths.items()))
 
 
 def _inside(path: Path) -> list[Path]:
@@ -61,11 +61,11 @@ def _named(path: Path, run: Path | None) -> str:
 
 def states(paths: dict[str, Path]) -> dict[str, State]:
     """How the files are, by name."""
-    found = {}
+    states = {}
     for name, path in paths.items():
         with contextlib.suppress(FileNotFoundError):  # gone meanwhile
-            found[name] = _state(path)
-    return found
+            states[name] = _state(path)
+    return states
 
 
 def _state(path: Path | os.DirEntry[str]) -> State:
@@ -75,14 +75,14 @@ def _state(path: Path | os.DirEntry[str]) -> State:
 
 def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
     """How all files below some folders are, by path; those in another, and what git and environments keep, left out."""
-    found: dict[str, State] = {}
+    states: dict[str, State] = {}
     for path in paths:
         for entry in _entries(path, str(without)):
             with contextlib.suppress(OSError):
-                found[entry.path] = _state(entry)
-            if len(found) >= MANY:
-                return found
-    return found
+                states[entry.path] = _state(entry)
+            if len(states) >= MANY:
+                return states
+    return states
 
 
 def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
@@ -102,12 +102,12 @@ def written(before: dict[str, State], after: dict[str, State]) -> set[str]:
 
 def named(folder: Path) -> set[str]:
     """The files that the observed processes of a run say they wrote, in the folder of its record."""
-    found: set[str] = set()
+    names: set[str] = set()
     for file in matching(folder / STEPS, f"{NAME}*"):
         for line in file.read_bytes().splitlines(keepends=True):
             with contextlib.suppress(ValueError):  # a last one that was being written
-                found.add(os.path.realpath(json.loads(line)))
-    return found
+                names.add(os.path.realpath(json.loads(line)))
+    return names
 
 
 def own(names: Iterable[str], known: Set[str]) -> set[str]:
@@ -119,8 +119,8 @@ def own(names: Iterable[str], known: Set[str]) -> set[str]:
 
 def hashes(paths: dict[str, Path]) -> dict[str, str]:
     """The SHA-256 of each file's content. OSError where one cannot be read."""
-    found = {}
+    hashes = {}
     for name, path in paths.items():
         with naming(path), open(path, "rb") as file:
-            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes

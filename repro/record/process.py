@@ -154,14 +154,14 @@ def error_line(path: Path, since: int = 0) -> str:
 
 def _exceptions(lines: Sequence[str]) -> list[str]:
     """The lines that name an exception: after a traceback, where lines are indented, or by a name that says so."""
-    found: list[str] = []
+    result: list[str] = []
     within = ignored = False
     for before, line in zip(["", *lines], lines, strict=False):
         if line.startswith(TRACEBACK):
             within, ignored = True, before.startswith(IGNORED)
         elif within and not line.startswith(" "):
-            found += [] if ignored else [line]
+            result += [] if ignored else [line]
             within = False
         elif EXCEPTION.match(line):
-            found.append(line)
-    return found
+            result.append(line)
+    return result

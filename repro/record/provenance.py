@@ -53,13 +53,13 @@ def scripts(command: Sequence[str], folder: Path) -> dict[str, str]:
         if option == "-m":
             path = Path(*module.split("."))
             named += [(f"{path}.py", folder / f"{path}.py"), (f"{path}/__main__.py", folder / path / "__main__.py")]
-    found = {}
+    result = {}
     for name, path in named:
         try:
             if path.is_file() and path.stat().st_size <= LARGEST_SCRIPT:
                 content = path.read_bytes()
                 if not content.startswith(PROGRAM):
-                    found[name] = hashlib.sha256(content).hexdigest()
+                    result[name] = hashlib.sha256(content).hexdigest()
         except (OSError, ValueError):  # a word that cannot be a path, or may not be read
             continue
-    return found
+    return result

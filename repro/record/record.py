@@ -94,11 +94,11 @@ class Record:
 
     def arrays(self, of: Process, step: int, channel: str, *others: "Record") -> dict[str, np.ndarray]:
         """The arrays of a channel at a step of a process, as far as they were kept, here or in other records."""
-        found = {}
+        result = {}
         for name, digest in of.steps.get(step, {}).get(channel, {}).items():
             kept = (arrays.array(record.path / KEPT, digest) for record in (self, *others))
-            found[name] = next((array for array in kept if array is not None), None)
-        return {name: array for name, array in found.items() if array is not None}
+            result[name] = next((array for array in kept if array is not None), None)
+        return {name: array for name, array in result.items() if array is not None}
 
 
 def is_one(path: Path) -> bool:
@@ -130,9 +130,9 @@ def read(path: Path) -> Record:
         checked = converted(content, Content)
     except Flaw as flaw:
         raise ReproError(f"record: {path / FILE}: {flaw}; {AGAIN}") from None
-    found = Record(path, checked, [process for process in processes(path) if process.steps])
-    _check_whole(found, content["outputs"])
-    return found
+    record = Record(path, checked, [process for process in processes(path) if process.steps])
+    _check_whole(record, content["outputs"])
+    return record
 
 
 def _check_whole(record: Record, outputs: dict[str, str]) -> None:
@@ -140,10 +140,10 @@ def _check_whole(record: Record, outputs: dict[str, str]) -> None:
     there = {process.name: process.last for process in record.processes}
     seals = {process.name: process.seal for process in record.processes}
     for trained in record.content.processes:
-        found = there.get(trained.name, 0)
-        if found != trained.steps:
+        count = there.get(trained.name, 0)
+        if count != trained.steps:
             raise ReproError(
-                f"record: {record.path / STEPS} was cut off: {found} of {trained.steps} steps of process {trained.name} are there; {AGAIN}"
+                f"record: {record.path / STEPS} was cut off: {count} of {trained.steps} steps of process {trained.name} are there; {AGAIN}"
             )
         if trained.seal not in (UNSET, seals[trained.name]):
             raise ReproError(
@@ -153,12 +153,12 @@ def _check_whole(record: Record, outputs: dict[str, str]) -> None:
         raise ReproError(f"record: {record.path} was changed: its fingerprint is not that of what it holds; {AGAIN}")
 
 
-def fingerprint(found: list[Process], outputs: Mapping[str, str]) -> str | None:
+def fingerprint(processes: list[Process], outputs: Mapping[str, str]) -> str | None:
     """One SHA-256 of the last hashed weights of every process that trained, and of the outputs; None without any.
 
     Of JSON with sorted keys and no spaces: [[[label of the process, {name: hash}], ...], {output: hash}].
     """
-    trained = [[process.label, process.weights] for process in found if process.weights]
+    trained = [[process.label, process.weights] for process in processes if process.weights]
     if not trained and not outputs:
         return None
     text = json.dumps([trained, dict(outputs)], sort_keys=True, separators=(",", ":"))

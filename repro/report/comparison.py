@@ -12,10 +12,10 @@ LONGEST = 60  # characters of a fact
 
 def told(comparison: Comparison) -> str:
     """The comparison in words, for a terminal."""
-    a, b, found, facts = comparison.a, comparison.b, comparison.found, comparison.facts
+    a, b, difference, facts = comparison.a, comparison.b, comparison.found, comparison.facts
     losses = [f"  loss    {comparison.losses}"] if comparison.losses else []
     lines = [printable(f"A  {_described(a)}"), printable(f"B  {_described(b)}")]
-    if found is None:
+    if difference is None:
         on = [f"B goes on after step {pair.offset} of A, " for pair in pairs(a, b) if pair.offset][:1]
         equal = f"{''.join(on)}all that both records hold is equal ({_held(a, b)}){without_effect(a, b)}"
         unseen = comparison.unseen
@@ -23,14 +23,14 @@ def told(comparison: Comparison) -> str:
         return "\n".join(
             [*lines, "  but losses that were reported differ, and no weight:", *losses] if losses else lines
         )
-    where = f"at step {found.step}" if found.step is not None else "after the last step"
-    if found.pair and found.pair.offset:
-        where += f" of A, which is step {(found.step or 0) - found.pair.offset} of B, resumed after {found.pair.offset}"
-    since = f"; equal until step {found.equal_before}" if found.equal_before is not None else ""
-    process = ranks(found.ranks) if found.ranks else found.among
+    where = f"at step {difference.step}" if difference.step is not None else "after the last step"
+    if difference.pair and difference.pair.offset:
+        where += f" of A, which is step {(difference.step or 0) - difference.pair.offset} of B, resumed after {difference.pair.offset}"
+    since = f"; equal until step {difference.equal_before}" if difference.equal_before is not None else ""
+    process = ranks(difference.ranks) if difference.ranks else difference.among
     among = f", in {process}" if process else ""
-    lines.append(f"differs: first seen {where}{among}, in the {found.channel}{since}")
-    lines += [f"  names   {listed(found.names)}"] if found.names else []
+    lines.append(f"differs: first seen {where}{among}, in the {difference.channel}{since}")
+    lines += [f"  names   {listed(difference.names)}"] if difference.names else []
     lines += [f"  by      {comparison.far}"] if comparison.far else []
     lines += [f"  growth  {', '.join(map(str, comparison.growth))}"] if len(comparison.growth) > 1 else []
     lines += losses

@@ -193,13 +193,13 @@ def _lanes(content: Results) -> list[Lane]:
     """The runs of a timeline, with the first difference of each."""
     runs = {name: (run, run.parts) for name, run in content.runs.items() if run.parts}
     shown = {name for name, (run, parts) in runs.items() if run.label in BASELINES or len(parts) > 1}
-    found = {name: Lane(label=runs[name][0].label, parts=runs[name][1]) for name in shown}
+    lanes = {name: Lane(label=runs[name][0].label, parts=runs[name][1]) for name in shown}
     for answer in content.answers:
         first = answer.difference
         if first is not None and first.run in runs:
             run, parts = runs[first.run]
-            found[first.run] = Lane(label=run.label, parts=parts, step=first.step, channel=first.channel or None)
-    return [found[name] for name in content.runs if name in found]
+            lanes[first.run] = Lane(label=run.label, parts=parts, step=first.step, channel=first.channel or None)
+    return [lanes[name] for name in content.runs if name in lanes]
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------
@@ -325,13 +325,13 @@ def _verdict(blocks: list[tuple[str | None, Block]]) -> Verdict:
 
 def _baselines(content: Results) -> dict[str, list[Run]]:
     """By arithmetic, of each framework the run that nothing was changed for, where it was done, in their usual order."""
-    found: dict[str, dict[str, Run]] = {run.numerics: {} for run in content.runs.values()}
+    baselines: dict[str, dict[str, Run]] = {run.numerics: {} for run in content.runs.values()}
     for run in content.runs.values():
         if run.status == DONE and run.label in BASELINES:
-            found[run.numerics][run.task] = run
+            baselines[run.numerics][run.task] = run
     return {
         numerics: sorted(runs.values(), key=lambda run: (*FRAMEWORK_TITLES, run.task).index(run.task))
-        for numerics, runs in found.items()
+        for numerics, runs in baselines.items()
     }
 
 

@@ -57,8 +57,12 @@ class Table:
 
 def tables(content: Benchmark) -> list[Table]:
     """All tables of one benchmark. A column in which no two rows differ, or nothing is known, is left out."""
-    found = [("Speed", SPEED, _speed(content)), ("Start", START, _start(content)), ("Prices", PRICES, _prices(content))]
-    return [_table(title, note, columns) for title, note, columns in found if columns[-1][1]]
+    result = [
+        ("Speed", SPEED, _speed(content)),
+        ("Start", START, _start(content)),
+        ("Prices", PRICES, _prices(content)),
+    ]
+    return [_table(title, note, columns) for title, note, columns in result if columns[-1][1]]
 
 
 def _speed(content: Benchmark) -> list[Column]:

@@ -263,9 +263,9 @@ class OwnCommand:
         if judgment.question.control:
             return None
         repeat = further(again(trial.change, 2))
-        found = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
-        cut = trial.divergence is not None and found and (found.lengths or found.channel == OUTPUTS)
-        if not found or cut:  # a run that was ended at its first difference is equal as far as it came
+        result = None if repeat.error else replace(judgment, baseline=trial).difference(repeat)
+        cut = trial.divergence is not None and result and (result.lengths or result.channel == OUTPUTS)
+        if not result or cut:  # a run that was ended at its first difference is equal as far as it came
             return None
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
 

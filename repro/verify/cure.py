@@ -102,12 +102,12 @@ def cures(own: OwnCommand, answers: Sequence[Answer], trials: dict[str, Trial]) 
     differing = [question for question in own.questions if question.name in names]
     if own.divergence or own.volatile:
         differing = [REPEATS, *(question for question in differing if not question.repeats)]
-    found = []
+    result = []
     for question in differing:
         search = Search(own, question, trials)
         if search.remedies:
-            found.append(search())
-    return found
+            result.append(search())
+    return result
 
 
 @dataclass
@@ -136,8 +136,8 @@ class Search:
         seconds = self.trials[run_name(BASELINE)].seconds
         log.info("--cure, %s: about %d runs, of about %.0f s each: %s", self.question.name, most, seconds, names)
         self._repeat_without()
-        if not self.cure.hindrance and (found := self._found()) and self._priced(found):
-            self.cure.found = found
+        if not self.cure.hindrance and (attempt := self._found()) and self._priced(attempt):
+            self.cure.found = attempt
         return self.cure
 
     def _applies(self, remedy: Remedy) -> bool:
@@ -217,15 +217,15 @@ class Search:
         attempt.first = attempt.first or record_of(trial)
         return True
 
-    def _priced(self, found: Attempt) -> bool:
+    def _priced(self, attempt: Attempt) -> bool:
         """Whether two more runs are equal, too; two without, in turn with them, show what it costs."""
         with_it, without = [], []
         for number in range(1, PRICED + 1):
             plain = self._run(BASELINE, [], number, name="price")
-            cured = self._run(BASELINE, found.remedies, number, name="price")
-            found.runs += 1
-            found.equal = self._is_equal(found, cured)
-            if not found.equal:
+            cured = self._run(BASELINE, attempt.remedies, number, name="price")
+            attempt.runs += 1
+            attempt.equal = self._is_equal(attempt, cured)
+            if not attempt.equal:
                 return False
             if self.question.repeats:
                 unequal, of = self.cure.unequal

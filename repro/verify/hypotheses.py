@@ -107,11 +107,15 @@ class _Tested:
     def _alike(self, a: Trial, b: Trial) -> bool:
         if a is b:
             return True
-        found = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
-        if found is None or (found.channel == OUTPUTS and self.divergence.channel != OUTPUTS):
+        difference = first_difference(a.record, b.record, False) if a.record and b.record else self.divergence
+        if difference is None or (difference.channel == OUTPUTS and self.divergence.channel != OUTPUTS):
             return True
-        later = self.divergence.step is not None and found.step is not None and _place(found) > _place(self.divergence)
-        self.later = found if later else self.later
+        later = (
+            self.divergence.step is not None
+            and difference.step is not None
+            and _place(difference) > _place(self.divergence)
+        )
+        self.later = difference if later else self.later
         return later
 
     @property

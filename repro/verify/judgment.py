@@ -139,11 +139,11 @@ class Varied(Steps):
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
-        found = super().difference(trial)
-        if found is None or found.channel != OUTPUTS:
-            return found
-        found.names = [name for name in found.names if name in trial.hashes and name in self.baseline.hashes]
-        return found if found.names else None
+        difference = super().difference(trial)
+        if difference is None or difference.channel != OUTPUTS:
+            return difference
+        difference.names = [name for name in difference.names if name in trial.hashes and name in self.baseline.hashes]
+        return difference if difference.names else None
 
     def cause(self, trial: Trial, difference: Difference) -> str:
         cause = super().cause(trial, difference)

@@ -35,13 +35,13 @@ class MachineResults:
     @cached_property
     def runs(self) -> dict[tuple[str, str], dict[str, list[Run]]]:
         """By framework and arithmetic, then by id; those of a question that changes the arithmetic stay out."""
-        found: dict[tuple[str, str], dict[str, list[Run]]] = {}
+        runs: dict[tuple[str, str], dict[str, list[Run]]] = {}
         for content in self.results:
             for name, run in content.runs.items():
                 trained = run.trained
                 if trained is None or trained.config.params.get("numerics") == run.numerics:
-                    found.setdefault((run.task, run.numerics), {}).setdefault(name, []).append(run)
-        return found
+                    runs.setdefault((run.task, run.numerics), {}).setdefault(name, []).append(run)
+        return runs
 
 
 def distinct(contents: list[Results]) -> list[MachineResults]:

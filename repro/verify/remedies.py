@@ -58,7 +58,7 @@ class Remedy:
 def known(frameworks: Collection[str]) -> list[Remedy]:
     """Those for a command that uses these frameworks, the cheapest first."""
     modules = ["random", "numpy", "default_rng", *(name for name in ("torch", "tensorflow") if name in frameworks)]
-    found = [
+    remedies = [
         Remedy("PYTHONHASHSEED", (("PYTHONHASHSEED", "0"),), channels=DRAWS, questions=("restart", "hash_seed")),
         Remedy(
             "seeds",
@@ -76,7 +76,7 @@ def known(frameworks: Collection[str]) -> list[Remedy]:
         ),
     ]
     if no_fill() is None:
-        found.append(
+        remedies.append(
             Remedy(
                 "initialized memory",
                 ZEROED,
@@ -85,8 +85,8 @@ def known(frameworks: Collection[str]) -> list[Remedy]:
             )
         )
     if mode := _deterministic(frameworks):
-        found.append(mode)
-    found.append(
+        remedies.append(mode)
+    remedies.append(
         Remedy(
             "one thread",
             tuple((name, "1") for name in THREADS),
@@ -94,9 +94,9 @@ def known(frameworks: Collection[str]) -> list[Remedy]:
             questions=("restart", "threads", "cores", "races"),
         )
     )
-    found.append(Remedy("AVX2", AVX2, channels=(), questions=("instruction_set",)))
+    remedies.append(Remedy("AVX2", AVX2, channels=(), questions=("instruction_set",)))
     if "torch" in frameworks:
-        found.append(
+        remedies.append(
             Remedy(
                 "portable numerics",
                 portable=True,
@@ -104,7 +104,7 @@ def known(frameworks: Collection[str]) -> list[Remedy]:
                 questions=("restart", "threads", "cores", "instruction_set", "gpu", "container"),
             )
         )
-    return found
+    return remedies
 
 
 def _deterministic(frameworks: Collection[str]) -> Remedy | None:

@@ -46,9 +46,9 @@ class Resumed(Steps):
         whole = record_of(self.baseline)
         if not record_of(trial).steps:
             return NO_STEP_TAKEN
-        found = first_difference(whole, trial.parts[0], False) if trial.parts else None
-        if found and found.step and not found.lengths:
-            return f"the run that was stopped differs from the baseline before that (step {found.step}, {found.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
+        difference = first_difference(whole, trial.parts[0], False) if trial.parts else None
+        if difference and difference.step and not difference.lengths:
+            return f"the run that was stopped differs from the baseline before that (step {difference.step}, {difference.channel}), though nothing was changed: chance decides; run it again (--ask restart)"
         anew = next((part for part in _resumed(trial) if _began_anew(whole, part, part is trial.record)), None)
         if anew is None:
             return None
@@ -149,13 +149,13 @@ class OwnSteps(Resumed):
     def obstacle(self, trial: Trial) -> str | None:
         if not record_of(trial).steps:
             return NO_STEP_TAKEN
-        found = self.difference(trial)
-        if found and self._is_decided(found):
+        difference = self.difference(trial)
+        if difference and self._is_decided(difference):
             return None
         if not all(_shared(*side) for side in self.sides(trial)):
             return f"{TWO_DIFFER}, and the stopped run and the resumed one have no step that both took"
-        if found:
-            return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(found)}; {found.channel} of step {found.step} may differ by chance"
+        if difference:
+            return f"{TWO_DIFFER}, and what is restored is equal as far as it is seen: {self._equal(difference)}; {difference.channel} of step {difference.step} may differ by chance"
         return None
 
     def reason(self, difference: Difference) -> str:
@@ -175,28 +175,28 @@ class OwnSteps(Resumed):
         """The first difference of the steps that both took."""
         if not any(pair.steps() or pair.differing(pair.offset, STARTS) for pair in pairs(a, b, resumed=True)):
             return None
-        found = super().compare(a, b)
-        if found is None or found.lengths or found.channel == OUTPUTS:
+        difference = super().compare(a, b)
+        if difference is None or difference.lengths or difference.channel == OUTPUTS:
             return None
-        if found.pair:
-            found.pair = replace(found.pair, called=("the stopped run", "the resumed run"))
-        return found
+        if difference.pair:
+            difference.pair = replace(difference.pair, called=("the stopped run", "the resumed run"))
+        return difference
 
-    def _is_decided(self, found: Difference) -> bool:
+    def _is_decided(self, difference: Difference) -> bool:
         """Whether chance cannot be why they differ."""
-        after = found.pair.offset if found.pair else 0
-        if self.decided or found.step == after:
+        after = difference.pair.offset if difference.pair else 0
+        if self.decided or difference.step == after:
             return True
         by_chance = self.divergence.channel if self.divergence else ""
-        return found.step == after + 1 and (
-            found.channel in ("generator", SCALARS) or (found.channel == "batch" and by_chance != "batch")
+        return difference.step == after + 1 and (
+            difference.channel in ("generator", SCALARS) or (difference.channel == "batch" and by_chance != "batch")
         )
 
-    def _equal(self, found: Difference) -> str:
+    def _equal(self, difference: Difference) -> str:
         """What was restored, of what both saw."""
-        if found.pair is None:
+        if difference.pair is None:
             return "nothing"
-        after = found.pair.offset
+        after = difference.pair.offset
         seen = [
             ("weights", after, STARTS),
             ("the optimizer's state", after, "optimizer"),
@@ -207,7 +207,7 @@ class OwnSteps(Resumed):
         equal = [
             name
             for name, step, channel in seen
-            if found.pair.hashes(step, channel) and not found.pair.differing(step, channel)
+            if difference.pair.hashes(step, channel) and not difference.pair.differing(step, channel)
         ]
         return ", ".join(equal) or "nothing"
 

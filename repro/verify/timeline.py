@@ -44,16 +44,16 @@ def parts(folder: Path, wrote: Iterable[str] = ()) -> list[Part]:
         offsets[number] = 0 if process.begun else offsets[number - 1] + after
     begins = [min(_times(one)[0], default=0.0) for one in trained]
     written = _written(folder / FOLDER, wrote)
-    found = []
+    parts = []
     for number, (process, offset) in enumerate(zip(trained, offsets, strict=True)):
         until = begins[number + 1] if number + 1 < len(begins) else float("inf")
         own = {name: time for name, time in written.items() if time < until}
         files = [Files(step=step + offset, names=names[:NAMES]) for step, names in _after(process, own)]
         epochs = [step + offset for step in _epochs(process)][:MOST]
-        found.append(
+        parts.append(
             Part(after=max(offset, process.begun), last=process.last + offset, epochs=epochs, files=files[:MOST])
         )
-    return found
+    return parts
 
 
 def _records(folder: Path) -> Iterator[Path]:
@@ -87,10 +87,10 @@ def _times(process: Process) -> tuple[list[float], list[int]]:
 def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
     """When each file was last written."""
     inside = [path for path in sorted(run.rglob("*")) if path.is_file()]
-    found = {escaped(str(path.relative_to(run))): path for path in inside}
-    found |= {escaped(Path(name).name): Path(name) for name in wrote}
+    paths = {escaped(str(path.relative_to(run))): path for path in inside}
+    paths |= {escaped(Path(name).name): Path(name) for name in wrote}
     times = {}
-    for name, path in found.items():
+    for name, path in paths.items():
         try:
             times[name] = path.stat().st_mtime
         except OSError:  # it was removed, or moved
@@ -101,9 +101,9 @@ def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
 def _after(process: Process, written: dict[str, float]) -> list[tuple[int, list[str]]]:
     """By step the files that were last written after it, and before the next one."""
     times, steps = _times(process)
-    found: dict[int, list[str]] = {}
+    files: dict[int, list[str]] = {}
     for name, time in written.items():
         place = bisect_right(times, time)
         if place:
-            found.setdefault(steps[place - 1], []).append(name)
-    return sorted(found.items())
+            files.setdefault(steps[place - 1], []).append(name)
+    return sorted(files.items())

@@ -42,15 +42,15 @@ def _length(words: Sequence[str], name: str, beginning: str, length: int) -> int
 
 def questions(texts: Sequence[str], others: Collection[str]) -> list[CommandQuestion]:
     """The questions of each --vary. UsageError for one that says none, or whose name is one of the others'."""
-    found: list[CommandQuestion] = []
+    result: list[CommandQuestion] = []
     for text in texts:
         question = _question(text)
-        if question.name in {*others, *(one.name for one in found)}:
+        if question.name in {*others, *(one.name for one in result)}:
             raise UsageError(
                 f"verify: --vary {text!r}: there is a question {question.name} already; give it another name"
             )
-        found.append(question)
-    return found
+        result.append(question)
+    return result
 
 
 def _question(text: str) -> CommandQuestion:

@@ -60,10 +60,10 @@ def call(*words: str) -> int:
 def test_a_container_is_recorded(here: Path) -> None:
     command = ["docker", "run", "--volume", f"{here}/out:/out", "an-image", "trainer", "--out=/out", "--pause=0"]
     assert call("record", "--to", "a", "--output", "out/*.json", "--", *command) == 0
-    found = record.read(here / "a")
-    assert (found.steps, [*found.outputs]) == (12, ["out/checkpoint.json", "out/model.json"])
-    assert found.content.command == command
-    assert found.content.facts["container"] == {
+    recorded = record.read(here / "a")
+    assert (recorded.steps, [*recorded.outputs]) == (12, ["out/checkpoint.json", "out/model.json"])
+    assert recorded.content.command == command
+    assert recorded.content.facts["container"] == {
         "engine": "docker",
         "name": "an-image",
         "image": "sha256:1",

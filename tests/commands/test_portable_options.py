@@ -65,10 +65,10 @@ def test_threads_are_promised_to_be_the_same(
     ask = ("--ask", "restart,observed,threads", "--json=j", "--to=v", *options)
     done = repro(tree, tmp_path, "verify", *ask, "--", sys.executable, TRAINING, *words)
     assert done.returncode == code, done.stderr
-    found = {one["question"]: one for one in json.loads((tmp_path / "j").read_text())["answers"]}
-    assert (found["threads"]["promised"], found["threads"]["answer"]) == (promised, answer)
-    assert found["restart"]["answer"] == found["observed"]["answer"] == "same"  # portable without the observer, too
-    assert ("portable numerics cover PyTorch's operations alone" in found["threads"]["why"]) == (code == 3)
+    content = {one["question"]: one for one in json.loads((tmp_path / "j").read_text())["answers"]}
+    assert (content["threads"]["promised"], content["threads"]["answer"]) == (promised, answer)
+    assert content["restart"]["answer"] == content["observed"]["answer"] == "same"  # portable without the observer, too
+    assert ("portable numerics cover PyTorch's operations alone" in content["threads"]["why"]) == (code == 3)
     assert ("portable numerics: 4 operations of 1 kind" in " ".join(done.stdout.split())) == bool(options)
     results = json.loads((tmp_path / "v" / "results.json").read_text())
     (typed,) = {run["numerics"] for run in results["runs"].values()}

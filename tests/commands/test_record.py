@@ -49,15 +49,15 @@ def test_what_a_record_holds(here: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert len(told) == 1 and told[0].startswith(
         "repro: 10 steps observed (plain 1.0), one step in 5 hashed; outputs hashed: 2; "
     )
-    found = record.read(here / "a")
-    assert [*found.processes[0].steps] == [0, 1, 5, 10]
-    assert found.content.folder == str(here) and found.content.command == script("trainer")
-    assert [*found.outputs] == ["out/checkpoint.json", "out/model.json"]
-    facts = found.content.facts
+    result = record.read(here / "a")
+    assert [*result.processes[0].steps] == [0, 1, 5, 10]
+    assert result.content.folder == str(here) and result.content.command == script("trainer")
+    assert [*result.outputs] == ["out/checkpoint.json", "out/model.json"]
+    facts = result.content.facts
     assert facts["versions"] == {"python": "3.11.0", "plain": "1.0"} and facts["threads"] == 1
     assert [*facts["scripts"]] == [str(SCRIPTS / "trainer.py")]
     assert {"cpu", "gpu", "environment", "container", "source"} <= facts.keys()
-    assert found.content.fingerprint and found.content.fingerprint in told[0]
+    assert result.content.fingerprint and result.content.fingerprint in told[0]
 
 
 def test_what_observing_took(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -121,8 +121,8 @@ def test_a_default_place(here: Path) -> None:
 def test_an_output_that_was_there_before_is_none_of_the_run(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "old.txt").write_text("old")
     recorded("--to", "a", "--output", "*.txt", "--", "sh", "-c", "echo new > new.txt")
-    found = record.read(here / "a")
-    assert [*found.outputs] == ["new.txt"]
+    result = record.read(here / "a")
+    assert [*result.outputs] == ["new.txt"]
     assert "old.txt was there before, and the command did not write it" in capfd.readouterr().err
 
 
@@ -201,9 +201,9 @@ def test_outputs_of_any_name(here: Path, capfd: pytest.CaptureFixture[str]) -> N
     command = [sys.executable, "-c", "import sys; [open(name, 'w').write(name) for name in sys.argv[1:6]]", *words[:5]]
     shell = "mkdir o; " + shlex.join(command) + "".join(f"; echo 1 > {shlex.quote(word)}" for word in words[5:])
     assert recorded("--to", "a", "--output", "o/*", "--", "sh", "-c", shell) == 0
-    found = record.read(here / "a")
-    assert len(found.outputs) == len(names) and all(name.isprintable() for name in found.outputs)
-    assert {"o/a\\xa0b", "o/a\\\\xa0b", "o/a\\nb", "o/a\\udcffb"} <= found.outputs.keys()
+    result = record.read(here / "a")
+    assert len(result.outputs) == len(names) and all(name.isprintable() for name in result.outputs)
+    assert {"o/a\\xa0b", "o/a\\\\xa0b", "o/a\\nb", "o/a\\udcffb"} <= result.outputs.keys()
     capfd.readouterr()
     assert __main__.main(["compare", "a", "a"]) == 0
     assert "outputs: 7" in capfd.readouterr().out

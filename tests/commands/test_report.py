@@ -106,10 +106,14 @@ def test_how_a_difference_grows_where_arrays_were_kept(tmp_path: Path, monkeypat
     assert repro("verify", *options, "--", *command) == 3
     (path,) = tmp_path.glob("repro-records/verify-*/results.json")
     (kill,) = results.read(path).answers
-    found = kill.difference
-    assert found and (found.channel, found.elements, found.size) == ("weights", 4, 4) and (found.ulps or 0) > 0
-    growth = {point.step: point.relative for point in found.growth}
-    assert max(growth) == 12 and (growth[found.step or 0] or 0) > 0
+    difference = kill.difference
+    assert (
+        difference
+        and (difference.channel, difference.elements, difference.size) == ("weights", 4, 4)
+        and (difference.ulps or 0) > 0
+    )
+    growth = {point.step: point.relative for point in difference.growth}
+    assert max(growth) == 12 and (growth[difference.step or 0] or 0) > 0
     assert repro("report") == 0
     assert "How the differences grow" in (tmp_path / "repro-records" / "report" / "report.html").read_text()
 

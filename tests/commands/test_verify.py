@@ -55,13 +55,15 @@ def test_one_planted_bit_is_found(framework: str, run: Run, workspace: Path) -> 
     assert run(framework, *options).returncode == 0
     assert run(framework, *options, env=planted(framework, f"{STEP}:conv2.kernel:123")).returncode == 0
     a, b = sorted((workspace / "outputs" / framework).iterdir())
-    found = compare(a, b)
-    assert found.returncode == 3, found.stderr
-    assert f"differs: first seen at step {STEP}, in the weights; equal until step {STEP - 1}" in found.stdout
-    assert "by      `conv2.kernel`: 1 of 5000 elements, up to 1 ulp" in found.stdout
-    moved = re.search(r"other bits from step (\d+)", found.stdout)  # at once or later: one bit may round away in a loss
-    assert int(moved[1]) > STEP if moved else "loss" not in found.stdout
-    assert "no recorded fact differs" in found.stdout
+    difference = compare(a, b)
+    assert difference.returncode == 3, difference.stderr
+    assert f"differs: first seen at step {STEP}, in the weights; equal until step {STEP - 1}" in difference.stdout
+    assert "by      `conv2.kernel`: 1 of 5000 elements, up to 1 ulp" in difference.stdout
+    moved = re.search(
+        r"other bits from step (\d+)", difference.stdout
+    )  # at once or later: one bit may round away in a loss
+    assert int(moved[1]) > STEP if moved else "loss" not in difference.stdout
+    assert "no recorded fact differs" in difference.stdout
     assert compare(a, a).returncode == 0
 
 
@@ -70,10 +72,10 @@ def test_narrow_names_the_operation(run: Run, workspace: Path) -> None:
         options = (f"params.threads={threads}", "params.max_steps=8", "params.trace_steps=4")
         assert run("pytorch", *options).returncode == 0
     a, b = sorted((workspace / "outputs" / "pytorch").iterdir())
-    found = compare("--narrow", a, b)
-    assert found.returncode == 3, found.stderr
-    assert "  begins  in step 1, with " in found.stdout
-    assert "framework.threads: 1 and 2 (sums are split among threads)" in found.stdout
+    difference = compare("--narrow", a, b)
+    assert difference.returncode == 3, difference.stderr
+    assert "  begins  in step 1, with " in difference.stdout
+    assert "framework.threads: 1 and 2 (sums are split among threads)" in difference.stdout
 
 
 NOTHING: dict[str, str | None] = {
@@ -96,17 +98,17 @@ def test_answers(same: tuple[str, ...], run: Run, workspace: Path) -> None:
     asked = ",".join((*same, "restart_gpu", *differ))
     done = run("verify", f"questions={asked}", "frameworks=jax", "verify.steps=10", env=NOTHING)
     assert done.returncode == INCONCLUSIVE, done.stderr  # restart_gpu was asked by its name
-    found = answers(workspace)
-    assert {name: found[name].answer for name in (*same, *differ)} == dict.fromkeys(same, "same") | dict.fromkeys(
+    result = answers(workspace)
+    assert {name: result[name].answer for name in (*same, *differ)} == dict.fromkeys(same, "same") | dict.fromkeys(
         differ, "differs"
     )
-    assert all(found[name].kept is True for name in (*same, *differ))
-    assert step(found["seed"]) == 0  # the initial weights are another seed's
+    assert all(result[name].kept is True for name in (*same, *differ))
+    assert step(result["seed"]) == 0  # the initial weights are another seed's
     (results,) = workspace.glob("verify/*/results.json")
     for cache in ("DIR/cache1/", "DIR/cache2/"):  # the process that goes on after a kill compiles anew, too
         assert f'"JAX_COMPILATION_CACHE_DIR": "{cache}repro/jax"' in results.read_text()
-    assert (found["restart_gpu"].answer, found["restart_gpu"].kept) == ("not asked", None)
-    assert found["restart_gpu"].reason == "no NVIDIA GPU"
+    assert (result["restart_gpu"].answer, result["restart_gpu"].kept) == ("not asked", None)
+    assert result["restart_gpu"].reason == "no NVIDIA GPU"
     assert " promises kept." in done.stdout
     content = json.loads(results.read_text())
     assert content["schema"] == 1
@@ -137,8 +139,8 @@ def test_portable_across_frameworks(
     asked = (f"questions={','.join(expected)}", f"frameworks={','.join(frameworks)}")
     done = run("verify", *asked, "numerics=portable", "verify.steps=12")
     assert done.returncode == 0, done.stderr
-    found = answers(workspace)
-    assert {name: (answer.answer, len(answer.runs)) for name, answer in found.items()} == expected
+    result = answers(workspace)
+    assert {name: (answer.answer, len(answer.runs)) for name, answer in result.items()} == expected
 
 
 def test_another_environment(run: Run, workspace: Path) -> None:
@@ -155,8 +157,8 @@ def test_broken_promise(run: Run, workspace: Path) -> None:
     assert done.returncode == 3, done.stderr
     answer = answers(workspace)["restart_cpu"]
     assert (answer.answer, answer.promise, answer.kept) == ("differs", "same", False)
-    found = answer.difference
-    assert found and (found.step, found.last_equal_step, found.tensor) == (1, 0, "dense2.bias")
+    difference = answer.difference
+    assert difference and (difference.step, difference.last_equal_step, difference.tensor) == (1, 0, "dense2.bias")
     assert "1 of 1 promise broken." in done.stdout
 
 
@@ -233,9 +235,9 @@ def test_interrupted(interruptible: None, workspace: Path) -> None:
         os.killpg(process.pid, 2)
         process.communicate(timeout=HANG)
     assert process.returncode == 1
-    found = answers(workspace)
-    assert found["restart_cpu"].answer == "same"
-    assert (found["seed"].answer, found["seed"].reason) == ("not asked", "interrupted")
+    result = answers(workspace)
+    assert result["restart_cpu"].answer == "same"
+    assert (result["seed"].answer, result["seed"].reason) == ("not asked", "interrupted")
 
 
 def test_every_question_says_what_it_promises() -> None:

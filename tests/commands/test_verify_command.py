@@ -75,13 +75,13 @@ def resumable(name: str) -> list[str]:
 
 def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, content = verify("--seed-option", "--seed={}", "--output", "{run}/*", *resumable("trainer"))
-    found = {name: answer["answer"] for name, answer in content["answers"].items()}
-    assert [*found] == [one.name for one in COMMAND_QUESTIONS if one.name not in BY_NAME]
+    answers = {name: answer["answer"] for name, answer in content["answers"].items()}
+    assert [*answers] == [one.name for one in COMMAND_QUESTIONS if one.name not in BY_NAME]
     alike = ("restart", "observed", "hash_seed", "environment", "threads", "resume", "kill")
-    assert {name: found[name] for name in alike} == dict.fromkeys(alike, "same")
-    assert (found["seed"], found["file_order"]) == ("differs", "cannot tell")
+    assert {name: answers[name] for name in alike} == dict.fromkeys(alike, "same")
+    assert (answers["seed"], answers["file_order"]) == ("differs", "cannot tell")
     assert content["answers"]["seed"]["first"] == {"step": 0, "channel": "generator", "name": "python"}
-    assert (found["container"], content["answers"]["container"]["why"]) == ("not asked", "--image names no image")
+    assert (answers["container"], content["answers"]["container"]["why"]) == ("not asked", "--image names no image")
     assert content["steps"] == 12 and content["fingerprint"].startswith("sha256:")
     assert content.keys() == {"steps", "fingerprint", "answers", "warnings"}
     assert all(a.keys() == {"question", "answer", "promised", "first", "why"} for a in content["answers"].values())
@@ -171,12 +171,12 @@ def test_stopped_by_sigterm(here: Path) -> None:
     code, content = verify("--ask", "resume", *resumable("momentum_forgotten"))
     assert code == 3 and content["answers"]["resume"]["first"]["channel"] == "optimizer"
     (path,) = here.glob("repro-records/verify-*/results.json")
-    found = results.read(path)
-    parts = found.runs["command/stopped-resumed"].parts
+    result = results.read(path)
+    parts = result.runs["command/stopped-resumed"].parts
     assert parts
     stopped, went_on = parts
     assert 0 < went_on.after <= stopped.last < went_on.last == 12
-    difference = next(answer.difference for answer in found.answers if answer.question == "resume")
+    difference = next(answer.difference for answer in result.answers if answer.question == "resume")
     assert difference and (difference.run, difference.step) == ("command/stopped-resumed", went_on.after + 1)
 
 
@@ -297,8 +297,8 @@ def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
 )
 def test_memory_decides_where_another_byte_gives_other_bits(value: str, answer: str, said: str, here: Path) -> None:
     code, content = verify("--ask", "memory", "--output", "{run}/m", "--", "sh", "-c", f"echo {value} > {{run}}/m")
-    found = content["answers"]["memory"]
-    assert (code, found["answer"]) == (0 if answer == "same" else 3, answer) and found["why"].startswith(said)
+    answers = content["answers"]["memory"]
+    assert (code, answers["answer"]) == (0 if answer == "same" else 3, answer) and answers["why"].startswith(said)
 
 
 def test_slowed_threads_show_a_race(here: Path) -> None:
@@ -509,8 +509,8 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
     ]
     code, content = verify(*asked, *more, "--", *script("evaluation_draws", *SMALL, "--evaluate-every=100"))
     answers = content["answers"]
-    found = {name: (answer["promised"], answer["answer"]) for name, answer in answers.items()}
-    assert (code, found) == (
+    result = {name: (answer["promised"], answer["answer"]) for name, answer in answers.items()}
+    assert (code, result) == (
         3,
         {
             "restart": ("same", "same"),
@@ -715,15 +715,15 @@ def test_what_two_runs_have_shown_outlives_the_end_of_all(
         monkeypatch.setattr(Trials, "run", runs)
 
     ended_before("again")
-    found, content = verify("--ask", "restart,threads", "--", *script("time_as_seed", *SMALL))
+    result, content = verify("--ask", "restart,threads", "--", *script("time_as_seed", *SMALL))
     answers = content["answers"]
-    assert (found, answers["restart"]["answer"], answers["threads"]["answer"]) == (code, "differs", "cannot tell")
+    assert (result, answers["restart"]["answer"], answers["threads"]["answer"]) == (code, "differs", "cannot tell")
     assert "no seed is set" in answers["restart"]["why"]
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     ended_before("PYTHONHASHSEED=0")
-    found, content = verify("--ask", "hash_seed,threads", "--", *script("set_order", *SMALL))
+    result, content = verify("--ask", "hash_seed,threads", "--", *script("set_order", *SMALL))
     answers = content["answers"]
-    assert (found, answers["hash_seed"]["answer"], answers["threads"]["answer"]) == (code, "differs", "not asked")
+    assert (result, answers["hash_seed"]["answer"], answers["threads"]["answer"]) == (code, "differs", "not asked")
 
 
 TWO = f"echo $$ > pid; setsid sh -c 'echo $$ > other; sleep {HANG}' & sleep {HANG}"

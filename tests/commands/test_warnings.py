@@ -20,9 +20,9 @@ SAID = "warning: NaN from step 4 on, to the last step, 4: first in the gradients
 
 @pytest.fixture
 def suspicious(tmp_path: Path) -> record.Record:
-    found = record.read(write(tmp_path / "record", straight()))
-    found.processes[0].lines[4].nan = {"gradients": ["w"]}
-    return found
+    recorded = record.read(write(tmp_path / "record", straight()))
+    recorded.processes[0].lines[4].nan = {"gradients": ["w"]}
+    return recorded
 
 
 def test_record_prints_what_is_suspicious(suspicious: record.Record, capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def course(turns: str, after: int = 0, all_seen: bool = True, shared: bool = Fal
 
     Without `all_seen` a step shows its own optimizer alone, as in JAX. `shared`: each has the other's weights, too.
     """
-    found: Steps = {0: {"generator": {"python": sha(0)}}}
+    results: Steps = {0: {"generator": {"python": sha(0)}}}
     numbers: dict[str, str] = {}
 
     def named(optimizer: str, step: int) -> dict[str, str]:
@@ -38,10 +38,10 @@ def course(turns: str, after: int = 0, all_seen: bool = True, shared: bool = Fal
         line: dict[str, dict[str, str]] = {}
         if optimizer not in numbers:
             numbers[optimizer] = str(len(numbers))
-            found[0 if step == after + 1 else step - after] = line
+            results[0 if step == after + 1 else step - after] = line
             line["initial weights"] = named(optimizer, step - 1)
         seen = numbers if all_seen else [optimizer]
-        found.setdefault(step - after, {}).update(
+        results.setdefault(step - after, {}).update(
             {
                 "batch": {"0": sha(("batch", step))},
                 "gradients": {f"{numbers[optimizer]}.weight": sha(("gradient", step))},
@@ -49,7 +49,7 @@ def course(turns: str, after: int = 0, all_seen: bool = True, shared: bool = Fal
                 "weights": {name: code for one in seen for name, code in named(one, step).items()},
             }
         )
-    return found
+    return results
 
 
 def read(path: Path, steps: Steps, **content: Any) -> record.Record:
@@ -80,10 +80,14 @@ def test_one_whose_weights_are_not_restored(optimizer: str, number: str, all_see
     changed: dict[str, Any] = {optimizer: other}
     whole = read(tmp_path / "a", course(TURNS, all_seen=all_seen))
     rest = read(tmp_path / "b", course(TURNS, 4, all_seen=all_seen, **changed))
-    found = first_difference(whole, rest, True)
-    assert found and (found.step, found.channel, found.names) == (4, "initial weights", [f"{number}.weight"])
-    assert "those of no step of the whole run" in str(reason(found))
-    assert distance(whole, rest, found) is None  # no array was kept
+    difference = first_difference(whole, rest, True)
+    assert difference and (difference.step, difference.channel, difference.names) == (
+        4,
+        "initial weights",
+        [f"{number}.weight"],
+    )
+    assert "those of no step of the whole run" in str(reason(difference))
+    assert distance(whole, rest, difference) is None  # no array was kept
 
 
 def test_an_optimizer_that_is_done_is_not_asked_for(tmp_path: Path) -> None:
@@ -91,8 +95,8 @@ def test_an_optimizer_that_is_done_is_not_asked_for(tmp_path: Path) -> None:
     whole, rest = read(tmp_path / "a", course("ggddd")), read(tmp_path / "b", course("ggddd", 3))
     assert first_difference(whole, rest, True) is None
     whole.processes[0].steps[5]["weights"]["1.bias"] = sha(7)
-    found = first_difference(whole, rest, True)
-    assert found and (found.step, found.channel, found.names) == (5, "weights", ["1.bias"])
+    difference = first_difference(whole, rest, True)
+    assert difference and (difference.step, difference.channel, difference.names) == (5, "weights", ["1.bias"])
 
 
 def test_one_that_both_make_later_starts_from_other_weights(tmp_path: Path) -> None:
@@ -101,33 +105,40 @@ def test_one_that_both_make_later_starts_from_other_weights(tmp_path: Path) -> N
         read(tmp_path / "b", course("ggggdd", 2, d={"weight": sha(7)})),
     )
     assert [pair.offset for pair in pairs(whole, rest)] == [2]
-    found = first_difference(whole, rest, True)
-    assert found and (found.step, found.channel, found.names[-1]) == (5, "initial weights", "1.weight")
+    difference = first_difference(whole, rest, True)
+    assert difference and (difference.step, difference.channel, difference.names[-1]) == (
+        5,
+        "initial weights",
+        "1.weight",
+    )
     assert first_difference(whole, read(tmp_path / "c", course("ggggdd", 2)), True) is None
 
 
 def test_one_that_takes_no_step_any_more(tmp_path: Path) -> None:
     whole, rest = read(tmp_path / "a", course("dgdgdg")), read(tmp_path / "b", course("dgdddd", 2))
-    found = first_difference(whole, rest, True)
-    assert found and found.names == ["1.momentum"]
+    difference = first_difference(whole, rest, True)
+    assert difference and difference.names == ["1.momentum"]
 
 
 def test_the_arrays_of_a_later_start(tmp_path: Path) -> None:
     whole, rest = read(tmp_path / "a", course(TURNS)), read(tmp_path / "b", course(TURNS, 4, g={"weight": sha(7)}))
-    found = first_difference(whole, rest, True)
-    assert found and found.pair
-    assert found.pair.places(4, "initial weights", "1.weight") == ((4, "weights"), (2, "initial weights"))
-    assert found.pair.places(4, "initial weights", "0.weight") == ((4, "weights"), (0, "initial weights"))
+    difference = first_difference(whole, rest, True)
+    assert difference and difference.pair
+    assert difference.pair.places(4, "initial weights", "1.weight") == ((4, "weights"), (2, "initial weights"))
+    assert difference.pair.places(4, "initial weights", "0.weight") == ((4, "weights"), (0, "initial weights"))
 
 
 def clipped(after: int = 0, clips: bool = True) -> Steps:
     """The lines of a run whose weight is clipped after each step; that of one which goes on from the clipped weight."""
     codes = {step: (sha(("weight", step)), sha(("clipped", step))) for step in range(9)}
-    found: Steps = {0: {"initial weights": {"0.w": codes[after][after > 0]}}}
+    results: Steps = {0: {"initial weights": {"0.w": codes[after][after > 0]}}}
     for step in range(after + 1, 9):
         changed = {"0.w": codes[step - 1][1]} if clips and step > after + 1 else {}
-        found[step - after] = {"changed weights": changed, "weights": {"0.w": codes[step][0], "0.v": sha(("v", step))}}
-    return found
+        results[step - after] = {
+            "changed weights": changed,
+            "weights": {"0.w": codes[step][0], "0.v": sha(("v", step))},
+        }
+    return results
 
 
 @pytest.mark.parametrize("after", [1, 5])
@@ -146,19 +157,30 @@ def test_weights_that_the_program_changes_between_two_steps(after: int, tmp_path
 def test_a_resumed_run_that_does_not_make_the_change(tmp_path: Path) -> None:
     whole, steps = read(tmp_path / "a", clipped()), clipped(5)
     steps[0]["initial weights"]["0.w"] = sha(("weight", 5))
-    found = first_difference(whole, read(tmp_path / "b", steps), True)
-    assert found and found.pair and (found.step, found.channel, found.names) == (6, "changed weights", ["0.w"])
-    assert found.pair.places(6, "changed weights", "0.w") == ((6, "changed weights"), (0, "initial weights"))
-    assert "as a clip or a mask" in str(reason(found))
+    difference = first_difference(whole, read(tmp_path / "b", steps), True)
+    assert (
+        difference
+        and difference.pair
+        and (difference.step, difference.channel, difference.names) == (6, "changed weights", ["0.w"])
+    )
+    assert difference.pair.places(6, "changed weights", "0.w") == ((6, "changed weights"), (0, "initial weights"))
+    assert "as a clip or a mask" in str(reason(difference))
 
 
 def test_a_change_that_is_another_one_in_a_second_run(tmp_path: Path) -> None:
     whole, steps = read(tmp_path / "a", clipped()), clipped()
     steps[4]["changed weights"] = {"0.v": sha("other")}
-    found = first_difference(whole, read(tmp_path / "b", steps), False)
-    assert found and (found.step, found.channel, found.names) == (4, "changed weights", ["0.v", "0.w"])
-    assert found.pair and found.pair.places(4, "changed weights", "0.w") == ((4, "changed weights"), (3, "weights"))
-    assert "something else than the optimizer" in str(reason(found))
+    difference = first_difference(whole, read(tmp_path / "b", steps), False)
+    assert difference and (difference.step, difference.channel, difference.names) == (
+        4,
+        "changed weights",
+        ["0.v", "0.w"],
+    )
+    assert difference.pair and difference.pair.places(4, "changed weights", "0.w") == (
+        (4, "changed weights"),
+        (3, "weights"),
+    )
+    assert "something else than the optimizer" in str(reason(difference))
 
 
 def test_a_record_that_does_not_look_for_changes_is_compared_without_them(tmp_path: Path) -> None:

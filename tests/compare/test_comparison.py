@@ -32,10 +32,10 @@ def difference(a: Path, b: Path) -> dict[str, Any] | None:
     return msgspec.to_builtins(result) if result else None
 
 
-def at(found: dict[str, Any] | None) -> tuple[int | None, str, int | None, str]:
+def at(results: dict[str, Any] | None) -> tuple[int | None, str, int | None, str]:
     """The step, the channel, the last equal step, and the first array."""
-    assert found is not None
-    return found["step"], found["channel"], found["last_equal_step"], found["tensor"]
+    assert results is not None
+    return results["step"], results["channel"], results["last_equal_step"], results["tensor"]
 
 
 class TestFirstDifference:
@@ -47,17 +47,17 @@ class TestFirstDifference:
         [("conv1.kernel", "weights"), ("dense2.bias", "weights"), ("momentum/conv1.bias", "optimizer")],
     )
     def test_one_bit(self, folder: Folder, tensor: str, channel: str) -> None:
-        found = difference(folder.run("a"), folder.run("b", {4: flip(tensor)}))
-        assert at(found) == (4, channel, 2, tensor) and found is not None
-        assert (found["elements"], found["ulps"]) == (1, 1)
-        assert found["size"] == randomness.initial_state(0, "lenet", "sgd")[tensor].size
-        assert [point["step"] for point in found["growth"]] == [2, 4, 6, 8]
-        assert found["growth"][0]["relative"] == 0
-        assert (found["growth"][1]["relative"] > 0) == (channel == "weights")
+        result = difference(folder.run("a"), folder.run("b", {4: flip(tensor)}))
+        assert at(result) == (4, channel, 2, tensor) and result is not None
+        assert (result["elements"], result["ulps"]) == (1, 1)
+        assert result["size"] == randomness.initial_state(0, "lenet", "sgd")[tensor].size
+        assert [point["step"] for point in result["growth"]] == [2, 4, 6, 8]
+        assert result["growth"][0]["relative"] == 0
+        assert (result["growth"][1]["relative"] > 0) == (channel == "weights")
 
     def test_of_the_initial_weights(self, folder: Folder) -> None:
-        found = difference(folder.run("a"), folder.run("b", {0: flip("conv2.bias")}))
-        assert at(found) == (0, "initial weights", None, "conv2.bias") and found and found["ulps"] == 1
+        result = difference(folder.run("a"), folder.run("b", {0: flip("conv2.bias")}))
+        assert at(result) == (0, "initial weights", None, "conv2.bias") and result and result["ulps"] == 1
 
     def test_slots_come_before_weights(self, folder: Folder) -> None:
         def both(state: State) -> None:
@@ -72,11 +72,11 @@ class TestFirstDifference:
         assert recorded.compare(a, b).losses == "other bits from step 4: 0.25 and 9"
 
     def test_only_a_loss(self, folder: Folder) -> None:
-        found = recorded.compare(
+        difference = recorded.compare(
             folder.run("a"), folder.run("b", losses={5: float(np.nextafter(np.float32(0.2), np.float32(1)))})
         )
-        assert found.found is None and found.losses == "other bits from step 5: 0.200000003 and 0.200000018"
-        assert "but losses that were reported differ, and no weight:" in told(found)
+        assert difference.found is None and difference.losses == "other bits from step 5: 0.200000003 and 0.200000018"
+        assert "but losses that were reported differ, and no weight:" in told(difference)
 
     def test_without_traces(self, folder: Folder) -> None:
         a, b = folder.run("a", traced=False), folder.run("b", {8: flip("dense2.bias", 0)}, traced=False)
@@ -84,18 +84,18 @@ class TestFirstDifference:
 
     def test_one_of_them_traced(self, folder: Folder) -> None:
         assert difference(folder.run("a", traced=False), folder.run("b")) is None
-        found = difference(folder.run("c", traced=False), folder.run("d", {8: flip("conv1.bias")}))
-        assert at(found)[3] == recorded.ALL
+        result = difference(folder.run("c", traced=False), folder.run("d", {8: flip("conv1.bias")}))
+        assert at(result)[3] == recorded.ALL
 
     def test_checkpoints_stand_in_for_traces(self, folder: Folder, tmp_path: Path) -> None:
         a = folder.run("a", traced=False, kept=True)
         b = Folder(tmp_path / "other").run("b", {8: flip("dense1.bias")}, traced=False, kept=True)
-        found = difference(a, b)
-        assert at(found) == (8, "weights", None, "dense1.bias") and found and found["ulps"] == 1
+        result = difference(a, b)
+        assert at(result) == (8, "weights", None, "dense1.bias") and result and result["ulps"] == 1
 
     def test_growth_begins_at_the_initial_weights(self, folder: Folder) -> None:
-        found = difference(folder.run("a"), folder.run("b", {1: flip("conv1.bias")}))
-        assert found and [point["step"] for point in found["growth"]] == [0, 2, 4, 6, 8]
+        result = difference(folder.run("a"), folder.run("b", {1: flip("conv1.bias")}))
+        assert result and [point["step"] for point in result["growth"]] == [0, 2, 4, 6, 8]
 
     def test_as_far_as_both_go(self, folder: Folder) -> None:
         a, b = folder.run("a"), folder.run("b", {8: flip("conv1.bias")}, steps=6)

@@ -36,8 +36,8 @@ def test_equal_ones(compare) -> None:
 def test_a_run_that_was_stopped_before_its_first_step(compare) -> None:
     """As by `record --against`: what was there before it is compared."""
     begun = {0: straight()[0] | {"initial weights": {"w": sha("other")}}}
-    found = compare(straight(), begun)
-    assert found is not None and (found.step, found.channel) == (0, "initial weights")
+    difference = compare(straight(), begun)
+    assert difference is not None and (difference.step, difference.channel) == (0, "initial weights")
 
 
 def test_a_run_that_goes_on_is_laid_beside_the_steps_that_it_repeats(compare) -> None:
@@ -51,8 +51,8 @@ def test_a_run_that_counts_on_where_it_was_stopped(every: int, compare) -> None:
     whole = {step: {"weights": straight(8)[step]["weights"]} for step in hashed}
     rest = {step: {"weights": straight(8)[step]["weights"]} for step in (6, 7, 8)}
     rest[8]["weights"] = {"w": sha("other")}
-    found = compare(whole, rest)
-    assert (found.step, found.channel, found.pair.offset) == (8, "weights", 5)
+    difference = compare(whole, rest)
+    assert (difference.step, difference.channel, difference.pair.offset) == (8, "weights", 5)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,9 @@ def test_a_run_that_counts_on_where_it_was_stopped(every: int, compare) -> None:
     ],
 )
 def test_two_runs_from_the_beginning(changed, step, channel, said, compare) -> None:
-    found = compare(straight(), straight(**changed))
-    assert (found.step, found.channel) == (step, channel)
-    assert said in str(reason(found))
+    difference = compare(straight(), straight(**changed))
+    assert (difference.step, difference.channel) == (step, channel)
+    assert said in str(reason(difference))
 
 
 @pytest.mark.parametrize("forked", [True, False])
@@ -79,9 +79,9 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
     other = straight(generator={0: 1, 1: 1}, weights={1: 1})
     a, b = (record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", other)))
     b.processes[0].about.forked = forked
-    found = compared(a, b)
-    assert found
-    said = str(reason(found))
+    difference = compared(a, b)
+    assert difference
+    said = str(reason(difference))
     assert "no seed is set" in said and ("Python seeds `random` anew in a forked process" in said) == forked
 
 
@@ -128,9 +128,9 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
     ],
 )
 def test_a_run_that_was_resumed(changed, step, channel, said, compare) -> None:
-    found = compare(straight(), resumed(2, **changed), True)
-    assert (found.step, found.channel) == (step, channel)
-    assert said in str(reason(found))
+    difference = compare(straight(), resumed(2, **changed), True)
+    assert (difference.step, difference.channel) == (step, channel)
+    assert said in str(reason(difference))
 
 
 @pytest.mark.parametrize(("last", "same"), [(3, True), (4, False)])
@@ -138,9 +138,11 @@ def test_a_resumed_run_may_pass_over_old_batches(last: int, same: bool, compare)
     rest = resumed(2)
     rest[1]["batch"] = {str(place): sha(("batch", step)) for place, step in enumerate((1, 2, last))}
     rest[1]["weights"] = rest[1]["weights"] if same else {"w": sha(7)}
-    found = compare(straight(), rest, True)
-    assert found is None if same else (found.step, found.channel, found.names) == (3, "batch", ["0"])
-    assert same or "the first batch of the resumed run is that of step 4 of the whole run" in str(reason(found))
+    difference = compare(straight(), rest, True)
+    assert (
+        difference is None if same else (difference.step, difference.channel, difference.names) == (3, "batch", ["0"])
+    )
+    assert same or "the first batch of the resumed run is that of step 4 of the whole run" in str(reason(difference))
 
 
 @pytest.mark.parametrize(("changed", "same"), [({}, True), ({"batch": {1: 7}, "weights": {1: 7}}, False)])
@@ -148,8 +150,8 @@ def test_an_evaluation_where_the_resumed_run_begins(changed: dict[str, Any], sam
     """The whole run's batches of it come before the one that both train on."""
     whole = straight()
     whole[3]["batch"] = {"0": sha("evaluated"), "1": whole[3]["batch"]["0"]}
-    found = compare(whole, resumed(2, **changed), True)
-    assert found is None if same else (found.step, found.channel) == (3, "batch")
+    difference = compare(whole, resumed(2, **changed), True)
+    assert difference is None if same else (difference.step, difference.channel) == (3, "batch")
 
 
 def test_a_run_from_the_beginning_may_pass_over_nothing(compare) -> None:
@@ -169,13 +171,13 @@ def test_an_old_generator_may_choose_batches_that_cannot_be_seen(compare) -> Non
 
 def compiled(steps: Steps, *unseen: str) -> Steps:
     """As of a step that XLA compiles: no gradients, of generators the first state alone, and what else is unseen."""
-    found = {
+    results = {
         step: {channel: seen for channel, seen in hashes.items() if channel not in ("gradients", "generator", *unseen)}
         for step, hashes in steps.items()
     }
     for step in (0, 1):
-        found[step]["generator"] = steps[0]["generator"]
-    return found
+        results[step]["generator"] = steps[0]["generator"]
+    return results
 
 
 OTHERS = (
@@ -201,9 +203,9 @@ OTHERS = (
     ],
 )
 def test_a_step_that_is_compiled(changed, unseen, channel, said, compare) -> None:
-    found = compare(compiled(straight(), *unseen), compiled(straight(**changed), *unseen))
-    assert (found.step, found.channel) == (1, channel)
-    assert said in str(reason(found))
+    difference = compare(compiled(straight(), *unseen), compiled(straight(**changed), *unseen))
+    assert (difference.step, difference.channel) == (1, channel)
+    assert said in str(reason(difference))
 
 
 @pytest.mark.parametrize(
@@ -222,9 +224,9 @@ def test_a_step_that_is_compiled(changed, unseen, channel, said, compare) -> Non
     ],
 )
 def test_a_step_that_is_compiled_after_resuming(unseen, said, compare) -> None:
-    found = compare(compiled(straight(), *unseen), compiled(resumed(2, optimizer={1: 7}), *unseen), True)
-    assert (found.step, found.channel) == (3, "optimizer")
-    assert said in str(reason(found))
+    difference = compare(compiled(straight(), *unseen), compiled(resumed(2, optimizer={1: 7}), *unseen), True)
+    assert (difference.step, difference.channel) == (3, "optimizer")
+    assert said in str(reason(difference))
 
 
 def test_a_generator_that_nobody_draws_from_is_no_difference(compare) -> None:
@@ -253,8 +255,8 @@ def test_a_batch_that_no_result_feels_is_no_difference(steps: tuple[int, ...], t
 
 @pytest.mark.parametrize(("batch", "where"), [(1, (3, "gradients")), (2, (2, "batch")), (3, (3, "batch"))])
 def test_a_batch_matters_to_its_step_or_to_the_next(batch: int, where: tuple[int, str], compare) -> None:
-    found = compare(straight(), straight(batch={batch: 7}, gradients={3: 7}, weights={3: 7}))
-    assert (found.step, found.channel) == where
+    difference = compare(straight(), straight(batch={batch: 7}, gradients={3: 7}, weights={3: 7}))
+    assert (difference.step, difference.channel) == where
 
 
 def test_nor_is_it_named_where_another_thing_differs(compare) -> None:
@@ -270,8 +272,8 @@ def test_before_the_first_step_every_generator_is_a_suspect(compare) -> None:
     for run, state in ((a, "one"), (b, "another")):
         for hashes in run.values():
             hashes["generator"] = {"numpy": sha(state)}
-    found = compare(a, b)
-    assert (found.channel, found.names) == ("generator", ["numpy"])
+    difference = compare(a, b)
+    assert (difference.channel, difference.names) == ("generator", ["numpy"])
 
 
 def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:
@@ -282,9 +284,9 @@ def test_a_channel_that_one_run_did_not_see_is_not_compared(compare) -> None:
 
 
 def test_one_run_that_is_longer(compare) -> None:
-    found = compare(straight(4), straight(3))
-    assert (found.step, found.channel, found.names) == (4, "weights", [])
-    assert str(reason(found)) == "one run ends after step 3, the other after step 4, from equal results until then"
+    difference = compare(straight(4), straight(3))
+    assert (difference.step, difference.channel, difference.names) == (4, "weights", [])
+    assert str(reason(difference)) == "one run ends after step 3, the other after step 4, from equal results until then"
 
 
 def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> None:
@@ -293,10 +295,10 @@ def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> Non
     rest = {step: whole[step] for step in range(6, 9)}
     a, b = record.read(write(tmp_path / "a", whole)), record.read(write(tmp_path / "b", rest))
     for one, other, later in ((a, b, "second"), (b, a, "first")):
-        found = first_difference(one, other, False)
-        assert found and (found.step, found.channel) == (1, "initial weights")
+        difference = first_difference(one, other, False)
+        assert difference and (difference.step, difference.channel) == (1, "initial weights")
         said = f"the {later} run counts on after step 5, as one does that goes on from what an earlier run has left"
-        assert str(reason(found)) == said
+        assert str(reason(difference)) == said
     assert first_difference(a, b, True) is None
 
 
@@ -310,20 +312,24 @@ def test_outputs_come_last(tmp_path: Path) -> None:
     a, b = (
         record.read(write(tmp_path / name, straight(), outputs={"m": sha(name), "n": sha(1)})) for name in ("a", "b")
     )
-    found = first_difference(a, b)
-    assert found and (found.step, found.channel, found.names) == (None, "outputs", ["m"])
-    assert "though every weight that was hashed is equal" in str(reason(found))
+    difference = first_difference(a, b)
+    assert difference and (difference.step, difference.channel, difference.names) == (None, "outputs", ["m"])
+    assert "though every weight that was hashed is equal" in str(reason(difference))
     a, b = (record.read(write(tmp_path / name, outputs={"m": sha(name)})) for name in ("c", "d"))
-    found = first_difference(a, b)
-    assert found and "no step was seen" in str(reason(found))
+    difference = first_difference(a, b)
+    assert difference and "no step was seen" in str(reason(difference))
 
 
 def test_the_rank_that_differs_first(tmp_path: Path) -> None:
     a = record.read(write(tmp_path / "a", straight(), straight()))
     b = record.read(write(tmp_path / "b", straight(weights={4: 1}), straight(gradients={3: 1})))
-    found = first_difference(a, b)
-    assert found and found.pair and (found.pair.a.label, found.step, found.channel) == ("rank-1", 3, "gradients")
-    assert found.ranks == [1]
+    difference = first_difference(a, b)
+    assert (
+        difference
+        and difference.pair
+        and (difference.pair.a.label, difference.step, difference.channel) == ("rank-1", 3, "gradients")
+    )
+    assert difference.ranks == [1]
     c = record.read(write(tmp_path / "c", straight(gradients={3: 1}), straight(gradients={3: 1})))
     both = first_difference(a, c)
     assert both and both.ranks == [0, 1]
@@ -337,18 +343,18 @@ def test_tensorflow_without_a_seed(other: dict[str, Any], tmp_path: Path) -> Non
     b = record.read(write(tmp_path / "b", straight(weights={1: 1}, **other)))
     for one in (a, b):
         one.processes[0].about.frameworks = {"tensorflow": "2"}
-    found = first_difference(a, b)
-    assert found and "TensorFlow has no seed" in str(reason(found))
+    difference = first_difference(a, b)
+    assert difference and "TensorFlow has no seed" in str(reason(difference))
     b.processes[0].steps[0]["generator"]["tensorflow"] = sha("seeded")
-    assert "TensorFlow has no seed" not in str(reason(found))
+    assert "TensorFlow has no seed" not in str(reason(difference))
 
 
 def test_ranks_that_go_on_after_different_steps(tmp_path: Path) -> None:
     a = record.read(write(tmp_path / "a", straight(), straight()))
     b = record.read(write(tmp_path / "b", resumed(3, gradients={1: 1}), resumed(2, 3, batch={1: 1}, weights={1: 1})))
-    found = first_difference(a, b, True)
-    assert found and (found.step, found.ranks) == (3, [1])
-    assert "go on after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(reason(found))
+    difference = first_difference(a, b, True)
+    assert difference and (difference.step, difference.ranks) == (3, [1])
+    assert "go on after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(reason(difference))
 
 
 def test_records_of_different_programs(tmp_path: Path, compare) -> None:
@@ -393,8 +399,8 @@ def test_what_was_not_seen_whole_is_not_called_the_same(tmp_path: Path) -> None:
 def test_a_difference_that_was_seen_is_one_though_not_all_was(tmp_path: Path) -> None:
     whole = record.read(write(tmp_path / "a", straight()))
     partial = record.read(write(tmp_path / "b", straight(gradients={2: 1}), notes=[UNSEEN]))
-    found = compared(whole, partial)
-    assert found and (found.step, found.channel) == (2, "gradients")
+    difference = compared(whole, partial)
+    assert difference and (difference.step, difference.channel) == (2, "gradients")
 
 
 def test_what_was_not_seen_is_no_difference(tmp_path: Path) -> None:
@@ -437,5 +443,9 @@ def with_copies(steps: Steps, offset: int, **copies: Any) -> Steps:
 def test_copies_of_the_weights_matter_if_both_have_them_and_they_stay_apart(theirs, same, compare) -> None:
     """Not the weights of the step before, a checkpoint in memory, or the weights that a run began with."""
     whole = with_copies(straight(), 0, ema=lambda step: step, initial=lambda step: 0)
-    found = compare(whole, with_copies(resumed(2), 2, **theirs), True)
-    assert found is None if same else (found.step, found.channel, found.names) == (3, "copies", ["ema"])
+    difference = compare(whole, with_copies(resumed(2), 2, **theirs), True)
+    assert (
+        difference is None
+        if same
+        else (difference.step, difference.channel, difference.names) == (3, "copies", ["ema"])
+    )

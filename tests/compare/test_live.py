@@ -59,16 +59,20 @@ def test_an_equal_run_goes_on_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("channel", ["gradients", "optimizer", "weights", "buffers"])
 def test_a_run_is_stopped_at_the_first_difference(channel: str, tmp_path: Path) -> None:
     live, run, over = beside(tmp_path, [straight(9)], straight(9, **{channel: {5: "other", 6: "other"}}))
-    found = live.first_difference()
+    difference = live.first_difference()
     assert over and run.last == ("12", 5)
-    assert found and found.pair and (found.step, found.channel, found.equal_before) == (5, channel, 4)
-    assert not found.pair.partial
+    assert (
+        difference
+        and difference.pair
+        and (difference.step, difference.channel, difference.equal_before) == (5, channel, 4)
+    )
+    assert not difference.pair.partial
 
 
 def test_the_cause_of_an_effect_is_the_first_difference(tmp_path: Path) -> None:
     live, run, over = beside(tmp_path, [straight(9)], straight(9, batch={5: "other"}, gradients={5: "other"}))
-    found = live.first_difference()
-    assert over and run.last == ("12", 5) and found and found.channel == "batch"
+    difference = live.first_difference()
+    assert over and run.last == ("12", 5) and difference and difference.channel == "batch"
 
 
 def test_what_is_drawn_without_an_effect_stops_nothing(tmp_path: Path) -> None:
@@ -78,9 +82,9 @@ def test_what_is_drawn_without_an_effect_stops_nothing(tmp_path: Path) -> None:
 
 def test_a_run_that_takes_more_steps_is_stopped(tmp_path: Path) -> None:
     live, run, over = beside(tmp_path, [straight(4)], straight(9))
-    found = live.first_difference()
+    difference = live.first_difference()
     assert over and run.last == ("12", 5)
-    assert found and (found.step, found.lengths, found.equal_before) == (5, (4, 5), 4)
+    assert difference and (difference.step, difference.lengths, difference.equal_before) == (5, (4, 5), 4)
 
 
 def test_a_name_that_is_not_written_yet_is_no_difference(tmp_path: Path) -> None:
@@ -97,8 +101,8 @@ def test_ranks_are_compared_once_all_of_a_name_are_there(tmp_path: Path) -> None
     _, run, over = beside(tmp_path, ranks, ranks[1], ranks[0], names=names)
     assert not over and not run.left
     live, _, over = beside(tmp_path / "b", ranks, straight(3, gradients={2: "other"}), ranks[0], names=names)
-    found = live.first_difference()
-    assert over and found and found.step == 1 and found.pair and found.pair.a.rank == 1
+    difference = live.first_difference()
+    assert over and difference and difference.step == 1 and difference.pair and difference.pair.a.rank == 1
 
 
 def test_processes_without_a_rank_wait_for_one_another(tmp_path: Path) -> None:
@@ -114,8 +118,8 @@ def test_a_resumed_run_lies_beside_the_steps_that_it_takes_anew(tmp_path: Path) 
     _, run, over = beside(tmp_path, [straight(8)], resumed(3, 8))
     assert not over and not run.left
     live, run, over = beside(tmp_path / "b", [straight(8)], resumed(3, 8, optimizer={2: "other"}))
-    found = live.first_difference()
-    assert over and run.last == ("12", 2) and found and (found.step, found.channel) == (5, "optimizer")
+    difference = live.first_difference()
+    assert over and run.last == ("12", 2) and difference and (difference.step, difference.channel) == (5, "optimizer")
 
 
 def test_arrays_of_the_last_steps_stay(tmp_path: Path) -> None:

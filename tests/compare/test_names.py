@@ -35,9 +35,9 @@ def weight(place: int, step: int) -> str:
 def course(names: Sequence[str], after: int = 0, order: Sequence[int] = (0, 1, 2, 3), number: str = "0") -> Steps:
     """The lines of a run that begins after a step; `order`: which array is under each name."""
     named = [(f"{number}.{name}", place) for name, place in zip(names, order, strict=True)]
-    found: Steps = {0: {"initial weights": {name: weight(place, after) for name, place in named}}}
+    results: Steps = {0: {"initial weights": {name: weight(place, after) for name, place in named}}}
     for step in range(after + 1, LAST + 1):
-        found[step - after] = {
+        results[step - after] = {
             "gradients": {name: sha(("gradient", place, step)) for name, place in named},
             "optimizer": {
                 name.replace("/", "_") + "_momentum": sha(("momentum", place, step)) for name, place in named
@@ -46,7 +46,7 @@ def course(names: Sequence[str], after: int = 0, order: Sequence[int] = (0, 1, 2
             "buffers": {f"0.{names[0]}/mean": sha(("mean", step))},
             "generator": {"torch": sha("torch"), f"0.{names[0]}/seed": sha(("seed", step))},
         }
-    return found
+    return results
 
 
 def read(path: Path, steps: Steps) -> record.Record:
@@ -72,26 +72,30 @@ def test_a_part_of_a_resumed_run_that_was_stopped_again(tmp_path: Path) -> None:
 def test_an_array_that_was_not_restored_is_named(tmp_path: Path) -> None:
     whole, steps = read(tmp_path / "a", course(KERAS)), course(OTHERS["Keras, loaded"], 4)
     steps[0]["initial weights"]["0.dense_1/kernel"] = sha("other")
-    found = first_difference(whole, read(tmp_path / "b", steps), True)
-    assert found and (found.step, found.channel, found.names) == (4, "initial weights", [f"0.{KERAS[2]}"])
+    difference = first_difference(whole, read(tmp_path / "b", steps), True)
+    assert difference and (difference.step, difference.channel, difference.names) == (
+        4,
+        "initial weights",
+        [f"0.{KERAS[2]}"],
+    )
 
 
 def test_an_optimizer_that_was_not_restored_is_named(tmp_path: Path) -> None:
     whole, steps = read(tmp_path / "a", course(KERAS)), course(OTHERS["Keras, loaded"], 4)
     for hashes in (steps[1], steps[2]):
         hashes["optimizer"] = {name: sha((name, "other")) for name in hashes["optimizer"]}
-    found = first_difference(whole, read(tmp_path / "b", steps), True)
-    assert found and (found.step, found.channel, len(found.names)) == (5, "optimizer", 4)
-    assert "0.sequential_dense_bias_momentum" in found.names
+    difference = first_difference(whole, read(tmp_path / "b", steps), True)
+    assert difference and (difference.step, difference.channel, len(difference.names)) == (5, "optimizer", 4)
+    assert "0.sequential_dense_bias_momentum" in difference.names
 
 
 @pytest.mark.parametrize("names", [KERAS, OTHERS["Keras, loaded"]])
 @pytest.mark.parametrize("after", [1, 4])
 def test_two_arrays_that_were_swapped_are_not_the_same(after: int, names: list[str], tmp_path: Path) -> None:
     whole, swapped = read(tmp_path / "a", course(KERAS)), course(names, after, order=(2, 1, 0, 3))
-    found = first_difference(whole, read(tmp_path / "b", swapped), True)
-    assert found and (found.step, found.channel) == (after, "initial weights")
-    assert found.names == [f"0.{KERAS[0]}", f"0.{KERAS[2]}"]
+    difference = first_difference(whole, read(tmp_path / "b", swapped), True)
+    assert difference and (difference.step, difference.channel) == (after, "initial weights")
+    assert difference.names == [f"0.{KERAS[0]}", f"0.{KERAS[2]}"]
 
 
 def test_another_number_of_arrays_is_no_renaming(tmp_path: Path) -> None:

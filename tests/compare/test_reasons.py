@@ -31,9 +31,9 @@ class Two:
         for process in [*ours.processes, *theirs.processes]:
             process.about.frameworks, process.sampled = {self.framework: "2"}, self.sampled
             process.name = process.name if self.ranks else process.name.rpartition(".")[2]
-        found = first_difference(ours, theirs, self.resumed)
-        assert found
-        return found
+        difference = first_difference(ours, theirs, self.resumed)
+        assert difference
+        return difference
 
 
 def plain(framework: str = "torch", without: tuple[str, ...] = (), **changed: Any) -> Two:

@@ -42,8 +42,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     ],
 )
 def test_where_the_image_is(text: str, image: str, inner: str) -> None:
-    found = container(text)
-    assert (found.image, " ".join(found.inner)) == (image, inner)
+    result = container(text)
+    assert (result.image, " ".join(result.inner)) == (image, inner)
 
 
 def test_flags_that_are_set_and_not() -> None:

@@ -88,14 +88,14 @@ def words(cube: Path, task: str = "train", platform: str = "docker", apart: bool
     return mlcube.words(mlcube.read(cube), task, platform, given, apart)
 
 
-def volumes(found: list[str]) -> list[str]:
-    return [place for option, place in pairwise(found) if option in ("--volume", "--bind")]
+def volumes(results: list[str]) -> list[str]:
+    return [place for option, place in pairwise(results) if option in ("--volume", "--bind")]
 
 
 def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
     (cube / "workspace" / "data").mkdir()
-    found, place = words(cube), cube / "workspace"
-    assert volumes(found) == [
+    result, place = words(cube), cube / "workspace"
+    assert volumes(result) == [
         f"{place}/data:/mlcube_io0",
         f"{place}:/mlcube_io1",
         f"{place}/model:/mlcube_io2",
@@ -103,7 +103,7 @@ def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
         "{run}/logs:/mlcube_io4",
         "{run}:/mlcube_io5",
     ]
-    assert found[found.index("repro-no-such-image:1") + 1 :] == [
+    assert result[result.index("repro-no-such-image:1") + 1 :] == [
         "train",
         "--data=/mlcube_io0",
         "--config=/mlcube_io1/train.yaml",
@@ -122,9 +122,9 @@ def test_what_is_put_out_goes_to_the_runs_own_folder(cube: Path) -> None:
 
 
 def test_parameters_that_are_given(cube: Path, tmp_path: Path) -> None:
-    found = words(cube, data="{run}/data", config=f"{tmp_path}/b c/my.yaml", model="kept", log="{run}/l/x.txt")
+    result = words(cube, data="{run}/data", config=f"{tmp_path}/b c/my.yaml", model="kept", log="{run}/l/x.txt")
     place = cube / "workspace"
-    assert volumes(found) == [
+    assert volumes(result) == [
         "{run}/data:/mlcube_io0",
         f"{tmp_path}/b c:/mlcube_io1",
         f"{place}/model:/mlcube_io2",
@@ -132,18 +132,18 @@ def test_parameters_that_are_given(cube: Path, tmp_path: Path) -> None:
         "{run}/l:/mlcube_io4",
         "{run}:/mlcube_io5",
     ]
-    assert "--config=/mlcube_io1/my.yaml" in found and "--log=/mlcube_io4/x.txt" in found
+    assert "--config=/mlcube_io1/my.yaml" in result and "--log=/mlcube_io4/x.txt" in result
 
 
 def test_the_words_are_those_of_a_container(cube: Path) -> None:
     for platform, image in (("docker", "repro-no-such-image:1"), ("singularity", f"{cube}/images/cube.sif")):
-        found = find(words(cube, platform=platform))
-        assert found and found.image == image and found.inner[0] == "train"
+        result = find(words(cube, platform=platform))
+        assert result and result.image == image and result.inner[0] == "train"
 
 
 def test_options_are_a_shells(cube: Path) -> None:
-    found = words(cube)
-    assert found[:10] == [
+    result = words(cube)
+    assert result[:10] == [
         "docker",
         "run",
         "--rm",

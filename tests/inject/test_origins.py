@@ -19,9 +19,9 @@ DRAWS = (
 
 def drawn(value: str) -> list[object]:
     done = subprocess.run([sys.executable, "-c", DRAWS, str(ROOT), value], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert isinstance(found, list)
-    return found
+    content = json.loads(done.stdout)
+    assert isinstance(content, list)
+    return content
 
 
 def test_each_value_has_its_own_time_and_numbers_and_the_same_in_each_process() -> None:

@@ -17,11 +17,11 @@ def packed(dtype: str, *values: float) -> bytes:
 
 def condition(dtype: str, content: bytes) -> str:
     contents.look("code", dtype, content)
-    found = contents.conditions({"weights": {"w": "code"}, "batch": {"x": "code"}})
+    result = contents.conditions({"weights": {"w": "code"}, "batch": {"x": "code"}})
     contents.zero.clear()
     contents.nan.clear()
-    assert all(named == {"weights": ["w"]} for named in found.values()) and len(found) < 2
-    return "".join(found)
+    assert all(named == {"weights": ["w"]} for named in result.values()) and len(result) < 2
+    return "".join(result)
 
 
 @pytest.mark.parametrize("dtype", [*contents.FORMATS, "bfloat16"])

@@ -26,8 +26,8 @@ NONE = {
 
 @pytest.fixture(scope="module")
 def hashes() -> dict[str, str]:
-    found: dict[str, str] = json.loads(program("pytorch", "observed/tensors.py"))
-    return found
+    content: dict[str, str] = json.loads(program("pytorch", "observed/tensors.py"))
+    return content
 
 
 def test_a_dense_tensor_is_hashed_as_ever(hashes: dict[str, str]) -> None:

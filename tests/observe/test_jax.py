@@ -62,9 +62,9 @@ def check_compiled(seen: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_each_step_is_seen_once(found: Any, scenario: str) -> None:
+def test_each_step_is_seen_once(results: Any, scenario: str) -> None:
     place = SCENARIOS.index(scenario)
-    seen, weights = found[0][place]
+    seen, weights = results[0][place]
     check(place, seen, weights)
     if scenario == "eager":
         assert all(set(line["gradients"]) == set(line["weights"]) for line in seen)
@@ -73,12 +73,12 @@ def test_each_step_is_seen_once(found: Any, scenario: str) -> None:
         check_compiled(seen)
 
 
-def test_the_generators_of_a_compiled_step_are_those_before_its_first(found: Any) -> None:
-    eager, compiled = found[0][0][0], found[0][1][0]
+def test_the_generators_of_a_compiled_step_are_those_before_its_first(results: Any) -> None:
+    eager, compiled = results[0][0][0], results[0][1][0]
     assert "numpy" in eager[0]["generator"]  # RandomState(0) is another one; the script seeds the global one
     assert compiled[0]["generator"] == eager[0]["generator"]
     assert all("generator" not in line for line in compiled[1:])
-    said = notes(found[1])
+    said = notes(results[1])
     assert "JAX: batches are observed only where they are arguments of a compiled step" in said  # of the eager one
     assert any("of a compiled step, the gradients are not observed" in note for note in said)
 
@@ -92,8 +92,8 @@ def test_keys_are_generators_and_counts_no_batch(tmp_path: Path) -> None:
 
 def test_state_that_is_no_weight(tmp_path: Path) -> None:
     """BatchNorm's averages and what Dropout draws from: before each compiled step, and of NNX after each eager one."""
-    found, _ = loops(tmp_path, "averages, eager", "averages", "linen averages, eager", "linen averages")
-    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = found
+    result, _ = loops(tmp_path, "averages, eager", "averages", "linen averages, eager", "linen averages")
+    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = result
     assert eager[-1]["buffers"] == {f"0.{name}": code for name, code in after.items()}
     assert compiled[-1]["buffers"] == {f"net.{name}": code for name, code in before.items()}
     for seen, names in (
@@ -176,24 +176,24 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
     assert seen[3 * count]["weights"] == {f"2.weights.{name}": code for name, code in method.items()}
     assert set(seen[3 * count]["generator"]) == {"2.key"}
 
-    found = [seen[step] for step in range(3 * count + 1, 4 * count + 1)]
-    assert found[-1]["weights"] == {f"3.weights.{name}": code for name, code in state.items()}
+    results = [seen[step] for step in range(3 * count + 1, 4 * count + 1)]
+    assert results[-1]["weights"] == {f"3.weights.{name}": code for name, code in state.items()}
     beside = {"3.momentum.b", "3.momentum.w", "3.state.norm.mean", "3.state.norm.counter"}
-    assert all(set(line["buffers"]) == beside for line in found)  # before the step, so the first ones are zeros
-    assert all(set(line["batch"]) == {"x"} and set(line["generator"]) == {"key"} for line in found)
-    assert len({json.dumps(line["buffers"]) for line in found}) == count
-    assert set(found[0]["initial weights"]) == {"3.weights.b", "3.weights.w"}
+    assert all(set(line["buffers"]) == beside for line in results)  # before the step, so the first ones are zeros
+    assert all(set(line["batch"]) == {"x"} and set(line["generator"]) == {"key"} for line in results)
+    assert len({json.dumps(line["buffers"]) for line in results}) == count
+    assert set(results[0]["initial weights"]) == {"3.weights.b", "3.weights.w"}
 
     assert not any("unseen" in line for line in written)
-    found = [seen[step] for step in range(4 * count + 1, 5 * count + 1)]
-    assert found[-1]["weights"]["4.network.dense.kernel"] == nnx["kernel"]
-    assert all(set(line["buffers"]) == {"4.network.norm.mean", "4.network.norm.var"} for line in found)
+    results = [seen[step] for step in range(4 * count + 1, 5 * count + 1)]
+    assert results[-1]["weights"]["4.network.dense.kernel"] == nnx["kernel"]
+    assert all(set(line["buffers"]) == {"4.network.norm.mean", "4.network.norm.var"} for line in results)
     assert all(
-        set(line["generator"]) == {f"4.network.dropout.rngs.{name}" for name in ("key", "count")} for line in found
+        set(line["generator"]) == {f"4.network.dropout.rngs.{name}" for name in ("key", "count")} for line in results
     )
-    assert all(set(line["batch"]) == {"x"} for line in found)
-    assert len({json.dumps(line) for line in found}) == count
-    assert set(found[0]["initial weights"]) == set(found[0]["weights"])
+    assert all(set(line["batch"]) == {"x"} for line in results)
+    assert len({json.dumps(line) for line in results}) == count
+    assert set(results[0]["initial weights"]) == set(results[0]["weights"])
     assert all(line["changed weights"] == {} for step, line in seen.items() if step)
 
 
@@ -204,13 +204,13 @@ def test_what_changes_weights_between_two_steps_is_seen(tmp_path: Path) -> None:
     seen = [line for _, line in sorted(by_hand.items())][1:]
     half = len(seen) // 2
     optax = loops(tmp_path / "optax", "clipped")[0][0][0]
-    for found, name in (
+    for result, name in (
         (optax, "0.clipped.kernel"),
         (seen[:half], "0.weights.w"),
         (seen[half:], "1.network.kernel"),
     ):
-        changed = [line["changed weights"] for line in found]
-        assert [list(names) for names in changed] == [[], *[[name]] * (len(found) - 1)]
+        changed = [line["changed weights"] for line in result]
+        assert [list(names) for names in changed] == [[], *[[name]] * (len(result) - 1)]
 
 
 def test_a_function_that_is_pickled_is_the_program_s_own() -> None:

@@ -40,44 +40,44 @@ def check(place: int, seen: list[Any], weights: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("scenario", EACH)
-def test_each_step_is_seen_once(found: Any, scenario: str) -> None:
+def test_each_step_is_seen_once(results: Any, scenario: str) -> None:
     place = EACH.index(scenario)
-    seen = [found[0][place * COUNT + step] for step in range(1, COUNT + 1)]
-    check(place, seen, found[1][place])
+    seen = [results[0][place * COUNT + step] for step in range(1, COUNT + 1)]
+    check(place, seen, results[1][place])
     assert all(("gradients" in line) == (scenario != "fit, XLA") for line in seen)
     assert all(("batch" in line) == (scenario.startswith("fit") and scenario != "fit, XLA") for line in seen)
     assert {"iteration", "learning_rate"} <= {name.split("/")[-1] for name in seen[0]["optimizer"]}
 
 
-def test_batches_and_initial_weights(found: Any) -> None:
-    fit, five = ([found[0][place * COUNT + step] for step in range(1, COUNT + 1)] for place in (0, 1))
+def test_batches_and_initial_weights(results: Any) -> None:
+    fit, five = ([results[0][place * COUNT + step] for step in range(1, COUNT + 1)] for place in (0, 1))
     assert [line["batch"] for line in fit] == [line["batch"] for line in five]
     assert len({json.dumps(line["batch"]) for line in fit}) == COUNT
-    first = found[0][0]["initial weights"]
+    first = results[0][0]["initial weights"]
     assert list(first.values()) == list(five[0]["initial weights"].values())  # of one seed
     assert set(first.values()) - set(fit[0]["weights"].values())
 
 
-def test_xla_with_several_steps_per_execution(found: Any) -> None:
+def test_xla_with_several_steps_per_execution(results: Any) -> None:
     """Only the end of each execution is seen, under the number of its last step."""
     before = len(EACH) * COUNT
-    assert [step for step in found[0] if before < step <= before + COUNT] == [before + 5, before + 10]
-    check(len(EACH), [found[0][before + 5], found[0][before + 10]], found[1][len(EACH)])
-    assert any("only the last step of each execution" in note for note in notes(found[2]))
-    assert any("that XLA compiles" in note for note in notes(found[2]))
+    assert [step for step in results[0] if before < step <= before + COUNT] == [before + 5, before + 10]
+    check(len(EACH), [results[0][before + 5], results[0][before + 10]], results[1][len(EACH)])
+    assert any("only the last step of each execution" in note for note in notes(results[2]))
+    assert any("that XLA compiles" in note for note in notes(results[2]))
 
 
-def test_what_a_callback_restores_are_the_initial_weights(found: Any) -> None:
+def test_what_a_callback_restores_are_the_initial_weights(results: Any) -> None:
     """... of the run that it resumes."""
     place = len(EACH) + 1
-    put_in = {f"{place}.{name}": code for name, code in found[1][place].items()}
-    assert found[0][place * COUNT + 1]["initial weights"] == put_in
+    put_in = {f"{place}.{name}": code for name, code in results[1][place].items()}
+    assert results[0][place * COUNT + 1]["initial weights"] == put_in
 
 
-def test_what_a_callback_changes_between_two_steps_is_seen(found: Any) -> None:
+def test_what_a_callback_changes_between_two_steps_is_seen(results: Any) -> None:
     place = len(EACH) + 2
-    changed = [found[0][place * COUNT + step]["changed weights"] for step in range(2, COUNT + 1)]
-    assert [[*line.values()] for line in changed] == [[found[1][place][str(step)]] for step in range(1, COUNT)]
+    changed = [results[0][place * COUNT + step]["changed weights"] for step in range(2, COUNT + 1)]
+    assert [[*line.values()] for line in changed] == [[results[1][place][str(step)]] for step in range(1, COUNT)]
 
 
 def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:

@@ -31,13 +31,13 @@ def loops(folder: Path, *scenarios: str) -> tuple[dict[str, tuple[dict[int, Any]
     """For each scenario its steps and the hashes of its last weights; and all lines."""
     printed, written = observed(interpreter("pytorch"), folder, LOOPS, *scenarios)
     all_steps = steps(written)
-    found, before = {}, 0
+    result, before = {}, 0
     for line in printed.splitlines():
         scenario, count, weights = json.loads(line)
-        found[scenario] = {step: all_steps[step] for step in range(before + 1, before + count + 1)}, weights
+        result[scenario] = {step: all_steps[step] for step in range(before + 1, before + count + 1)}, weights
         before += count
     assert max(all_steps) == before  # nothing was counted twice, and nothing more than there was
-    return found, written
+    return result, written
 
 
 def named(hashes: dict[str, str]) -> dict[str, str]:
@@ -124,8 +124,8 @@ def test_the_scale_of_the_loss_is_seen_and_skipped_steps_leave_their_passes(eage
 
 
 def test_the_passes_of_a_closure_belong_to_its_step(eager: Any) -> None:
-    found = {(line["backward passes"], line["backward passes of the closure"]) for line in scalars(eager, "closure")}
-    assert found == {("2", "2")}
+    results = {(line["backward passes"], line["backward passes of the closure"]) for line in scalars(eager, "closure")}
+    assert results == {("2", "2")}
 
 
 def test_copies_of_the_weights_are_seen_as_they_are_before_a_step(eager: Any) -> None:
@@ -144,8 +144,8 @@ def test_copies_of_the_weights_are_seen_as_they_are_before_a_step(eager: Any) ->
 
 def test_a_batch_that_is_asked_for_ahead_belongs_to_an_earlier_step(tmp_path: Path) -> None:
     """The note says so, and does not say that no batch is observed."""
-    found, written = loops(tmp_path, "ahead")
-    seen, weights = found["ahead"]
+    result, written = loops(tmp_path, "ahead")
+    seen, weights = result["ahead"]
     check(seen, weights)
     assert [len(line.get("batch", {})) for line in seen.values()] == [4, 2, 2, 2, 2, 0]
     assert [note for note in notes(written) if "DataLoader" in note] == [
@@ -187,9 +187,9 @@ def test_optimizers_within_the_backward_pass(eager: Any) -> None:
     ],
 )
 def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
-    found, _ = loops(tmp_path, *scenarios)
+    result, _ = loops(tmp_path, *scenarios)
     for scenario in scenarios:
-        check(*found[scenario])
+        check(*result[scenario])
 
 
 def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_path: Path) -> None:
@@ -220,23 +220,23 @@ def test_updates_by_hand_are_seen_from_one_backward_pass_to_the_next(tmp_path: P
 def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
     module = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     ended(start([interpreter("pytorch"), *module, str(SCRIPTS / "pytorch_ranks.py")], tmp_path))
-    found = {name.split(".")[0]: written for name, written in lines(tmp_path).items()}
-    first, second = steps(found["rank-0"]), steps(found["rank-1"])
+    results = {name.split(".")[0]: written for name, written in lines(tmp_path).items()}
+    first, second = steps(results["rank-0"]), steps(results["rank-1"])
     assert list(first) == list(second) == [0, 1, 2, 3]
     assert first[3]["weights"] == second[3]["weights"]
     assert set(first[3]["weights"]) == {"0.weight", "0.bias"}  # as without ranks
     assert first[1]["generator"] != second[1]["generator"]
-    assert found["rank-1"][0]["rank"] == 1
-    launcher = [written for name, written in found.items() if not name.startswith("rank")]
+    assert results["rank-1"][0]["rank"] == 1
+    launcher = [written for name, written in results.items() if not name.startswith("rank")]
     assert all(not steps(written) and written[-1]["kind"] != "end" for written in launcher)
 
 
 def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
     ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
-    found = [steps(written) for written in lines(tmp_path).values()]
-    assert sorted(map(list, found)) == [[0, 1], [0, 1, 2, 3]]
+    results = [steps(written) for written in lines(tmp_path).values()]
+    assert sorted(map(list, results)) == [[0, 1], [0, 1, 2, 3]]
     assert sorted(written[0]["forked"] for written in lines(tmp_path).values()) == [False, True]
-    generators = [{*line["generator"]} for seen in found for line in seen.values()]
+    generators = [{*line["generator"]} for seen in results for line in seen.values()]
     assert generators == [{"torch"}] * 6  # Python seeds `random` anew in the child, and nobody draws from it
 
 

@@ -24,11 +24,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Process:
 @pytest.fixture(scope="module")
 def epochs(seen: Process) -> dict[int, list[Samples]]:
     """By pass its batches."""
-    found: dict[int, list[Samples]] = {}
+    results: dict[int, list[Samples]] = {}
     for _, line in sorted(seen.lines.items()):
         for samples in line.samples.values():
-            found.setdefault(samples.epoch, []).append(samples)
-    return found
+            results.setdefault(samples.epoch, []).append(samples)
+    return results
 
 
 def contents(of: list[Samples]) -> dict[int, str]:
@@ -70,6 +70,6 @@ def test_zeros_and_nan(seen: Process) -> None:
 
 
 def test_what_is_said_of_them(seen: Process) -> None:
-    found = said(seen)
-    assert found.keys() == {"augmentation_repeats", "samples_of_each_worker", "zero_gradients", "not_a_number"}
-    assert found["samples_of_each_worker"].startswith("in epoch 1 each of 12 samples came 2 times or more")
+    result = said(seen)
+    assert result.keys() == {"augmentation_repeats", "samples_of_each_worker", "zero_gradients", "not_a_number"}
+    assert result["samples_of_each_worker"].startswith("in epoch 1 each of 12 samples came 2 times or more")

@@ -33,8 +33,8 @@ def test_the_program_finds_its_path_as_ever(tmp_path: Path) -> None:
 def test_a_sitecustomize_of_ones_own_still_runs(tmp_path: Path) -> None:
     script = written(tmp_path, "a.py", "import sys; print(sys.modules['sitecustomize'].MINE)\n" + WATCH)
     written(tmp_path, "sitecustomize.py", "print('mine'); MINE = 7\n")
-    printed, found = observed(HERE, tmp_path / "seen", script, PYTHONPATH=f"{tmp_path / 'mine'}:{ROOT}")
-    assert printed == "mine\n7\n" and steps(found).keys() == {1}
+    printed, result = observed(HERE, tmp_path / "seen", script, PYTHONPATH=f"{tmp_path / 'mine'}:{ROOT}")
+    assert printed == "mine\n7\n" and steps(result).keys() == {1}
 
 
 def test_a_package_of_the_same_name(tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_a_package_of_the_same_name(tmp_path: Path) -> None:
         "found = sys.modules.get('_repro.observe.recorder')\n"
         "if found: found.active.step(1, {'weights': {'w': 'a'}})\n"
     )
-    printed, found = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", text))
-    assert printed == "7\n" and steps(found) == {1: {"weights": {"w": "a"}}}
+    printed, result = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", text))
+    assert printed == "7\n" and steps(result) == {1: {"weights": {"w": "a"}}}
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_package_of_the_same_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_that_changes_its_surroundings(text: str, tmp_path: Path) -> None:
-    _, found = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", "import repro\n" + text + WATCH))
-    assert steps(found).keys() == {1}
+    _, result = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", "import repro\n" + text + WATCH))
+    assert steps(result).keys() == {1}
 
 
 def test_a_program_that_becomes_another_has_two_files(tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 def test_what_goes_wrong_in_the_observer_is_a_note(tmp_path: Path) -> None:
     text = WATCH + "class Odd:\n    shape = dtype = property(lambda self: 1 / 0)\nrepro.watch(2, {'odd': Odd()})\n"
-    _, found = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", text))
-    assert any("ZeroDivisionError" in note for note in notes(found)) and steps(found).keys() == {1}
+    _, result = observed(HERE, tmp_path / "seen", written(tmp_path, "a.py", text))
+    assert any("ZeroDivisionError" in note for note in notes(result)) and steps(result).keys() == {1}

@@ -22,11 +22,11 @@ import numpy as np, repro
 for step in range(3):
     repro.watch(step, {"layers": [{"w": np.full(3, step)}, {"w": np.ones(2, np.float32)}], "rate": 0.5, "n": (step,)})
 """
-    found = seen(HERE, tmp_path, text)
-    assert [*found] == [0, 1, 2] and found[2].keys() == {"weights"}
+    result = seen(HERE, tmp_path, text)
+    assert [*result] == [0, 1, 2] and result[2].keys() == {"weights"}
     names = ["watch.layers.0.w", "watch.layers.1.w", "watch.n.0", "watch.rate"]
-    assert sorted(found[1]["weights"]) == names
-    changed = {name for name in names if found[1]["weights"][name] != found[2]["weights"][name]}
+    assert sorted(result[1]["weights"]) == names
+    changed = {name for name in names if result[1]["weights"][name] != result[2]["weights"][name]}
     assert changed == {"watch.layers.0.w", "watch.n.0"}
 
 
@@ -63,8 +63,8 @@ FRAMEWORKS = {
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_what_a_framework_has(framework: str, tmp_path: Path) -> None:
     make, names = FRAMEWORKS[framework]
-    found = seen(interpreter(framework), tmp_path, f"import repro\n{make}\nrepro.watch(1, state)\n")
-    assert found[1]["weights"].keys() == names
+    result = seen(interpreter(framework), tmp_path, f"import repro\n{make}\nrepro.watch(1, state)\n")
+    assert result[1]["weights"].keys() == names
 
 
 def test_without_record_it_does_nothing() -> None:

@@ -126,14 +126,14 @@ def on_host(data_dir: Path, poisoned: dict[str, str], tmp_path_factory: pytest.T
     """The fingerprint that `./run.sh FRAMEWORK` prints on the bare host, poisoned as well."""
 
     def fingerprint(framework: str) -> str:
-        with alone(f"host-{framework}") as found:
-            if not found.exists():
+        with alone(f"host-{framework}") as result:
+            if not result.exists():
                 workspace = tmp_path_factory.mktemp(framework)
                 (workspace / "data").symlink_to(data_dir)
                 done = run_sh(framework, f"params.max_steps={STEPS}", workspace=workspace, env=dict(poisoned))
                 assert done.returncode == 0, done.stderr
-                found.write_text(fingerprint_of(done.stdout))
-            return found.read_text()
+                result.write_text(fingerprint_of(done.stdout))
+            return result.read_text()
 
     return fingerprint
 

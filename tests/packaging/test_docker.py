@@ -76,7 +76,7 @@ def test_holds_what_the_allow_list_names_and_no_more(image: str) -> None:
     files = {line.split("  ./")[1] for line in probes.listing_of_image(image) if "  ./" in line}
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     matched = {path for pattern in allowed for path in ROOT.glob(pattern)}
-    expected = {path for found in matched for path in ([found] if found.is_file() else found.rglob("*"))}
+    expected = {path for result in matched for path in ([result] if result.is_file() else result.rglob("*"))}
     names = {str(path.relative_to(ROOT)) for path in expected if path.is_file() and path.suffix != ".pyc"}
     assert files == names | {"COMMIT"}
 

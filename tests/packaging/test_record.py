@@ -154,17 +154,17 @@ class TestDocker:
             for word in in_docker(image, PYTORCH, folder, "resumable_training.py", options=confined)
             if "{run}" not in word
         ]
-        found = me.record(folder, "--keep", "--", *command)
-        assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
+        result = me.record(folder, "--keep", "--", *command)
+        assert result.content.fingerprint == on_bare_host.content.fingerprint and result.steps == 12
         inspected = subprocess.check_output(
             ["docker", "image", "inspect", "--format={{.Id}}", image], text=True
         ).strip()
-        facts = found.content.facts
+        facts = result.content.facts
         assert (facts["container"]["engine"], facts["container"]["image"]) == ("docker", inspected)
         assert facts["environment"] == {"PYTHONPATH": "/of-the-user"}
         assert facts["scripts"].keys() == {f"{folder}/scripts/resumable_training.py"}
-        assert any((found.path / record.KEPT).iterdir())
-        assert not [path for path in (found.path, *found.path.iterdir()) if path.stat().st_mode & 0o022]
+        assert any((result.path / record.KEPT).iterdir())
+        assert not [path for path in (result.path, *result.path.iterdir()) if path.stat().st_mode & 0o022]
 
     def test_a_fault_is_named_and_containers_are_ended(self, image: str, me: User, folder: Path) -> None:
         before = ours()
@@ -253,8 +253,8 @@ class TestDocker:
         probes.give(short, os.getuid(), os.getgid())
         options = [f"--user={os.getuid()}:{os.getgid()}", "--network=none", f"--volume={short}:/workspace"]
         command = ["docker", "run", "--rm", *options, image, framework, "--workspace=/workspace"]
-        found = me.record(short, "--", *command)
-        assert found.steps == STEPS
+        result = me.record(short, "--", *command)
+        assert result.steps == STEPS
         assert probes.experiment_of(short, framework)["sha256"]["final_weights"] == on_host(framework)
 
 
@@ -263,11 +263,11 @@ class TestApptainer:
         self, sif: Path, plain: User, folder: Path, on_bare_host: record.Record
     ) -> None:
         command = in_apptainer(sif, PYTORCH, folder, "resumable_training.py")
-        found = plain.record(folder, "--", *[word.replace("{run}", str(folder / "data")) for word in command])
-        assert found.content.fingerprint == on_bare_host.content.fingerprint and found.steps == 12
-        container = found.content.facts["container"]
+        result = plain.record(folder, "--", *[word.replace("{run}", str(folder / "data")) for word in command])
+        assert result.content.fingerprint == on_bare_host.content.fingerprint and result.steps == 12
+        container = result.content.facts["container"]
         assert container["engine"] == "apptainer" and container["image"].startswith("sif:")
-        assert probes.owners(found.path) == {(plain.caller.uid, plain.caller.gid)}
+        assert probes.owners(result.path) == {(plain.caller.uid, plain.caller.gid)}
 
     def test_a_fault_is_named(self, sif: Path, plain: User, folder: Path) -> None:
         command = in_apptainer(sif, PYTORCH, folder, "resumable_training.py", "--forget", "--pause=0.1")

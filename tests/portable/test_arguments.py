@@ -110,8 +110,8 @@ def line(call: Callable[[], object]) -> str:
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_argument_is_one_line(case: str) -> None:
     name, given, options, why = WRONG[case]
-    found = line(lambda: getattr(functional, name)(FRAMEWORK, *given, **options))
-    assert found.startswith(f"portable numerics: {name}: {why}") and "\n" not in found
+    said = line(lambda: getattr(functional, name)(FRAMEWORK, *given, **options))
+    assert said.startswith(f"portable numerics: {name}: {why}") and "\n" not in said
 
 
 RIGHT: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
@@ -132,8 +132,8 @@ def test_a_right_argument_is_taken(name: str) -> None:
 
 @pytest.mark.parametrize("value", [-1e-3, NAN, float("inf"), "0.1", None])
 def test_a_rate_is_a_number_of_at_least_0(value: object) -> None:
-    found = line(lambda: arguments.check_number("SGD", "lr", value))
-    assert found == f"portable numerics: SGD: lr={value} must be a number of at least 0"
+    said = line(lambda: arguments.check_number("SGD", "lr", value))
+    assert said == f"portable numerics: SGD: lr={value} must be a number of at least 0"
 
 
 @pytest.mark.parametrize("betas", [(0.9, NAN), (0.9, 1.0), (-1.0, 0.9), (0.9, 1.5), (0.999999, 0.9)])
@@ -148,8 +148,8 @@ def test_a_table_of_adam_is_made_by_repeated_multiplication(betas: tuple[float, 
     while not expected or expected[-1] != (1.0, 1.0):
         powers = powers[0] * betas[0], powers[1] * betas[1]
         expected.append((1 / (1 - powers[0]), 1 / (1 - powers[1])))
-    found = tables.adam(*betas)
-    assert found.dtype == np.float64 and np.array_equal(found, np.array(expected).T)
+    result = tables.adam(*betas)
+    assert result.dtype == np.float64 and np.array_equal(result, np.array(expected).T)
 
 
 def test_an_optimizer_of_the_trainers_without_a_portable_form_is_one_line() -> None:

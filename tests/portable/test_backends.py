@@ -15,27 +15,27 @@ Parameters = list[str]
 
 def declared(protocol: type) -> dict[str, Parameters]:
     """The methods of a protocol with their parameters; no names where they are by position alone."""
-    found = {}
+    results = {}
     for name, method in vars(protocol).items():
         if inspect.isfunction(method) and not name.startswith("_"):
             _, *parameters = inspect.signature(method).parameters.values()
             positional = any(each.kind is each.POSITIONAL_ONLY for each in parameters)
-            found[name] = [] if positional else [each.name for each in parameters]
-    return found
+            results[name] = [] if positional else [each.name for each in parameters]
+    return results
 
 
 def defined(path: Path) -> dict[str, Parameters]:
     """The methods of the one class of a file, which no test can import; no names where another function is one."""
     (backend,) = (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
-    found: dict[str, Parameters] = {}
+    results: dict[str, Parameters] = {}
     for node in backend.body:
         if isinstance(node, ast.FunctionDef):
             static = [getattr(decorator, "id", "") for decorator in node.decorator_list] == ["staticmethod"]
-            found[node.name] = parameters(node)[not static :]
+            results[node.name] = parameters(node)[not static :]
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-            found |= {name.id: [] for name in ast.walk(target) if isinstance(name, ast.Name)}
-    return found
+            results |= {name.id: [] for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return results
 
 
 def parameters(function: ast.FunctionDef) -> Parameters:
@@ -55,10 +55,10 @@ PROTOCOLS = {"numpy": BACKEND, "pytorch": BACKEND, "tensorflow": XLA, "jax": XLA
 def test_backend_has_the_declared_methods_in_order(framework: str, protocol: dict[str, Parameters]) -> None:
     own = defined(FOLDER / f"{framework}.py")
     assert [name for name in own if name in protocol] == [name for name in protocol if name in own]
-    found = DEFAULTS | own
-    assert set(protocol) <= set(found)
-    named = [name for name in protocol if found[name] and protocol[name]]
-    assert {name: found[name] for name in named} == {name: protocol[name] for name in named}
+    result = DEFAULTS | own
+    assert set(protocol) <= set(result)
+    named = [name for name in protocol if result[name] and protocol[name]]
+    assert {name: result[name] for name in named} == {name: protocol[name] for name in named}
     assert len(named) > 20
 
 

@@ -35,12 +35,12 @@ def checked(framework: str, part: str) -> Any:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_it_passes_here_and_refuses_what_is_planted(framework: str) -> None:
-    found = checked(framework, "faults")
-    assert found["none"] == "float64"
-    assert "a rounding to float32 between two operations" in found["unrounded"]
-    assert "a step of SGD" in found["rounded elsewhere"]
-    assert list(found["many"]) == NAMES[framework]
-    for titles in found["many"].values():
+    result = checked(framework, "faults")
+    assert result["none"] == "float64"
+    assert "a rounding to float32 between two operations" in result["unrounded"]
+    assert "a step of SGD" in result["rounded elsewhere"]
+    assert list(result["many"]) == NAMES[framework]
+    for titles in result["many"].values():
         assert set(titles) >= set(PLANTED)
 
 
@@ -62,14 +62,14 @@ def test_int8_units_that_saturate_are_found_out() -> None:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_kernels_of_int16_that_fail_are_found_out(framework: str) -> None:
-    found = checked(framework, "faults")["int16"]
-    if found is None:
+    result = checked(framework, "faults")["int16"]
+    if result is None:
         pytest.skip("this CPU has no instruction that multiplies and adds pairs of int16")
     kernel, product = "a convolution's gradient with respect to its kernel", "a product of matrices, rounded to float32"
-    assert found["titles"] == [kernel, product]
-    (line,) = found["said"]
+    assert result["titles"] == [kernel, product]
+    (line,) = result["said"]
     assert f" does not compute {kernel} by the rules" in line
-    assert line.endswith("so the matmul backend is not int16") and found["engine"] == "float64"
+    assert line.endswith("so the matmul backend is not int16") and result["engine"] == "float64"
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])

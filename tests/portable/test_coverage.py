@@ -21,10 +21,10 @@ def fingerprints(
     printed = program(
         framework, ROOT / "evidence/coverage/worker.py", group, *options, f"--threads={threads}", **environment
     )
-    found = {line["name"]: line for line in map(json.loads, printed.splitlines())}
-    failed = {name: line for name, line in found.items() if "fingerprint" not in line}
+    content = {line["name"]: line for line in map(json.loads, printed.splitlines())}
+    failed = {name: line for name, line in content.items() if "fingerprint" not in line}
     assert not failed
-    return {name: line["fingerprint"] for name, line in found.items()}
+    return {name: line["fingerprint"] for name, line in content.items()}
 
 
 @pytest.fixture(scope="module")

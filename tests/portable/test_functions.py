@@ -69,8 +69,8 @@ def arguments(bits: int, arrays: int) -> list[np.ndarray]:
     special = np.concatenate((special, -special))
     meeting = [each.reshape(-1) for each in np.meshgrid(special, special)]
     random = np.random.default_rng(1)
-    found = [np.concatenate((each, random.permutation(numbers(bits, seed)))) for seed, each in enumerate(meeting)]
-    return [random.permutation(found[0]) for _ in range(arrays - 2)] + found
+    results = [np.concatenate((each, random.permutation(numbers(bits, seed)))) for seed, each in enumerate(meeting)]
+    return [random.permutation(results[0]) for _ in range(arrays - 2)] + results
 
 
 def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -84,8 +84,8 @@ def compare(ask, way: str, file: str, name: str, options: dict[str, Any]) -> Non
     given = arguments(options["bits"], arrays)
     with np.errstate(all="ignore"):
         right = getattr(home, name)(*given, **options)
-    found, _ = ask(way, f"{file}.{name}", options, given)
-    for each, expected in zip(found, right if isinstance(right, tuple) else (right,), strict=True):
+    result, _ = ask(way, f"{file}.{name}", options, given)
+    for each, expected in zip(result, right if isinstance(right, tuple) else (right,), strict=True):
         wrong = ~same(each, np.asarray(expected, float))
         first = [array[wrong][0] for array in given] if wrong.any() else []
         assert not wrong.any(), f"{name} of {first}: {each[wrong][0]!r} for {expected[wrong][0]!r}"

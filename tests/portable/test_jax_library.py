@@ -75,9 +75,9 @@ def test_function_and_its_gradients_are_those_of_jax(case: str) -> None:
     names = [name for name in computed if name.startswith(f"compiled/{case}/")]
     assert len(names) >= 2
     for name in names:
-        found, expected = computed[name], computed[name.replace("compiled", "float64")]
-        assert found.dtype == np.float32 and found.shape == expected.shape
-        assert np.abs(found - expected).max() <= 1e-3 * np.abs(expected).max()
+        result, expected = computed[name], computed[name.replace("compiled", "float64")]
+        assert result.dtype == np.float32 and result.shape == expected.shape
+        assert np.abs(result - expected).max() <= 1e-3 * np.abs(expected).max()
 
 
 def test_dropout_drops_by_seed_and_step() -> None:

@@ -104,9 +104,9 @@ def self_check(*options: str, cache: Path) -> Any:
 
 
 def test_the_self_check_finds_each_liberty_of_xla_but_takes_none_from_its_cache(tmp_path: Path) -> None:
-    found = self_check("liberties", cache=tmp_path)
-    assert found["differ"] == ["contraction", "loop", "division", "root", "constants", "rounding"]
-    assert found["said"].startswith(
+    result = self_check("liberties", cache=tmp_path)
+    assert result["differ"] == ["contraction", "loop", "division", "root", "constants", "rounding"]
+    assert result["said"].startswith(
         "portable numerics: JAX does not compute a product and a sum, each rounded by the rules"
     )
     assert list(tmp_path.iterdir())

@@ -11,10 +11,10 @@ pytestmark = pytest.mark.portable
 
 
 def test_boxes_and_regions_are_those_of_torchvision() -> None:
-    found = json.loads(program("pytorch", "mode_detection.py", **dict(SSE4)))  # where it takes another way by itself
-    assert max(found["far"].values()) < 1e-6, found["far"]
-    kept, same = found["boxes"]
+    content = json.loads(program("pytorch", "mode_detection.py", **dict(SSE4)))  # where it takes another way by itself
+    assert max(content["far"].values()) < 1e-6, content["far"]
+    kept, same = content["boxes"]
     assert 20 < kept < 180
     assert same
-    assert found["resized"] == [True, True, "AVX2"] and found["capability"]
-    assert found["empty"] == [[0], [0, 3, 2, 2]]
+    assert content["resized"] == [True, True, "AVX2"] and content["capability"]
+    assert content["empty"] == [[0], [0, 3, 2, 2]]

@@ -12,8 +12,8 @@ EPSILON = {"torch.bfloat16": 2.0**-8, "torch.float16": 2.0**-11}
 
 
 def test_a_network_of_halves_has_one_result_with_any_threads_and_gradients_close_to_pytorchs_own() -> None:
-    found = json.loads(program("pytorch", "mode_halves.py"))
-    assert len(found) == 4
-    for kind, (one, two, away) in found.items():
+    content = json.loads(program("pytorch", "mode_halves.py"))
+    assert len(content) == 4
+    for kind, (one, two, away) in content.items():
         assert one == two, kind
         assert away < 16 * EPSILON[kind.split(",")[0]], kind

@@ -19,6 +19,6 @@ def pytorch() -> dict[str, str]:
 
 @pytest.mark.parametrize(("framework", "count"), [("tensorflow", 57), ("jax", 52)])
 def test_operations_have_the_bits_of_pytorchs(framework: str, count: int, pytorch: dict[str, str]) -> None:
-    found = fingerprints(framework)
-    assert len(found) == count
-    assert [name for name, bits in found.items() if bits != pytorch[name]] == []
+    result = fingerprints(framework)
+    assert len(result) == count
+    assert [name for name, bits in result.items() if bits != pytorch[name]] == []

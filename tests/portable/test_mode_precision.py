@@ -10,8 +10,8 @@ pytestmark = pytest.mark.portable
 
 
 def test_products_with_both_precisions_are_those_of_the_reference_implementation() -> None:
-    found = json.loads(program("pytorch", "mode_precision.py"))
+    content = json.loads(program("pytorch", "mode_precision.py"))
     names = {"mm", "addmm", "bmm", "linear", "convolution", "images", "kernel"}
-    assert found["high"] == dict.fromkeys(names, 0)
-    assert found["highest"] == dict.fromkeys(names, 0)
-    assert found["error"] == "portable numerics: no precision 'medium'; there are high, highest"
+    assert content["high"] == dict.fromkeys(names, 0)
+    assert content["highest"] == dict.fromkeys(names, 0)
+    assert content["error"] == "portable numerics: no precision 'medium'; there are high, highest"

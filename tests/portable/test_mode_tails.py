@@ -58,17 +58,17 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_functions_are_right_to_two_units_in_the_last_place(framework: str, path: Path) -> None:
-    found = json.loads(program(framework, "mode_tails.py", framework, str(path)))
+    content = json.loads(program(framework, "mode_tails.py", framework, str(path)))
     x = arguments().astype(float)
     with np.errstate(all="ignore"):
         for kind, exact in (("values", VALUES), ("slopes", SLOPES)):
-            results = {name: bits for name, bits in found[kind].items() if name in exact}
+            results = {name: bits for name, bits in content[kind].items() if name in exact}
             assert results or framework != "pytorch"
             for name, bits in results.items():
                 wrong = different(exact[name](x), as_floats(bits), x, subnormals=framework == "pytorch")
                 assert not wrong.any(), f"{name}, {kind}: of {x[wrong][:5]} {as_floats(bits)[wrong][:5]}"
     powers = np.exp(np.array(ROW))
-    assert ulps(powers / powers.sum(), as_floats(found["shares"])).max() <= ULPS
+    assert ulps(powers / powers.sum(), as_floats(content["shares"])).max() <= ULPS
 
 
 def as_floats(bits: Any) -> np.ndarray:

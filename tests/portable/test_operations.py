@@ -161,8 +161,8 @@ def test_scores_far_below_zero_count_beside_a_mask(ask, way: str) -> None:
     query, key, value = (np.array(x, np.float32)[None] for x in ([[-(2**20)]], [[4], [4], [1]], [[1], [2], [3]]))
     seen = np.array([[True, True, False]])
     options = {"causal": False, "scale": 1.0}
-    (found,), _ = ask(way, "attention.attention", options, [query, key, value, seen])
-    assert found == 1.5
+    (result,), _ = ask(way, "attention.attention", options, [query, key, value, seen])
+    assert result == 1.5
 
 
 @pytest.mark.parametrize("way", some(WAYS, "pytorch eager", deep=("pytorch kernels", "jax compiled")))
@@ -176,8 +176,8 @@ def test_philox(ask, way: str) -> None:
         [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
     ]
     assert [list(reference.philox(*both)) for both in zip(counters, keys, strict=True)] == known
-    (found,), _ = ask(way, "worker.philox", {}, [np.array(counters), np.array(keys)])
-    assert found.tolist() == known
+    (result,), _ = ask(way, "worker.philox", {}, [np.array(counters), np.array(keys)])
+    assert result.tolist() == known
 
 
 def test_a_sum_that_is_too_long_is_refused() -> None:

@@ -46,8 +46,8 @@ SHUFFLED = RANDOM.permutation(WIDE)
 
 
 def asked(ask, way: str, name: str, *arrays: np.ndarray) -> np.ndarray:
-    (found,), _ = ask(way, f"unprotected.{name}", {}, [*arrays])
-    return found
+    (result,), _ = ask(way, f"unprotected.{name}", {}, [*arrays])
+    return result
 
 
 def expected(name: str) -> np.ndarray:
@@ -83,5 +83,5 @@ def test_nan_is_no_index(ask, way: str) -> None:
     a = np.array([[0.0, np.nan, 16.0]])
     with pytest.raises(RuntimeError, match=r"out of|not in \[0"):
         asked(ask, way, "place_of_nan", a, a, a)
-    found = asked(ask, way, "place_of_nan_protected", a, a, a)
-    assert found[0, 0] == 1 and np.isnan(found[0, 1]) and found[0, 2] < 1
+    result = asked(ask, way, "place_of_nan_protected", a, a, a)
+    assert result[0, 0] == 1 and np.isnan(result[0, 1]) and result[0, 2] < 1

@@ -171,11 +171,11 @@ def test_optimizers_refuse_weights_that_share_memory_and_numbers_given_later(ref
 
 
 def test_convert_refuses_modules_that_are_more_than_they_seem(refused: dict[str, Any]) -> None:
-    found = {
+    results = {
         name: re.split(r"portable form of |; |portable numerics: ", line)[-2]
         for name, line in refused["converted"].items()
     }
-    assert found == {
+    assert results == {
         "forward": "0 (Linear with a forward of the instance's own)",
         "container's hook": "the model (Sequential with hooks)",
         "backward hook": "0 (Linear with hooks)",

@@ -25,15 +25,15 @@ def normal(*shape: int, seed: int = 0) -> Array:
 
 def slopes(function: Callable[..., Array], arrays: list[Any], which: int, gradient: Array) -> Array:
     """The gradient of sum(gradient * function), by differences."""
-    found = np.zeros(arrays[which].shape)
-    for at in np.ndindex(found.shape):
+    result = np.zeros(arrays[which].shape)
+    for at in np.ndindex(result.shape):
         ends = []
         for step in (1e-5, -1e-5):
             moved = [array.copy() if i == which else array for i, array in enumerate(arrays)]
             moved[which][at] += step
             ends.append(np.sum(gradient * function(*moved)))
-        found[at] = (ends[0] - ends[1]) / 2e-5
-    return found
+        result[at] = (ends[0] - ends[1]) / 2e-5
+    return result
 
 
 def convolved(x: Array, weight: Array, bias: Array, stride, padding, dilation, groups: int) -> Array:
@@ -200,11 +200,11 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Any], Callable[..., Array], tup
 @pytest.mark.parametrize("name", CASES)
 def test_results_and_gradients_are_right(name: str) -> None:
     operation, options, arrays, plain, differentiable, bound = CASES[name]
-    found = getattr(reference, operation)(*arrays, **options)
-    found = found[0] if isinstance(found, tuple) else found
+    result = getattr(reference, operation)(*arrays, **options)
+    result = result[0] if isinstance(result, tuple) else result
     double = [array.astype(float) if array is not None and array.dtype == np.float32 else array for array in arrays]
-    assert_close(found, plain(*double), bound)
-    gradient = normal(*found.shape, seed=2)
+    assert_close(result, plain(*double), bound)
+    gradient = normal(*result.shape, seed=2)
     gradients = getattr(reference, f"{operation}_gradients")(*arrays, gradient, **options)
     assert len(gradients) == len(arrays)
     for i, each in enumerate(gradients):
@@ -214,9 +214,9 @@ def test_results_and_gradients_are_right(name: str) -> None:
             assert each is None
 
 
-def assert_close(found: Array, expected: Array, bound: float) -> None:
-    assert found.dtype == np.float32 and found.shape == np.shape(expected)
-    assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
+def assert_close(results: Array, expected: Array, bound: float) -> None:
+    assert results.dtype == np.float32 and results.shape == np.shape(expected)
+    assert np.abs(results - expected).max() <= bound * np.abs(expected).max()
 
 
 # --- rounding, grids, sums --------------------------------------------------------------------------------------------
@@ -234,8 +234,8 @@ def test_rounding() -> None:
         -0.0,
     ]
     expected = [1, 1 + 2**-22, 1 + 2**-23, -TINY, 0, np.inf, 0]
-    found = reference.r32(np.array(given))
-    assert found.tolist() == expected and not np.signbit(found[[4, 6]]).any()
+    result = reference.r32(np.array(given))
+    assert result.tolist() == expected and not np.signbit(result[[4, 6]]).any()
 
 
 @pytest.mark.parametrize("bits", [13, 23, 24])
@@ -256,9 +256,9 @@ def test_grids(bits: int, power: int) -> None:
 def test_sums_are_exact() -> None:
     a, b = normal(3, 400) * 2.0**-20, normal(3, 400, seed=1) * 2.0**40
     (q, p), (r, s) = reference.grid(a, (1,)), reference.grid(b, (1,))
-    for i, found in enumerate(reference.exact_dot(a, b, (1,))[:, 0]):
+    for i, result in enumerate(reference.exact_dot(a, b, (1,))[:, 0]):
         terms = [Fraction(int(x) * int(y), 2**26) for x, y in zip(q[i], r[i], strict=True)]
-        assert Fraction(float(found)) == sum(terms) * Fraction(float(p[i, 0])) * Fraction(float(s[i, 0]))
+        assert Fraction(float(result)) == sum(terms) * Fraction(float(p[i, 0])) * Fraction(float(s[i, 0]))
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -370,5 +370,5 @@ def test_corrections_of_adam() -> None:
     both = tables.adam(*betas)
     assert both[:, -1].tolist() == [1, 1] and both[1, -2] > 1
     for t in (1, 2, 3, 10, 100, 1000, 5000):
-        for beta, found in zip(betas, both[:, t - 1], strict=True):
-            assert abs(Fraction(found) * (1 - Fraction(beta) ** t) - 1) < Fraction(t, 2**52) * Fraction(found)
+        for beta, result in zip(betas, both[:, t - 1], strict=True):
+            assert abs(Fraction(result) * (1 - Fraction(beta) ** t) - 1) < Fraction(t, 2**52) * Fraction(result)

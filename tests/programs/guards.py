@@ -27,9 +27,9 @@ def guarded(shape: tuple[int, ...], dtype: type, side: str) -> np.ndarray:
 
 def copied(array: np.ndarray, side: str) -> np.ndarray:
     """The same elements, by rows, beside a guard."""
-    found = guarded(array.shape, array.dtype.type, side)
-    found[...] = array
-    return found
+    result = guarded(array.shape, array.dtype.type, side)
+    result[...] = array
+    return result
 
 
 def touch(side: str, index: int, write: bool) -> None:

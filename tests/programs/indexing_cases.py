@@ -28,8 +28,8 @@ CASES: dict[str, Case] = {}
 def numbers(*shape: int, seed: int = 0) -> Tensor:
     """Random numbers that follow from integers: the same on every processor."""
     generator = torch.Generator().manual_seed(seed)
-    found = torch.randint(-(2**22), 2**22, shape, generator=generator).float()
-    return found * 2.0**-26 * (1 << torch.randint(8, shape, generator=generator)).float()
+    result = torch.randint(-(2**22), 2**22, shape, generator=generator).float()
+    return result * 2.0**-26 * (1 << torch.randint(8, shape, generator=generator)).float()
 
 
 def integers(high: int, *shape: int, seed: int = 0) -> Tensor:
@@ -129,9 +129,9 @@ def ties() -> Tensor:
 
 
 def ties_and_nan() -> Tensor:
-    found = ties()
-    found[2, 3] = found[5, 3] = found[2, 7] = torch.nan
-    return found
+    result = ties()
+    result[2, 3] = result[5, 3] = result[2, 7] = torch.nan
+    return result
 
 
 for _ties in (ties, ties_and_nan):
@@ -178,9 +178,9 @@ CHOICES: dict[str, Callable[[Tensor], Any]] = {
 
 def without_sign(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     def checked(x: Tensor) -> Tensor:
-        found = function(x)
-        assert not found.signbit().any()
-        return found
+        result = function(x)
+        assert not result.signbit().any()
+        return result
 
     return checked
 

@@ -119,14 +119,14 @@ def results(functions: Callable[[str], Callable[..., Any]], dtype: str, arrays: 
 
     Arrays of float32 are given, as what is constant is computed when a function is compiled.
     """
-    found: dict[str, dict[str, Array]] = {}
+    results: dict[str, dict[str, Array]] = {}
     rest = iter(arrays)
     for name in cases.CASES:
         call, floats = of_floats(name, functions)
         first, pull, others = jax.vjp(call, *(next(rest).astype(dtype) for _ in floats), has_aux=True)
         gradient = jnp.asarray(cases.normal(*first.shape, seed=9), dtype)
-        found[name] = {str(i): each for i, each in enumerate((first, *others, *pull(gradient)))}
-    return found
+        results[name] = {str(i): each for i, each in enumerate((first, *others, *pull(gradient)))}
+    return results
 
 
 def of_floats(name: str, functions: Callable[[str], Callable[..., Any]]) -> tuple[Callable[..., Any], list[np.ndarray]]:
@@ -144,12 +144,12 @@ def of_floats(name: str, functions: Callable[[str], Callable[..., Any]]) -> tupl
 
 def outside() -> dict[str, dict[str, Any]]:
     """Of indices out of range, in compiled code, the loss and the gradient of its weight."""
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, (loss, weight, size) in cases.INDEXED.items():
         compiled = jax.jit(jax.value_and_grad(partial(loss, functional)))
         for where, index in cases.outside(size).items():
-            found[f"{name} {where}"] = dict(zip(("loss", "gradient"), compiled(weight, index), strict=True))
-    return found
+            results[f"{name} {where}"] = dict(zip(("loss", "gradient"), compiled(weight, index), strict=True))
+    return results
 
 
 # --- optimizers -------------------------------------------------------------------------------------------------------
@@ -157,15 +157,15 @@ def outside() -> dict[str, dict[str, Any]]:
 
 def optimized() -> dict[str, dict[str, Any]]:
     """Weights and slots after a few updates."""
-    found = {}
+    results = {}
     for name, (arguments, own, _) in cases.OPTIMIZERS.items():
         optimizer = getattr(optim, name)(**arguments, **own)
         weights, slots = cases.WEIGHTS, optimizer.init(cases.WEIGHTS)
         update = jax.jit(optimizer.update)
         for gradients in cases.GRADIENTS:
             weights, slots = update(weights, slots, gradients)
-        found[name] = named({"weights": weights, "slots": slots})
-    return found
+        results[name] = named({"weights": weights, "slots": slots})
+    return results
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def stored(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def networks(wrap: Callable[..., Any], resumed: bool = False) -> dict[str, dict[str, Any]]:
-    found = {}
+    results = {}
     for name, step, state, batches in (
         ("cnn", cnn_step, cnn_state(), cases.BATCHES),
         ("block", block_step, block_state(), [(text,) for text in cases.TEXTS]),
@@ -233,8 +233,8 @@ def networks(wrap: Callable[..., Any], resumed: bool = False) -> dict[str, dict[
         wrapped = wrap(step)
         if resumed:
             state, batches = stored(trained(wrapped, state, batches[: cases.RESUMED])), batches[cases.RESUMED :]
-        found[name] = named(trained(wrapped, state, batches))
-    return found
+        results[name] = named(trained(wrapped, state, batches))
+    return results
 
 
 def eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -372,21 +372,21 @@ def line(call: Callable[[], Any]) -> str:
 
 
 def main(path: str, *eager: str) -> None:
-    found: dict[str, dict[str, dict[str, Any]]]
+    result: dict[str, dict[str, dict[str, Any]]]
     if eager:
-        found = {"eager": networks(eagerly)}
+        result = {"eager": networks(eagerly)}
     else:
         arguments = [each for _, several, _ in cases.CASES.values() for each in several]
         arrays = [jnp.asarray(each) for each in arguments if getattr(each, "dtype", None) == np.float32]
-        found = {
+        result = {
             "compiled": jax.jit(partial(results, lambda name: getattr(functional, name), "float32"))(arrays),
             "float64": jax.jit(partial(results, OWN.__getitem__, "float64"))(arrays),
             "outside": outside(),
             "resumed": networks(jax.jit, resumed=True),
             "eager": perceptron(eagerly),
         }
-        found["compiled"] |= networks(jax.jit) | perceptron(jax.jit) | optimized()
-    cases.save(path, found, refused())
+        result["compiled"] |= networks(jax.jit) | perceptron(jax.jit) | optimized()
+    cases.save(path, result, refused())
 
 
 if __name__ == "__main__":

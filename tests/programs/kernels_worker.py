@@ -32,9 +32,9 @@ Kernel = tuple[str, Loops, list[np.ndarray], np.ndarray]
 
 def numbers(size: int, dtype: type) -> np.ndarray:
     """Integers of up to 2^13 in magnitude, the largest among them."""
-    found = RANDOM.integers(-8192, 8193, size)
-    found[RANDOM.integers(0, size, 1 + size // 8)] = 8192
-    return found.astype(dtype)
+    result = RANDOM.integers(-8192, 8193, size)
+    result[RANDOM.integers(0, size, 1 + size // 8)] = 8192
+    return result.astype(dtype)
 
 
 # --- sums of products -------------------------------------------------------------------------------------------------
@@ -195,9 +195,9 @@ def turns(begin: int, end: int) -> int:
     with Loop(build, *limits):
         build.store(build.add(build.load(count), I64(1)), count)
     build.ret_void()
-    found = np.zeros(1, np.int64)
-    code(Loops(function, 1, 1))([found], begin, end)
-    return int(found[0])
+    result = np.zeros(1, np.int64)
+    code(Loops(function, 1, 1))([result], begin, end)
+    return int(result[0])
 
 
 def registers(loops: Loops) -> set[str]:
@@ -217,15 +217,15 @@ def late() -> str:
 
 def main() -> None:
     machine.limit(int(sys.argv[1]))
-    found: list[list[str | bool]] = []
+    results: list[list[str | bool]] = []
     used: set[str] = set()
     for name, loops, operands, expected in itertools.chain(sums_of_products(), matrices()):
         print(name, file=sys.stderr, flush=True)
-        found.append([name, *run(loops, operands, expected)])
+        results.append([name, *run(loops, operands, expected)])
         if "plain" in name:
             used |= registers(loops)
     answer = {
-        "kernels": found,
+        "kernels": results,
         "late": late(),
         "pairs": pairs.possible(),
         "registers": sorted(used),

@@ -163,11 +163,11 @@ def outside(size: int) -> dict[str, np.ndarray]:
 # --- what a worker writes ---------------------------------------------------------------------------------------------
 
 
-def save(path: str, found: dict[str, dict[str, dict[str, Any]]], lines: dict[str, str]) -> None:
+def save(path: str, results: dict[str, dict[str, dict[str, Any]]], lines: dict[str, str]) -> None:
     """Arrays by MODE/CASE/NAME, and the lines by which something was refused."""
     arrays: dict[str, Any] = {
         f"{mode}/{case}/{name}": np.asarray(array)
-        for mode, every in found.items()
+        for mode, every in results.items()
         for case, several in every.items()
         for name, array in several.items()
     }

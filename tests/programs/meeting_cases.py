@@ -103,9 +103,9 @@ def last(write: Callable[..., Any]) -> Callable[..., Any]:
         expected = x.clone()
         for row, new in zip(index.tolist(), source, strict=True):
             expected[row] = new
-        found = write(x, index, source)
-        assert torch.equal(found, expected)
-        return found
+        result = write(x, index, source)
+        assert torch.equal(result, expected)
+        return result
 
     return function
 
@@ -173,9 +173,9 @@ def labels() -> Tensor:
 
 
 def label_lists() -> Tensor:
-    found = torch.stack([torch.arange(9).roll(row) for row in range(7)])
-    found[torch.arange(7), torch.arange(7)] = -1
-    return found
+    result = torch.stack([torch.arange(9).roll(row) for row in range(7)])
+    result[torch.arange(7), torch.arange(7)] = -1
+    return result
 
 
 def positive() -> Tensor:

@@ -54,13 +54,13 @@ def results(function: Callable[..., Tensor], dtype: torch.dtype) -> list[Tensor]
 def far(dtype: torch.dtype, precision: str) -> list[str]:
     right = {name: results(function, torch.float64) for name, function in CASES.items()}
     tolerance = TOLERANCE[dtype] if precision == "high" else 1e-6
-    found = []
+    result = []
     with portable.enable(precision=precision):
         for name, function in CASES.items():
             for y in [results(function, dtype) for _ in range(3)]:  # by kernels from the third time on
                 errors = [(a - b).abs().max() / b.abs().max() for a, b in zip(y, right[name], strict=True)]
-                found += [f"{name}, {dtype}, {precision}"] if max(errors) > tolerance else []
-    return found
+                result += [f"{name}, {dtype}, {precision}"] if max(errors) > tolerance else []
+    return result
 
 
 # --- splits -----------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def dropped_out() -> bool:
 def others() -> list[str]:
     right = gradient_of_added(torch.float64), second_gradient(torch.float64)
     with portable.enable():
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             "gradient of what is added": near(gradient_of_added(torch.float32), right[0]),
             "second gradient": near(second_gradient(torch.float32), right[1]),
             "nothing seen": not attention(QUERY, KEY, VALUE, torch.zeros(9, 13, dtype=torch.bool)).any(),
@@ -148,7 +148,7 @@ def others() -> list[str]:
             "dropout of all": not attention(QUERY, KEY, VALUE, dropout_p=1.0).any(),
             "vmap": near(torch.func.vmap(attention)(QUERY, KEY, VALUE), attention(QUERY, KEY, VALUE)),
         }
-    return [name for name, is_right in found.items() if not is_right]
+    return [name for name, is_right in results.items() if not is_right]
 
 
 if __name__ == "__main__":

@@ -149,8 +149,8 @@ def in_float32(right: Callable) -> Callable:
 
 def other_kernel(right: Callable) -> Callable:
     def run(function: Callable, *given: Any, **options: Any) -> Any:
-        found = right(function, *given, **options)
-        return found if function is checks._contracted else [each * (1 + 2.0**-22) for each in found]
+        result = right(function, *given, **options)
+        return result if function is checks._contracted else [each * (1 + 2.0**-22) for each in result]
 
     return run
 
@@ -192,17 +192,17 @@ def said(fault: Callable[[], Any]) -> str:
 
 def refused() -> list[bool]:
     """Whether the mode stays off with a fault, and whether it is on without."""
-    found = []
+    results = []
     for fault in (flushing, ExitStack):
         try:
             with fault():
                 portable.enable()
         except UsageError:
-            found.append(dispatch.thread.inside or bool(dispatch.devices_checked))
+            results.append(dispatch.thread.inside or bool(dispatch.devices_checked))
         else:
-            found.append(bool(dispatch.devices_checked))
+            results.append(bool(dispatch.devices_checked))
             portable.disable()
-    return found
+    return results
 
 
 # --- the reference ----------------------------------------------------------------------------------------------------
@@ -218,8 +218,8 @@ def half_brain(x: np.ndarray) -> np.ndarray:
 
 def rounding() -> list[np.ndarray]:
     (x, y), (a, b) = (checks.doubles(key, 256) for key in (0, 1)), (checks.singles(key, 256) for key in (0, 1))
-    found = [x.astype(np.float32), a.astype(np.float16), half_brain(a)]
-    return [*found, x + y, x - y, x * y, x / y, a + b, a - b, a * b, a / b]
+    results = [x.astype(np.float32), a.astype(np.float16), half_brain(a)]
+    return [*results, x + y, x - y, x * y, x / y, a + b, a - b, a * b, a / b]
 
 
 def subnormals() -> list[np.ndarray]:
@@ -230,11 +230,11 @@ def subnormals() -> list[np.ndarray]:
 
 
 def contraction() -> list[np.ndarray]:
-    found = []
+    results = []
     for make, share in ((checks.singles, np.float32(0.3)), (checks.doubles, 0.3)):
         a, b, c = (make(key, 256, 4) for key in (0, 1, 2))
-        found += [a * b + c, a + b * share, c + a * b, a + (b - a) * share]
-    return [*found, *[found[4]] * 3]
+        results += [a * b + c, a + b * share, c + a * b, a + (b - a) * share]
+    return [*results, *[results[4]] * 3]
 
 
 def division() -> list[np.ndarray]:
@@ -253,14 +253,14 @@ def choices() -> list[np.ndarray]:
     x = checks.tied(4 * 96).reshape(4, 96)
     up, down = np.argsort(x, 1, kind="stable"), np.argsort(-x, 1, kind="stable")
     sorted_up, sorted_down = np.take_along_axis(x, up, 1), np.take_along_axis(x, down, 1)
-    found = [x.max(1), x.argmax(1), x.min(1), x.argmin(1), x.argmax(1), x.argmin(0), sorted_up, up, sorted_down, down]
+    results = [x.max(1), x.argmax(1), x.min(1), x.argmin(1), x.argmax(1), x.argmin(0), sorted_up, up, sorted_down, down]
     highest = np.maximum.accumulate(x, 1)
     last = np.maximum.accumulate(np.where(x == highest, np.arange(96), 0), 1)
     windows = x.reshape(4, 4, 2, 6, 2).transpose(0, 1, 3, 2, 4).reshape(4, 4, 6, 4)
     place = windows.argmax(-1)
     row, column = np.arange(4)[:, None] * 2 + place // 2, np.arange(6) * 2 + place % 2
     return [
-        *(*found, sorted_down[:, :5], down[:, :5], sorted_up[:, 47], up[:, 47], highest, last),
+        *(*results, sorted_down[:, :5], down[:, :5], sorted_up[:, 47], up[:, 47], highest, last),
         *(windows.max(-1), row * 12 + column),
     ]
 

@@ -23,14 +23,14 @@ POOLS = {
 
 def pooled(x: Tensor, rois: Tensor) -> dict[str, list[Tensor]]:
     """What each gives, and its gradient."""
-    found = {}
+    results = {}
     for name, pool in POOLS.items():
         given = x.detach().requires_grad_()
         y = pool(given, rois)
         y.backward(torch.arange(y.numel(), dtype=y.dtype).view_as(y).remainder(7))
         assert given.grad is not None
-        found[name] = [y.detach(), given.grad]
-    return found
+        results[name] = [y.detach(), given.grad]
+    return results
 
 
 def far(a: Tensor, b: Tensor) -> float:
@@ -43,8 +43,8 @@ def resized() -> list[Any]:
     crop = image[:, 3:30, 5:41]
     sizes = {"mode": "bilinear", "antialias": True}
     expected = [interpolate(each[None], size=(20, 25), **sizes)[0] for each in (image, crop)]
-    found = [v2.functional.resize(each, [20, 25]) for each in (image, crop)]
-    same = [a.equal(b) for a, b in zip(found, expected, strict=True)]
+    results = [v2.functional.resize(each, [20, 25]) for each in (image, crop)]
+    same = [a.equal(b) for a, b in zip(results, expected, strict=True)]
     return [*same, torch.backends.cpu.get_cpu_capability()]
 
 
@@ -57,10 +57,10 @@ def main() -> dict[str, Any]:
     own = torch.backends.cpu.get_cpu_capability()
     with portable.enable():
         images = resized()
-        found, boxes_kept = pooled(x, rois), ops.nms(boxes, scores, 0.4)
+        result, boxes_kept = pooled(x, rois), ops.nms(boxes, scores, 0.4)
         empty = ops.nms(boxes[:0], scores[:0], 0.4).shape, ops.roi_align(x, rois[:0], 2).shape
     return {
-        "far": {name: max(map(far, found[name], exact[name])) for name in POOLS},
+        "far": {name: max(map(far, result[name], exact[name])) for name in POOLS},
         "boxes": [len(kept), boxes_kept.tolist() == kept.tolist()],
         "resized": images,
         "capability": torch.backends.cpu.get_cpu_capability() == own,

@@ -83,8 +83,8 @@ def numbers(*shape: int) -> Tensor:
 def gradients(function: Callable[..., Any], *arrays: Tensor) -> list[Tensor]:
     """Results, and gradients with respect to what is of floating point."""
     arrays = tuple(each.detach().requires_grad_(each.is_floating_point()) for each in arrays)
-    found = function(*arrays)
-    results = [found] if isinstance(found, Tensor) else [each for each in found if isinstance(each, Tensor)]
+    result = function(*arrays)
+    results = [result] if isinstance(result, Tensor) else [each for each in result if isinstance(each, Tensor)]
     asked = [each for each in arrays if each.requires_grad]
     loss = sum(
         (each * (torch.arange(each.numel(), device=each.device) % 7 - 3).view(each.shape)).sum()
@@ -267,11 +267,11 @@ def computed(function: Callable[..., Any], arguments: tuple[Tensor, ...], device
     """The fingerprint of results and gradients, or what failed."""
     torch.manual_seed(7)
     try:
-        found = gradients(function, *(each.to(device) for each in arguments))
+        result = gradients(function, *(each.to(device) for each in arguments))
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return fingerprint(
-        {f"{place:03}": each.nan_to_num(123.0).double().cpu().numpy() for place, each in enumerate(found)}
+        {f"{place:03}": each.nan_to_num(123.0).double().cpu().numpy() for place, each in enumerate(result)}
     )
 
 

@@ -40,17 +40,17 @@ def computed() -> dict[str, Tensor]:
     return {"product": A @ B, "sum": A.sum(1), "scan": A.cumsum(1), "squares": torch.linalg.vector_norm(A, dim=1)}
 
 
-def errors(found: dict[str, Tensor]) -> dict[str, float]:
+def errors(results: dict[str, Tensor]) -> dict[str, float]:
     a, b = exact(A), exact(B)
     largest = np.abs(a).max(1)
     products = largest[:, None] * np.abs(b).max(0) * TERMS
     sums = np.array([row.sum() for row in a])
     scans = np.stack([np.add.accumulate(row) for row in a])
-    roots = exact(found["squares"])
+    roots = exact(results["squares"])
     return {
-        "product": worst(exact(found["product"]) - a @ b, products),
-        "sum": worst(exact(found["sum"]) - sums, largest),
-        "scan": worst(exact(found["scan"]) - scans, largest[:, None] * np.arange(1, TERMS + 1)),
+        "product": worst(exact(results["product"]) - a @ b, products),
+        "sum": worst(exact(results["sum"]) - sums, largest),
+        "scan": worst(exact(results["scan"]) - scans, largest[:, None] * np.arange(1, TERMS + 1)),
         "squares": worst(roots * roots - np.array([(row * row).sum() for row in a]), roots * roots * 2),
     }
 
@@ -73,21 +73,21 @@ def layers() -> dict[str, list[Tensor]]:
         "convolution": lambda x: functional.conv1d(x, x.detach()[:, :, :3]),
         "attention": lambda x: functional.scaled_dot_product_attention(x, x, x),
     }
-    found = {}
+    results = {}
     for name, function in functions.items():
         given = x.clone().requires_grad_()
         y = function(given)
         (gradient,) = torch.autograd.grad((y * torch.arange(y.numel(), dtype=y.dtype).view(y.shape)).sum(), given)
-        found[name] = [y.detach(), gradient]
-    return found
+        results[name] = [y.detach(), gradient]
+    return results
 
 
-def away(found: list[Tensor], right: list[Tensor]) -> float:
-    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, right, strict=True))
+def away(tensors: list[Tensor], right: list[Tensor]) -> float:
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(tensors, right, strict=True))
 
 
-def digest(found: dict[str, Tensor], made: dict[str, list[Tensor]]) -> str:
-    arrays = [*found.values(), *(each for results in made.values() for each in results)]
+def digest(result: dict[str, Tensor], made: dict[str, list[Tensor]]) -> str:
+    arrays = [*result.values(), *(each for results in made.values() for each in results)]
     return hashlib.sha256(b"".join(each.contiguous().numpy().tobytes() for each in arrays)).hexdigest()
 
 

@@ -56,10 +56,10 @@ def trained(dtype: torch.dtype, automatic: bool) -> tuple[str, list[Tensor]]:
         first = first or [each.grad.double() for each in network.parameters() if each.grad is not None]
         scaler.step(optimizer)
         scaler.update()
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for each in network.state_dict().values():
-        found.update(each.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest(), first
+        digest.update(each.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest(), first
 
 
 def main() -> dict[str, list]:

@@ -40,13 +40,13 @@ def results(case: Case, inputs: list[Tensor], layout: Callable[[Tensor], Tensor]
     """What a case gives, and the gradients of its inputs."""
     with torch.no_grad():
         leaves = [layout(each).requires_grad_(each.is_floating_point() and not case.forward_only) for each in inputs]
-    found = case.function(*leaves)
-    found = list(found) if isinstance(found, (tuple, list)) else [found]
-    for result in found:
+    results = case.function(*leaves)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    for result in results:
         if result.requires_grad:
             factor = (torch.arange(result.numel()) * 37 % 101 - 50).to(result.dtype).view(result.shape)
             result.backward(factor, retain_graph=True)
-    return [each.detach() for each in found] + [leaf.grad for leaf in leaves if leaf.grad is not None]
+    return [each.detach() for each in results] + [leaf.grad for leaf in leaves if leaf.grad is not None]
 
 
 def fingerprint(tensors: list[Tensor]) -> str:
@@ -58,8 +58,8 @@ def fingerprint(tensors: list[Tensor]) -> str:
     return done.hexdigest()
 
 
-def is_far(found: list[Tensor], expected: list[Tensor], close: float | None) -> bool:
-    for a, b in zip(found, expected, strict=True):
+def is_far(tensors: list[Tensor], expected: list[Tensor], close: float | None) -> bool:
+    for a, b in zip(tensors, expected, strict=True):
         if not a.is_floating_point():
             if not torch.equal(a.long(), b.long()):
                 return True
@@ -93,8 +93,8 @@ def main(names: list[str]) -> None:
                 torch.set_num_threads(threads)
                 compiler.available = kernels and fast
                 with torch.device(device):
-                    found = results(case, [each.to(device) for each in inputs], layout)
-                if plainly(fingerprint)(found) != same:
+                    result = results(case, [each.to(device) for each in inputs], layout)
+                if plainly(fingerprint)(result) != same:
                     report["differ"].append([name, device, threads, kernels, layout.__name__])
             if case.compared:
                 expected = plainly(results)(case, [wide(each) for each in inputs])

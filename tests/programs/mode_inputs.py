@@ -56,14 +56,14 @@ WRONG: dict[str, Callable[[], Any]] = {
 
 
 def errors() -> dict[str, str]:
-    found = {}
+    results = {}
     for name, call in WRONG.items():
         try:
             call()
-            found[name] = "no error"
+            results[name] = "no error"
         except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-    return found
+            results[name] = f"{type(error).__name__}: {error}"
+    return results
 
 
 def text(x: Tensor) -> Any:
@@ -168,17 +168,17 @@ def memory() -> dict[str, list[str]]:
         "negative": torch._neg_view(base[:48]).view(6, 8),
         "at an odd address": raw[:396].view(12, 33),
     }
-    found = {}
+    results = {}
     for name, view in views.items():
         copy = torch.empty(view.shape).copy_(view)
         same = {key: [torch.equal(f(view), f(copy)) for _ in range(2)] for key, f in FUNCTIONS.items()}
-        found[name] = [key for key, each in same.items() if not all(each)]
-    return found
+        results[name] = [key for key, each in same.items() if not all(each)]
+    return results
 
 
 def remainders() -> list[bool]:
     """Beside Python's own of float64, with quotients that are too large for the type, too; and of integers."""
-    found = []
+    results = []
     for dtype, powers in ((torch.float32, 120), (torch.float64, 1000)):
         exponents = (torch.arange(64) * 17 % 23 - 11) * (powers // 11)
         a, b = (torch.randn(64, dtype=dtype) * 2.0 ** exponents.roll(by).to(dtype) for by in (0, 5))
@@ -188,13 +188,13 @@ def remainders() -> list[bool]:
         down = torch.where((left != 0) & ((left < 0) != (b < 0)), left + b, left)
         exact = (a - left) / b
         whole = torch.where(exact.isfinite(), exact.floor() - (left != down).to(dtype), exact)
-        found += [torch.fmod(a, b).equal(left), torch.remainder(a, b).equal(down), a.clone().fmod_(b).equal(left)]
+        results += [torch.fmod(a, b).equal(left), torch.remainder(a, b).equal(down), a.clone().fmod_(b).equal(left)]
         large = exact.abs() > 2.0**60  # where one less is the same
         for each in (a // b, torch.div(a, b, rounding_mode="floor"), a.clone().div_(b, rounding_mode="floor")):
-            found.append(each[large].equal(whole[large]))
+            results.append(each[large].equal(whole[large]))
     numbers = torch.arange(-4, 5)
     return [
-        *found,
+        *results,
         (numbers % 3).equal(numbers - 3 * (numbers // 3)),
         (numbers.float() % 3).equal(numbers.float() % 3.0),
     ]
@@ -221,7 +221,7 @@ def normalized() -> list[bool]:
     """Whether a layer norm over several axes, and its gradients, are those over one axis."""
     same = []
     for batch in ((), (2,), (2, 3)):
-        found = []
+        results = []
         for shape in ((3, 4, 5), (60,)):
             x, weight, bias = (
                 torch.linspace(-1, 2, torch.Size(each).numel()).pow(3).view(each).requires_grad_()
@@ -229,14 +229,14 @@ def normalized() -> list[bool]:
             )
             y = F.layer_norm(x, shape, weight, bias)
             factors = torch.linspace(-2, 1, y.numel()).view(y.shape)
-            found.append([y, *torch.autograd.grad((y * factors).sum(), (x, weight, bias))])
-        same += [a.flatten().equal(b.flatten()) for a, b in zip(*found, strict=True)]
+            results.append([y, *torch.autograd.grad((y * factors).sum(), (x, weight, bias))])
+        same += [a.flatten().equal(b.flatten()) for a, b in zip(*results, strict=True)]
     return same
 
 
 def places() -> dict[str, list[str]]:
     """Pixels at places that are NaN and infinite, and the gradients of the places and of the image."""
-    found = {}
+    results = {}
     image = torch.arange(16.0).view(1, 1, 4, 4)
     for mode in ("bilinear", "nearest", "bicubic"):
         for padding in ("zeros", "border", "reflection"):
@@ -246,18 +246,18 @@ def places() -> dict[str, list[str]]:
                 y = F.grid_sample(pixels, grid, mode, padding, align_corners=False)
                 of_pixels, of_grid = torch.autograd.grad(y, (pixels, grid), torch.ones_like(y))
                 said.append(f"{y.item()} {of_grid.flatten().tolist()} {of_pixels.sum().item()}")
-            found[f"{mode} {padding}"] = said
-    return found
+            results[f"{mode} {padding}"] = said
+    return results
 
 
 def logits() -> dict[str, Any]:
     """Of numbers on both sides of eps and 1 - eps, and the gradients."""
-    found = {}
+    results = {}
     for eps in (0.75, 0.25, -0.5, None):
         x = torch.tensor([0.125, 0.5, 0.875, 2.0, NAN], requires_grad=True)
         y = torch.logit(x, eps)
-        found[str(eps)] = text(y), text(torch.autograd.grad(y.sum(), x)[0])
-    return found | {"integers": text(torch.logit(torch.tensor([0, 1])))}
+        results[str(eps)] = text(y), text(torch.autograd.grad(y.sum(), x)[0])
+    return results | {"integers": text(torch.logit(torch.tensor([0, 1])))}
 
 
 def renormed() -> dict[str, list[str]]:

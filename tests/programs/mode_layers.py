@@ -27,10 +27,10 @@ def same(one: Sequence[Tensor], other: Sequence[Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def near(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+def near(results: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
     return all(
         bool((a.double() - b).abs().max() <= NEAR * b.abs().max().clamp(min=1e-6))
-        for a, b in zip(found, right, strict=True)
+        for a, b in zip(results, right, strict=True)
     )
 
 
@@ -54,13 +54,13 @@ def passed(model: nn.RNNBase, x: Tensor, packed: bool) -> list[Tensor]:
     model.zero_grad()
     x = x.clone().requires_grad_()
     given = pack_padded_sequence(x, torch.tensor([5, 3, 3, 1]), batch_first=model.batch_first) if packed else x
-    found, state = model(given)
-    found = found.data if packed else found
+    result, state = model(given)
+    result = result.data if packed else result
     states = state if isinstance(state, tuple) else (state,)
-    (found.square().sum() + sum(each.square().sum() for each in states)).backward()
+    (result.square().sum() + sum(each.square().sum() for each in states)).backward()
     assert x.grad is not None
     gradients = [each.grad for each in model.parameters() if each.grad is not None]
-    return [found.detach(), *(each.detach() for each in states), x.grad, *gradients]
+    return [result.detach(), *(each.detach() for each in states), x.grad, *gradients]
 
 
 def twice(model: nn.RNNBase, x: Tensor) -> list[Tensor]:
@@ -71,7 +71,7 @@ def twice(model: nn.RNNBase, x: Tensor) -> list[Tensor]:
 
 
 def recurrence() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"differ": [], "far": [], "threads": []}
+    results: dict[str, list[str]] = {"differ": [], "far": [], "threads": []}
     plain = recurrent._is_plain
     for kind, layer in LAYERS.items():
         for form, options in FORMS.items():
@@ -87,27 +87,27 @@ def recurrence() -> dict[str, list[str]]:
                 separate = passed(model, x, packed)
                 recurrent._is_plain = plain
             states = 4 if "lstm" in kind else 3
-            found["differ"] += [] if same(first[:states], separate[:states]) else [name]
-            found["threads"] += [] if same(first, second) else [name]
-            found["far"] += [] if near(first, right) else [name]
+            results["differ"] += [] if same(first[:states], separate[:states]) else [name]
+            results["threads"] += [] if same(first, second) else [name]
+            results["far"] += [] if near(first, right) else [name]
         model, x = layer(6, 8), random(5, 4, 6)
         right = twice(copy.deepcopy(model).double(), x.double())
         with portable.enable():
-            found["far"] += [] if near(twice(model, x), right) else [f"{kind}, twice"]
-    return found
+            results["far"] += [] if near(twice(model, x), right) else [f"{kind}, twice"]
+    return results
 
 
 def cells() -> list[str]:
     """Kinds whose cell and whose layer of one step differ."""
-    found = []
+    results = []
     for kind, layer, cell in (("lstm", nn.LSTM, nn.LSTMCell), ("gru", nn.GRU, nn.GRUCell), ("rnn", nn.RNN, nn.RNNCell)):
         model, one = layer(6, 8), cell(6, 8)
         one.load_state_dict({name.removesuffix("_l0"): each for name, each in model.state_dict().items()})
         x = random(4, 6)
         with portable.enable():
             whole, single = model(x[None])[0][0], one(x)
-        found += [] if torch.equal(whole, single[0] if kind == "lstm" else single) else [kind]
-    return found
+        results += [] if torch.equal(whole, single[0] if kind == "lstm" else single) else [kind]
+    return results
 
 
 # --- optimizers -------------------------------------------------------------------------------------------------------
@@ -134,19 +134,19 @@ ROUNDING = {optim.Adagrad, optim.RMSprop, optim.Adamax, optim.Adadelta}
 def weights(kind: Any, options: dict[str, Any], dtype: torch.dtype, given: Any) -> list[Tensor]:
     """After five steps, with a learning rate that changes."""
     start, gradients = given
-    found = [nn.Parameter(each.to(dtype).clone()) for each in start]
-    optimizer = kind(found, **options)
+    results = [nn.Parameter(each.to(dtype).clone()) for each in start]
+    optimizer = kind(results, **options)
     schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
     for step in gradients:
-        for weight, gradient in zip(found, step, strict=True):
+        for weight, gradient in zip(results, step, strict=True):
             weight.grad = gradient.to(dtype).clone()
         optimizer.step()
         schedule.step()
-    return [each.detach() for each in found]
+    return [each.detach() for each in results]
 
 
 def steps() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"differ": [], "far": []}
+    results: dict[str, list[str]] = {"differ": [], "far": []}
     given = [random(*shape) for shape in SHAPES], [[random(*shape) for shape in SHAPES] for _ in range(5)]
     for kind, options in OPTIMIZERS:
         right = weights(kind, options | {"foreach": False}, torch.float64, given)
@@ -159,9 +159,9 @@ def steps() -> dict[str, list[str]]:
                     forms.append("foreach")
                 for form in forms:  # fused steps by kernels, too: from the second time on
                     other = weights(kind, options | {form: True}, dtype, given)
-                    found["differ"] += [] if same(one, other) else [f"{name} {form}"]
-            found["far"] += [] if dtype == torch.bfloat16 or near(one, right) else [name]
-    return found
+                    results["differ"] += [] if same(one, other) else [f"{name} {form}"]
+            results["far"] += [] if dtype == torch.bfloat16 or near(one, right) else [name]
+    return results
 
 
 # --- others -----------------------------------------------------------------------------------------------------------
@@ -216,12 +216,12 @@ def others() -> list[str]:
         "factors": (factors, (random(2, 6, 4),)),
         "encoder": (encoded, (random(2, 5, 16),)),
     }
-    found = []
+    results = []
     for name, (function, arguments) in cases.items():
         right = function(*(each.double() if each.is_floating_point() else each for each in arguments))
         with portable.enable():
-            found += [] if near(function(*arguments), right) else [name]
-    return found
+            results += [] if near(function(*arguments), right) else [name]
+    return results
 
 
 if __name__ == "__main__":

@@ -36,10 +36,10 @@ def main() -> None:
         x = torch.randn(shape)
         expected = results(portable.convert(module), x)
         with portable.enable():
-            found = results(module, x)
-        if not all(a.equal(b) for a, b in zip(expected, found, strict=True)):
+            result = results(module, x)
+        if not all(a.equal(b) for a, b in zip(expected, result, strict=True)):
             wrong += 1
-            print(f"{name}: {[float((a - b).abs().max()) for a, b in zip(expected, found, strict=True)]}")
+            print(f"{name}: {[float((a - b).abs().max()) for a, b in zip(expected, result, strict=True)]}")
     print(f"{len(SHAPES)} modules compared, {wrong} differ")
 
 

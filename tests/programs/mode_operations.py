@@ -119,7 +119,7 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
     def added(x: Any) -> Any:
         return torch.zeros(11, 3, dtype=x.dtype).index_add(0, torch.from_numpy(INDEX), x)
 
-    found = {name: getattr(torch, name) for name in FUNCTIONS} | {
+    results = {name: getattr(torch, name) for name in FUNCTIONS} | {
         "matmul": torch.matmul,
         "batched matmul": torch.bmm,
         "matmul of float64": lambda a, b: a.double() @ b.double(),
@@ -164,7 +164,7 @@ def pytorch() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callab
         "singular values of float64": lambda x: torch.linalg.svd(x.double())[1],
         "singular vectors of float64": lambda x: torch.linalg.svd(x.double())[0],
     }
-    return found, torch.from_numpy, lambda x: x.detach().contiguous().numpy()
+    return results, torch.from_numpy, lambda x: x.detach().contiguous().numpy()
 
 
 def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
@@ -189,7 +189,7 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
     def normalized(x: Any, scale: Any, shift: Any) -> Any:
         return tf.compat.v1.nn.fused_batch_norm(x, scale, shift, epsilon=2.0**-10)[0]
 
-    found = {name: getattr(tf.math, name) for name in FUNCTIONS} | {
+    results = {name: getattr(tf.math, name) for name in FUNCTIONS} | {
         "matmul": tf.matmul,
         "batched matmul": tf.matmul,
         "matmul of float64": lambda a, b: tf.cast(a, tf.float64) @ tf.cast(b, tf.float64),
@@ -229,7 +229,7 @@ def tensorflow() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Cal
         "determinant of float64": double(tf.linalg.det),
         "log determinant of float64": double(lambda x: tf.stack(tf.linalg.slogdet(x))),
     }
-    return found, tf.constant, lambda x: x.numpy()
+    return results, tf.constant, lambda x: x.numpy()
 
 
 def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[..., np.ndarray]]:
@@ -261,7 +261,7 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
 
     named = {"sigmoid": lax.logistic, "erf": lax.erf, "erfc": lax.erfc, "rsqrt": lax.rsqrt}
     named |= {"digamma": lax.digamma, "lgamma": lax.lgamma}
-    found = {name: named.get(name) or getattr(jnp, name) for name in FUNCTIONS} | {
+    results = {name: named.get(name) or getattr(jnp, name) for name in FUNCTIONS} | {
         "matmul": jnp.matmul,
         "batched matmul": jnp.matmul,
         "matmul of float64": double(jnp.matmul),
@@ -296,7 +296,7 @@ def jax() -> tuple[dict[str, Callable[..., Any]], Callable[..., Any], Callable[.
         "singular values of float64": double(lambda x: jnp.linalg.svd(x)[1]),
         "singular vectors of float64": double(lambda x: jnp.linalg.svd(x)[0]),
     }
-    return found, np.asarray, np.asarray
+    return results, np.asarray, np.asarray
 
 
 if __name__ == "__main__":

@@ -102,13 +102,13 @@ def fingerprints(device: str = "cpu", turns: int = 3) -> dict[str, list[str]]:
 
 def differing() -> list[str]:
     """Cases whose bits depend on threads or on kernels."""
-    found = []
+    results = []
     for threads, kernels in ((1, True), (2, True), (1, False)):
         torch.set_num_threads(threads)
         available, compiler.available = compiler.available, kernels and compiler.available
-        found.append(fingerprints())
+        results.append(fingerprints())
         compiler.available = available
-    return [name for name in CASES if any(each[name] != found[0][name] for each in found)]
+    return [name for name in CASES if any(each[name] != results[0][name] for each in results)]
 
 
 def next_key() -> int:
@@ -132,12 +132,12 @@ def other_than_reference() -> list[str]:
         "normal doubles": (lambda x: x.normal_(), lambda k: reference.normal(k, n, bits=53), torch.float64),
         "exponential": (lambda x: x.exponential_(3), lambda k: reference.exponential(k, n, 3.0), torch.float32),
     }
-    found = []
+    results = []
     for name, (draw, definition, dtype) in wanted.items():
         right = torch.from_numpy(np.asarray(definition(next_key()), np.float64)).to(dtype)
         if bits(draw(torch.empty(n, dtype=dtype))) != bits(right):
-            found.append(name)
-    return found
+            results.append(name)
+    return results
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------
@@ -174,13 +174,13 @@ def statistics() -> dict[str, float]:
     torch.manual_seed(5)
     samples = {name: draw(torch.empty(N)) for name, (draw, _) in DISTRIBUTIONS.items()}
     others = {name: draw(torch.empty(N)) for name, (draw, *_) in MOMENTS.items()}
-    found = {name: distance(x, DISTRIBUTIONS[name][1]) for name, x in samples.items()}
+    results = {name: distance(x, DISTRIBUTIONS[name][1]) for name, x in samples.items()}
     for name, x in others.items():
         _, mean, variance = MOMENTS[name]
         numbers = x.double().numpy()
-        found[f"mean of {name}"] = abs(numbers.mean() - mean) / math.sqrt(variance / N)
-        found[f"variance of {name}"] = abs(numbers.var() / variance - 1) * math.sqrt(N) / 3
-    return found
+        results[f"mean of {name}"] = abs(numbers.mean() - mean) / math.sqrt(variance / N)
+        results[f"variance of {name}"] = abs(numbers.var() / variance - 1) * math.sqrt(N) / 3
+    return results
 
 
 # --- what programs rely on --------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def edges() -> dict[str, bool]:
 
 def refused() -> list[str]:
     """PyTorch's words for what has no numbers."""
-    x, found = torch.empty(3), []
+    x, result = torch.empty(3), []
     for draw in (
         lambda: x.uniform_(1, 0),
         lambda: x.normal_(0, -1),
@@ -249,8 +249,8 @@ def refused() -> list[str]:
         try:
             draw()
         except RuntimeError as error:
-            found.append(str(error))
-    return found
+            result.append(str(error))
+    return result
 
 
 def dropouts() -> dict[str, bool]:
@@ -299,7 +299,7 @@ def without_workers() -> list[str]:
     """The same by what is documented: worker w has the seed of the loader plus w, and takes each second batch."""
     torch.manual_seed(6)
     loader = DataLoader(Augmented(), batch_size=2, shuffle=True)
-    found: list[str] = []
+    results: list[str] = []
     states: list[Tensor] = []
     base = int(torch.empty((), dtype=torch.int64).random_())
     for epoch in range(2):
@@ -311,10 +311,10 @@ def without_workers() -> list[str]:
                 torch.manual_seed(base + worker)
             else:
                 torch.set_rng_state(states[worker])
-            found.append(bits(torch.stack([loader.dataset[index] for index in batch])))
+            results.append(bits(torch.stack([loader.dataset[index] for index in batch])))
             states[worker : worker + 1] = [torch.get_rng_state()]
         torch.set_rng_state(state)
-    return found
+    return results
 
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------
@@ -349,10 +349,10 @@ def counterparts() -> dict[str, bool]:
     right = [torch.randint(9, size, generator=cpu) for size in ((3,), (2000,), (4,))]
     before = drawn(cuda, 3)
     offset = cuda.offset
-    found = [before, drawn(cuda, 2000), drawn(cuda, 4)]
+    results = [before, drawn(cuda, 2000), drawn(cuda, 4)]
     resumed = Counter(5, offset)
     return {
-        "as a CPU generator": all(map(torch.equal, found, right)),
+        "as a CPU generator": all(map(torch.equal, results, right)),
         "resumed": torch.equal(drawn(resumed, 2000), right[1]) and torch.equal(drawn(resumed, 4), right[2]),
         "resumed again": torch.equal(drawn(Counter(5, offset), 2000), right[1]),
         "offset": cuda.offset == resumed.offset and cuda.offset % 4 == 0,

@@ -86,10 +86,10 @@ def collectives(rank: int) -> dict[str, str]:
     size = dist.get_world_size()
     each = [numbers(3 * size, shift=0.4 * other) * 10.0 ** (other * 3) for other in range(size)]
     total = sum(x.double() for x in each)
-    found = {}
+    results = {}
 
     def check(name: str, x: torch.Tensor, wanted: torch.Tensor) -> None:
-        found[name] = bits(x)
+        results[name] = bits(x)
         assert torch.equal(x, wanted.to(x.dtype)), name
 
     for name, op, wanted in (
@@ -122,17 +122,17 @@ def collectives(rank: int) -> dict[str, str]:
     check("integers", integers, torch.arange(4) * size + size * (size - 1) // 2)
     functional = all_reduce(each[rank], "sum", dist.group.WORLD)
     check("functional", functional + 0, total)
-    return found
+    return results
 
 
 def run(rank: int, ranks: int, store: str) -> list[dict]:
     """The same with one thread and with two, which is also the second time in a process."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
-    found = []
+    results = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found.append(
+        results.append(
             {
                 "collectives": collectives(rank),
                 "DDP": distributed(rank),
@@ -143,20 +143,20 @@ def run(rank: int, ranks: int, store: str) -> list[dict]:
             }
         )
     dist.destroy_process_group()
-    return found
+    return results
 
 
 def main() -> None:
     portable.enable()
-    found = {}
+    results = {}
     with tempfile.TemporaryDirectory() as folder:
         for ranks in sys.argv[1:]:
             names = [f"{folder}/{ranks}-{rank}" for rank in range(int(ranks))]
             children = [start(rank, names) for rank in range(len(names))]
             if sum(os.waitpid(child, 0)[1] for child in children):
                 sys.exit("a rank failed")
-            found[ranks] = [json.loads(Path(name).read_text()) for name in names]
-    print(json.dumps(found))
+            results[ranks] = [json.loads(Path(name).read_text()) for name in names]
+    print(json.dumps(results))
 
 
 def start(rank: int, names: list[str]) -> int:

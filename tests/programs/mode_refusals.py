@@ -87,7 +87,7 @@ def source_that_is_gone() -> str:
 
 def loaded_later() -> dict[str, str]:
     """Operations that a library brings along, as C++ and as Python, when one is loaded and when it is imported."""
-    found = {}
+    results = {}
     kept = []
     for name in ("loaded", "imported"):
         library = torch._C._dispatch_library("DEF", name, "", "library.cpp", 1)
@@ -101,13 +101,13 @@ def loaded_later() -> dict[str, str]:
             spec = util.find_spec("_lsprof")
             spec.loader.exec_module(util.module_from_spec(spec))  # type: ignore[union-attr, arg-type]
         operation = getattr(torch.ops, name).double
-        found[name] = refused(partial(operation, X))
-        found[f"{name}, integers"] = refused(partial(operation, torch.arange(3)))
+        results[name] = refused(partial(operation, X))
+        results[f"{name}, integers"] = refused(partial(operation, torch.arange(3)))
     custom = torch.library.custom_op("mine::double", lambda x: x + x, mutates_args=(), schema="(Tensor x) -> Tensor")
     portable.disable()
     portable.enable()
-    found["custom"] = refused(lambda: custom(X))
-    return found
+    results["custom"] = refused(lambda: custom(X))
+    return results
 
 
 # --- all operations ---------------------------------------------------------------------------------------------------
@@ -159,13 +159,13 @@ def allowed_layouts() -> list[Any]:
     coordinates = torch.sparse_coo_tensor(torch.stack([column, column]), torch.ones(3), (3, 3))
     with allowed("coalesce"):
         before = dispatch.let_through["coalesce"]
-        found = coordinates.coalesce()
-        return [found.is_coalesced(), dispatch.let_through["coalesce"] - before]
+        result = coordinates.coalesce()
+        return [result.is_coalesced(), dispatch.let_through["coalesce"] - before]
 
 
 def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
-    found = {
+    results = {
         "forward": refused(lambda: torch.geqrf(X)),  # HERE
         "complex": refused(lambda: X.to(torch.complex64) * 2),
         "sparse": refused(lambda: X.to_sparse()),
@@ -183,7 +183,7 @@ def main() -> None:
         "later": loaded_later(),
         "needs PyTorch": [needs(torch._C.__file__), needs(str(_ctypes.__file__))],
     }
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def pytorch(x: np.ndarray) -> Results:
             values[name] = function(given)
             (slopes[name],) = torch.autograd.grad(values[name].sum(), given)
         shares = torch.softmax(torch.tensor([ROW]), 1)
-    found = ({name: y.detach().numpy() for name, y in each.items()} for each in (values, slopes))
-    return *found, shares.numpy()
+    result = ({name: y.detach().numpy() for name, y in each.items()} for each in (values, slopes))
+    return *result, shares.numpy()
 
 
 def tensorflow(x: np.ndarray) -> Results:

@@ -56,7 +56,7 @@ class Wrapper(Tensor):
 def other_modes_and_subclasses_go_along() -> dict[str, bool]:
     from torch.utils.flop_counter import FlopCounterMode
 
-    found = {"subclass": ours(lambda x: work(Wrapper(x)).inner, X)}
+    results = {"subclass": ours(lambda x: work(Wrapper(x)).inner, X)}
     contexts = {
         "dispatch mode": Seen(),
         "function mode": Called(),
@@ -69,8 +69,8 @@ def other_modes_and_subclasses_go_along() -> dict[str, bool]:
     }
     for name, context in contexts.items():
         with context:
-            found[name] = ours(work, X)
-    return found
+            results[name] = ours(work, X)
+    return results
 
 
 @case
@@ -99,13 +99,13 @@ def questions_about_the_machine_have_one_answer() -> list[Any]:
 
     kind = losses.LinearCrossEntropyOptions
     own = vars(kind)["_resolve_auto_acc_dtype"]
-    found = [torch.backends.cpu.get_cpu_capability(), torch._C._get_cpu_capability()]
+    results = [torch.backends.cpu.get_cpu_capability(), torch._C._get_cpu_capability()]
     types = (kind._resolve_auto_acc_dtype(dtype, torch.device("cuda")) for dtype in (torch.bfloat16, torch.float32))
-    found.extend(map(str, types))
+    results.extend(map(str, types))
     portable.disable()
-    found.append(vars(kind)["_resolve_auto_acc_dtype"] is not own)
+    results.append(vars(kind)["_resolve_auto_acc_dtype"] is not own)
     portable.enable()
-    return found
+    return results
 
 
 # --- compilers and tracers --------------------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def questions_about_the_machine_have_one_answer() -> list[Any]:
 def compiled_functions_run_eagerly_and_one_note_says_so() -> list[Any]:
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
-        found = [ours(compiled_before, X), ours(torch.compile(work), X), ours(torch.compile(work, fullgraph=True), X)]
-    return [*found, said.getvalue()]
+        results = [ours(compiled_before, X), ours(torch.compile(work), X), ours(torch.compile(work, fullgraph=True), X)]
+    return [*results, said.getvalue()]
 
 
 @case
@@ -145,16 +145,16 @@ def tracers_see_the_operations_of_pytorch() -> dict[str, Any]:
     from torch._subclasses import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for strict in (False, True):
         program = torch.export.export(Model(), (X,), strict=strict)
         names = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
-        found[f"export {strict}"] = [names, ours(program.module(), X)]
+        results[f"export {strict}"] = [names, ours(program.module(), X)]
     with FakeTensorMode():
-        found["fake"] = list(torch.softmax(torch.empty(3, 4) @ torch.empty(4, 5), -1).shape)
+        results["fake"] = list(torch.softmax(torch.empty(3, 4) @ torch.empty(4, 5), -1).shape)
     traced = make_fx(work)(X)
-    found["fx"] = [str(node.target) for node in traced.graph.nodes if node.op == "call_function"]
-    return found
+    results["fx"] = [str(node.target) for node in traced.graph.nodes if node.op == "call_function"]
+    return results
 
 
 @case

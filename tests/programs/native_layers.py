@@ -25,8 +25,8 @@ def pytorch(given: Arrays) -> Arrays:
         operand.requires_grad_()
     y = ConvWithOwnBias.apply(*operands)
     grad_x, grad_kernel, grad_bias = torch.autograd.grad(y, operands, gradient.permute(0, 3, 1, 2))
-    found = [y.permute(0, 2, 3, 1), grad_x.permute(0, 2, 3, 1), grad_kernel.permute(2, 3, 1, 0), grad_bias]
-    return named([array.detach() for array in found])
+    results = [y.permute(0, 2, 3, 1), grad_x.permute(0, 2, 3, 1), grad_kernel.permute(2, 3, 1, 0), grad_bias]
+    return named([array.detach() for array in results])
 
 
 def tensorflow(given: Arrays) -> Arrays:

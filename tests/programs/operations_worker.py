@@ -59,10 +59,10 @@ class Recording:
 @cache
 def unrounded(operation):
     def function(xp: Backend, *arrays, **options):
-        found = []
+        results = []
 
         def r32(x):
-            found.append(x)
+            results.append(x)
             return xp.r32(x)
 
         recording = Recording(xp, r32)
@@ -73,13 +73,13 @@ def unrounded(operation):
             operation.backward(recording, saved, gradient, [True] * len(given), shapes, **options)
         else:
             operation(recording, *arrays, **options)
-        return found
+        return results
 
     return function
 
 
-def listed(found) -> list:
-    return [each for each in (found if isinstance(found, (tuple, list)) else (found,)) if each is not None]
+def listed(results) -> list:
+    return [each for each in (results if isinstance(results, (tuple, list)) else (results,)) if each is not None]
 
 
 class PyTorch:
@@ -99,9 +99,9 @@ class PyTorch:
         self.asked += 1
         self.torch.set_num_threads(3 if self.asked % 8 == 0 else 1)  # threads wait long where cores are busy
         for _ in range(3):  # the second call is traced, the third runs the kernels
-            found = self.once(operation, options, arrays, gradient)
+            result = self.once(operation, options, arrays, gradient)
         assert plan._plans and all(each is None or each.sound for each in plan._plans.values())
-        return found
+        return result
 
     def once(self, operation, options, arrays, gradient):
         from repro.portable.library.autograd.pytorch import apply, run
@@ -135,8 +135,8 @@ class JAX:
         if key not in self.made:
             run = self.function(operation, options, floats, len(arrays))
             self.made[key] = run if mode == "eager" else self.jax.jit(run)
-        found = self.made[key]([self.jax.numpy.asarray(arrays[i]) for i in floats], others, gradient)
-        return [[np.asarray(each) for each in part] for part in found]
+        result = self.made[key]([self.jax.numpy.asarray(arrays[i]) for i in floats], others, gradient)
+        return [[np.asarray(each) for each in part] for part in result]
 
     def function(self, operation, options, floats, count):
         from repro.portable.backends.jax import Backend
@@ -208,8 +208,8 @@ def answer(worker, backend, request) -> dict[str, np.ndarray]:
     arrays = [None if is_none(array) else array for array in given]
     operation = unrounded(getattr(home, name)) if asked["unrounded"] else getattr(home, name)
     results, gradients = worker(operation, options, asked["mode"], arrays, request["gradient"])
-    found = {f"result{i}": each for i, each in enumerate(results)}
-    return found | {f"gradient{i}": each for i, each in enumerate(gradients)}
+    result = {f"result{i}": each for i, each in enumerate(results)}
+    return result | {f"gradient{i}": each for i, each in enumerate(gradients)}
 
 
 def main(framework: str) -> None:
@@ -223,10 +223,10 @@ def main(framework: str) -> None:
         request = np.load(io.BytesIO(requests.read(int.from_bytes(header, "little"))))
         buffer = io.BytesIO()
         try:
-            found = answer(worker, backend, request)
+            result = answer(worker, backend, request)
         except Exception:
-            found = {"error": np.array(traceback.format_exc())}
-        np.savez(buffer, **found)  # type: ignore[arg-type]
+            result = {"error": np.array(traceback.format_exc())}
+        np.savez(buffer, **result)  # type: ignore[arg-type]
         answers.write(len(buffer.getvalue()).to_bytes(8, "little") + buffer.getvalue())
         answers.flush()
 

@@ -29,7 +29,7 @@ TEST_SAMPLES = 96
 def main(framework: str, folder: str, *names: str) -> None:
     environment.apply(framework, Config(params=Params(numerics="portable", device="cpu")))
     trainer = importlib.import_module(f"mnist_{framework}").Trainer
-    found = {}
+    results = {}
     for name in names:
         samples, options = RUNS[name]
         params = Params(numerics="portable", device="cpu", **({"n_epochs": 1} | options))
@@ -40,8 +40,8 @@ def main(framework: str, folder: str, *names: str) -> None:
         with tempfile.TemporaryDirectory() as place:
             config = Config(params=params, data=data, output=Output(model_path=place))
             run = TrainingRun(framework, config, trainer(params, dataset), dataset, Path(place))
-            found[name] = [run.train(), run.metrics[-1]["test_loss"], run.metrics[-1]["test_accuracy"]]
-    print(json.dumps(found))
+            results[name] = [run.train(), run.metrics[-1]["test_loss"], run.metrics[-1]["test_accuracy"]]
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

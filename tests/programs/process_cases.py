@@ -38,16 +38,16 @@ def threads_train_alike_and_are_counted() -> list[bool]:
     before = dispatch.counts.copy()
     alone = train()
     once = dispatch.counts - before
-    found: list[list[Tensor]] = []
+    results: list[list[Tensor]] = []
     before = dispatch.counts.copy()
-    threads = [threading.Thread(target=lambda: found.append(train())) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: results.append(train())) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    alike = all(torch.equal(a, b) for each in found for a, b in zip(each, alone, strict=True))
+    alike = all(torch.equal(a, b) for each in results for a, b in zip(each, alone, strict=True))
     counted = dispatch.counts - before
-    return [len(found) == 4, alike, all(counted[name] == 4 * number for name, number in once.items())]
+    return [len(results) == 4, alike, all(counted[name] == 4 * number for name, number in once.items())]
 
 
 @case
@@ -108,7 +108,7 @@ class Rows(torch.utils.data.Dataset):
 
 @case
 def threads_of_autograd_have_the_mode() -> list[bool]:
-    found = []
+    results = []
     for several in (True, False):
         x = X.clone().requires_grad_()
         with torch.autograd.set_multithreading_enabled(several):
@@ -116,8 +116,8 @@ def threads_of_autograd_have_the_mode() -> list[bool]:
             thread = threading.Thread(target=work(x).sum().backward)
             thread.start()
             thread.join()
-            found.append(dispatch.counts["mm"] == before + 3 and torch.equal(x.grad, Expected.gradient))
-    return found
+            results.append(dispatch.counts["mm"] == before + 3 and torch.equal(x.grad, Expected.gradient))
+    return results
 
 
 @case
@@ -161,7 +161,7 @@ def defined(name: str, function: Callable[..., Any]) -> Iterator[None]:
 
 @case
 def exceptions_within_a_definition_leave_it_whole() -> list[bool]:
-    found = []
+    results = []
     for error in (KeyboardInterrupt, MemoryError, RuntimeError):
 
         def broken(x: Tensor, error: type[BaseException] = error) -> Tensor:
@@ -171,8 +171,8 @@ def exceptions_within_a_definition_leave_it_whole() -> list[bool]:
             try:
                 work(X)
             except error:
-                found.append(not dispatch.thread.inside)
-    return [*found, ours(work, X)]
+                results.append(not dispatch.thread.inside)
+    return [*results, ours(work, X)]
 
 
 class Finalized:
@@ -195,29 +195,29 @@ def product_is_ours() -> bool:
 @case
 def handlers_and_finalizers_amid_a_definition_compute_portably() -> list[Any]:
     """A handler of the program's, from before the mode and from after, and a finalizer; both give the flag back."""
-    found: list[Any] = []
+    results: list[Any] = []
 
     def interrupted(x: Tensor) -> Tensor:
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             signal.raise_signal(number)
         Finalized()
         gc.collect()
-        found.append(dispatch.thread.inside)
+        results.append(dispatch.thread.inside)
         return x
 
     def handler(*_: Any) -> None:
-        found.append(product_is_ours())
+        results.append(product_is_ours())
 
     portable.disable()
     signal.signal(signal.SIGUSR1, handler)
     with defined("tanh", interrupted):
         signal.signal(signal.SIGUSR2, handler)
         torch.tanh(X)
-        found.append([signal.getsignal(number) is handler for number in (signal.SIGUSR1, signal.SIGUSR2)])
+        results.append([signal.getsignal(number) is handler for number in (signal.SIGUSR1, signal.SIGUSR2)])
     portable.disable()
-    found.append(signal.getsignal(signal.SIGUSR2) is handler)
+    results.append(signal.getsignal(signal.SIGUSR2) is handler)
     portable.enable()
-    return [*found, Finalized.found, dispatch.thread.inside]
+    return [*results, Finalized.found, dispatch.thread.inside]
 
 
 @case

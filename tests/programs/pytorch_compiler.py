@@ -39,15 +39,15 @@ def numbers(*shape: int) -> torch.Tensor:
 
 def both(function, *tensors: torch.Tensor) -> list[bytes]:
     """Results and gradients without loops, and then four times with them, between guards."""
-    found = []
+    results = []
     for available, side in ((False, ""), *((True, side) for side in (*SIDES, *SIDES))):
         compiler.available = available
         with guards(side) if available else contextlib.nullcontext():
             leaves = [torch.empty_strided(x.shape, x.stride()).copy_(x).requires_grad_() for x in tensors]
             y = function(*leaves)
             y.backward(y.detach() * 0.5)
-        found.append(b"".join(each.detach().numpy().tobytes() for each in (y, *(leaf.grad for leaf in leaves))))
-    return found
+        results.append(b"".join(each.detach().numpy().tobytes() for each in (y, *(leaf.grad for leaf in leaves))))
+    return results
 
 
 @contextlib.contextmanager
@@ -80,12 +80,12 @@ def block(x: torch.Tensor, kernel: torch.Tensor, weight: torch.Tensor, scale: to
 
 def threads() -> list[bool]:
     given = numbers(8, 6, 15, 16), numbers(16, 6, 3, 3), numbers(24, 16), numbers(24)
-    found = []
+    results = []
     for count in (1, 2, 5):
         torch.set_num_threads(count)
-        found += both(block, *given)
+        results += both(block, *given)
     torch.set_num_threads(1)
-    return [each == found[0] for each in found]
+    return [each == results[0] for each in results]
 
 
 SIZES = (36, 32, 1), (4, 608, 2), (132, 64, 3), (256, 2048, 3), (4, products.LONGEST, 1)
@@ -96,7 +96,7 @@ def products_of_int16() -> list[bool | None]:
     """Against int64, with the largest numbers of both signs in places; None without the instruction."""
     if not pairs.possible():
         return [None]
-    found = []
+    results = []
     for rows, terms, tiles in SIZES:
         columns = tiles * products.width()
         assert products.fit((rows, terms), columns, "")
@@ -112,11 +112,11 @@ def products_of_int16() -> list[bool | None]:
         rounded = Backend.r32(exact * units.double()), Backend.r32(exact * units.double() + more.double())
         for left in (a.short(), a.short().t().contiguous().t()):
             for right in (b.short(), b.short().t().contiguous().t()):
-                found += [torch.equal(sums.multiply(left, right), exact) for _ in range(3)]
+                results += [torch.equal(sums.multiply(left, right), exact) for _ in range(3)]
                 for expected, *finish in zip(rounded, [units.double()] * 2, (None, more), strict=True):
                     y = sums.multiply(left, right, *finish)
-                    found.append(torch.equal(*(each.nan_to_num(7).view(torch.int32) for each in (y, expected))))
-    return found
+                    results.append(torch.equal(*(each.nan_to_num(7).view(torch.int32) for each in (y, expected))))
+    return results
 
 
 def refused() -> list[bool | None]:
@@ -125,13 +125,13 @@ def refused() -> list[bool | None]:
         return [None]
     width = products.width()
     shapes = (32, width // 2), (33, width), (products.LONGEST + 2, width)
-    found = [
+    results = [
         raised(sums.multiply, torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16))
         for terms, columns in shapes
     ]
     given = products.Product(4, 16, width // 2, True, 0), products.Product(6, 16, width, False, 0)
-    found += [raised(products.product, each) for each in given]
-    return ["panels" in each for each in found]
+    results += [raised(products.product, each) for each in given]
+    return ["panels" in each for each in results]
 
 
 def raised(function: Callable, *arguments) -> str:
@@ -145,10 +145,10 @@ def raised(function: Callable, *arguments) -> str:
 
 def dense() -> list[bool]:
     """A layer that kernels of int16 compute, where there is one, and its gradients; inputs lie by columns, too."""
-    found = []
+    result = []
     for x in (numbers(6, 11, 32), *(numbers(32, rows).t() for rows in (2, 6, 36))):
         results = both(functional.linear, x, numbers(64, 32), numbers(64))
-        found += [each == results[0] for each in results]
+        result += [each == results[0] for each in results]
     if pairs.possible():
         a, b = torch.empty(66, 32), torch.empty(64, 32)
         assert (Backend.kind(a, b, 0, 1, "") == torch.int16) == (Backend.engine == "int16")
@@ -156,7 +156,7 @@ def dense() -> list[bool]:
         assert products.fit((longest, 32), 64, "") and not products.fit((longest + 2, 32), 64, "")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
             assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
-    return found
+    return result
 
 
 def total(backend, x):
@@ -165,15 +165,15 @@ def total(backend, x):
 
 def empty() -> list[bool]:
     """Loops over spaces without an element, along different axes."""
-    compiler.available, found = True, []
+    compiler.available, result = True, []
     for side in SIDES:
         for shape in ((0, 3), (3, 0), (4, 0, 3)):
             with guards(side):
                 x = torch.empty_strided(shape, tuple(range(len(shape), 0, -1)))
                 for _ in range(3):
                     (y, *_), z = plan.run(pointwise.relu.forward, x), plan.run(total, x)
-            found += [y.shape == x.shape, torch.equal(z, torch.zeros(*shape[:-1], 1, dtype=torch.float64))]
-    return found
+            result += [y.shape == x.shape, torch.equal(z, torch.zeros(*shape[:-1], 1, dtype=torch.float64))]
+    return result
 
 
 def pieces(backend, x, other):
@@ -195,7 +195,7 @@ def pieces(backend, x, other):
 def views() -> list[bool]:
     """A plan with views, of numbers that it was not tried with."""
     plan._plans.clear()
-    compiler.available, found = True, []
+    compiler.available, result = True, []
     for count in (1, 5):
         torch.set_num_threads(count)
         for side in SIDES:
@@ -203,14 +203,14 @@ def views() -> list[bool]:
                 given = numbers(6, 10)[:, ::2], numbers(4, 3)
                 expected = pieces(Backend, *given)
                 with guards(side):
-                    found += [a.equal(b) for a, b in zip(plan.run(pieces, *given), expected, strict=True)]
+                    result += [a.equal(b) for a, b in zip(plan.run(pieces, *given), expected, strict=True)]
     torch.set_num_threads(1)
-    return [*found, *(each is not None and each.sound for each in plan._plans.values())]
+    return [*result, *(each is not None and each.sound for each in plan._plans.values())]
 
 
 def traced() -> list[bool]:
     """Convolutions as torch.compile traces them, before it makes code of them, and as they are."""
-    found = []
+    result = []
     for size, stride in ((1, 2), (3, 1)):
         given = numbers(2, 32, 6, 6), numbers(40, 32, size, size)
         results = []
@@ -219,19 +219,19 @@ def traced() -> list[bool]:
             y = function(leaves[0], leaves[1], None, stride)
             y.backward(y.detach() * 0.5)
             results.append([y.detach(), *(leaf.grad for leaf in leaves)])
-        found += [torch.equal(*each) for each in zip(*results, strict=True)]
-    return found
+        result += [torch.equal(*each) for each in zip(*results, strict=True)]
+    return result
 
 
 def shapes() -> dict[str, list[int]]:
     """How many plans there are after calls with ever other shapes, and after the same again."""
     plan._plans.clear()
-    found = {}
+    results = {}
     for name in ("other", "same"):
         for rows in range(1, 6):
             plan.run(pointwise.relu.forward, numbers(rows, 3))
-        found[name] = [len(plan._plans), sum(each is not None for each in plan._plans.values())]
-    return found
+        results[name] = [len(plan._plans), sum(each is not None for each in plan._plans.values())]
+    return results
 
 
 def unsound() -> dict[str, object]:
@@ -243,9 +243,9 @@ def unsound() -> dict[str, object]:
         return functional._affine(x, scale, scale)
 
     with mock.patch.dict(instructions.TABLE, r32=lambda build, x: build.fadd(x, x)):
-        found = both(multiply, x)
+        result = both(multiply, x)
     sound = [each.sound for each in plan._plans.values() if each]
-    return {"same": [each == found[0] for each in found], "sound": sound, "said": sorted(set(said))}
+    return {"same": [each == result[0] for each in result], "sound": sound, "said": sorted(set(said))}
 
 
 def rates() -> int:

@@ -78,29 +78,29 @@ CALLED: dict[str, Callable[[Tensor], Tensor]] = {
 def called() -> object:
     """What is said of functions that a forward calls, and how many hooks are left."""
     x = torch.randn(12, 12)
-    found: dict[str, object] = {}
+    results: dict[str, object] = {}
     for name, function in CALLED.items():
         model = portable.convert(Container(function))
-        found[name] = line(lambda: model(x)).partition(": it calls ")[2].partition(", which")[0]  # noqa: B023
+        results[name] = line(lambda: model(x)).partition(": it calls ")[2].partition(", which")[0]  # noqa: B023
     nested = portable.convert(Several(Container(CALLED["tanh"]), Container(CALLED["pow"])))
-    found["nested"] = line(lambda: nested(x)).count("pytorch_forwards.py:")
-    found["inner"] = line(lambda: nested.parts[1](x)).count("pytorch_forwards.py:")
-    found["trusted"] = line(lambda: portable.convert(Exempt(CALLED["tanh"]))(x))
+    results["nested"] = line(lambda: nested(x)).count("pytorch_forwards.py:")
+    results["inner"] = line(lambda: nested.parts[1](x)).count("pytorch_forwards.py:")
+    results["trusted"] = line(lambda: portable.convert(Exempt(CALLED["tanh"]))(x))
     model = portable.convert(Several(Container(CALLED["sums"]), Container(CALLED["places"])))
     hooks = [hooked(model)]
     for twin in (portable.convert(model), copy.deepcopy(model), model):
         for mode in (True, True, False):
             twin.train(mode)(x)
             hooks.append(hooked(twin))
-    found["hooks"] = hooks
+    results["hooks"] = hooks
     evaluated = portable.convert(Container(lambda x: x if torch.is_grad_enabled() else x.exp()))
     evaluated(x)
     with torch.no_grad():
-        found["evaluated"] = line(lambda: evaluated.eval()(x)) != "nothing"
+        results["evaluated"] = line(lambda: evaluated.eval()(x)) != "nothing"
     compiled = torch.compile(portable.convert(Container(CALLED["sums"])), backend="eager")
-    found["compiled"] = line(lambda: compiled(x))
-    found["modes"] = torch._C._len_torch_dispatch_stack()
-    return found
+    results["compiled"] = line(lambda: compiled(x))
+    results["modes"] = torch._C._len_torch_dispatch_stack()
+    return results
 
 
 def hooked(model: nn.Module) -> int:

@@ -27,10 +27,10 @@ def with_gradients(call: Any, arrays: list[Tensor], leaves: list[Tensor]) -> lis
     result = call(*arrays)
     torch.manual_seed(1)
     (result * torch.randn(result.shape).to(result.dtype)).sum().backward()
-    found = [result.detach(), *(leaf.grad for leaf in leaves)]
+    results = [result.detach(), *(leaf.grad for leaf in leaves)]
     for leaf in leaves:
         leaf.grad = None
-    return found
+    return results
 
 
 def last(x: Tensor) -> Tensor:
@@ -132,15 +132,15 @@ def modules() -> object:
         if x.is_floating_point():
             x.requires_grad_()
         given = [x] if x.is_floating_point() else []
-        found = with_gradients(called(twin), [x], [*given, *twin.parameters()])
+        gradients = with_gradients(called(twin), [x], [*given, *twin.parameters()])
         if defined is not None:
             expected = with_gradients(lambda x: defined(twin, x), [x], [*given, *twin.parameters()])  # noqa: B023
-            differ += [name] * (not all(map(torch.equal, found, expected)))
+            differ += [name] * (not all(map(torch.equal, gradients, expected)))
         wide = x.detach().double().requires_grad_() if given else x
         exact = with_gradients(called(own.double()), [wide * 1], [*([wide] if given else []), *own.parameters()])
         far += [
             f"{name} {place}"
-            for place, (a, b) in enumerate(zip(found, exact, strict=True))
+            for place, (a, b) in enumerate(zip(gradients, exact, strict=True))
             if a.dtype != torch.float32 or not (a - b).abs().max() <= CLOSE * b.abs().max()
         ]
         # what the running statistics became, too
@@ -219,12 +219,12 @@ def functions() -> object:
     differ, far = [], []
     for name, (ours, defined, theirs, arrays) in cases.items():
         leaves = [array.requires_grad_() for array in arrays]
-        found = with_gradients(ours, leaves, leaves)
-        if defined is not None and not all(map(torch.equal, found, with_gradients(defined, leaves, leaves))):
+        gradients = with_gradients(ours, leaves, leaves)
+        if defined is not None and not all(map(torch.equal, gradients, with_gradients(defined, leaves, leaves))):
             differ.append(name)
         doubles = [leaf.detach().double().requires_grad_() for leaf in leaves]
         exact = with_gradients(theirs, doubles, doubles)
-        if not all((a - b).abs().max() <= CLOSE * b.abs().max() for a, b in zip(found, exact, strict=True)):
+        if not all((a - b).abs().max() <= CLOSE * b.abs().max() for a, b in zip(gradients, exact, strict=True)):
             far.append(name)
     return {"differ": differ, "far": far}
 

@@ -119,8 +119,8 @@ class Wrapping(TorchDispatchMode):
     """Makes something else of what PyTorch's functions return."""
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), options: Any = None) -> Any:
-        found = function(*[getattr(each, "held", each) for each in arguments], **(options or {}))
-        return Wrapper(found) if isinstance(found, Tensor) and found.dtype == torch.float64 else found
+        result = function(*[getattr(each, "held", each) for each in arguments], **(options or {}))
+        return Wrapper(result) if isinstance(result, Tensor) and result.dtype == torch.float64 else result
 
 
 class Watching(TorchDispatchMode):
@@ -216,30 +216,30 @@ def weights() -> object:
         "columns apart": [matrix[:, :2], matrix[:, 2:]],
         "transposed": [matrix.t()],
     }
-    found = {name: line(lambda: optim.SGD([nn.Parameter(each) for each in case])) for name, case in cases.items()}  # noqa: B023
+    said = {name: line(lambda: optim.SGD([nn.Parameter(each) for each in case])) for name, case in cases.items()}  # noqa: B023
     parameters = [nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(3))]
     optimizer = optim.Adam(parameters)
     parameters[1].data = parameters[0].data
-    found["later"] = line(optimizer.step)
+    said["later"] = line(optimizer.step)
     optimizer = optim.Adam(parameters[:1])
     for option, value in {"betas": (0.9, 1.5), "lr": float("nan")}.items():
         before = optimizer.param_groups[0][option]
         optimizer.param_groups[0][option] = value
-        found[option] = line(optimizer.step)
+        said[option] = line(optimizer.step)
         optimizer.param_groups[0][option] = before
-    return found
+    return said
 
 
 def second() -> object:
     """Functions whose second derivative is not refused."""
-    found = []
+    results = []
     for name, function in FUNCTIONS.items():
         x = torch.randn(12, 12, requires_grad=True)
         for _ in range(3):  # as it is, traced, and by kernels
             total = function(x).sum()
             why = line(lambda: torch.autograd.grad(total, x, create_graph=True))  # noqa: B023
-            found += [name] * ("create_graph=True has no portable form" not in why)
-    return found
+            results += [name] * ("create_graph=True has no portable form" not in why)
+    return results
 
 
 if __name__ == "__main__":

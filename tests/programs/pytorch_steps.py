@@ -55,15 +55,15 @@ def recorded(device: str, numerics: str, optimizer: str) -> None:
 
 def replayed(device: str, numerics: str, optimizer: str) -> None:
     """Steps of two sizes of batch, replayed and eager."""
-    found = []
+    results = []
     for replays in (True, False):
         part = trainer(numerics, optimizer)
         if not replays:
             part.graphed = None
         part.load_state(randomness.initial_state(0, "lenet", optimizer))
         losses = [part.steps(batches[:, :size], keep[:, :size]) for size in (32, 20, 32)]
-        found.append(fingerprint(part.state() | {"losses": np.concatenate(losses)}))
-        print(len(part.graphed.graphs) if replays else found[0] == found[1])
+        results.append(fingerprint(part.state() | {"losses": np.concatenate(losses)}))
+        print(len(part.graphed.graphs) if replays else results[0] == results[1])
 
 
 if __name__ == "__main__":

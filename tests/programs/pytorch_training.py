@@ -105,7 +105,7 @@ def saved(*parts: Any) -> list[dict[str, Any]]:
 
 
 def training() -> object:
-    found = {}
+    results = {}
     for name in ("cnn", "transformer"):
         digests = []
         for threads in (1, 2, 2):
@@ -119,13 +119,13 @@ def training() -> object:
         model.load_state_dict(states[0])
         optimizer.load_state_dict(states[1])
         digests.append(trained(name, model, optimizer, range(1, 3)))
-        found[name] = digests
-    return found
+        results[name] = digests
+    return results
 
 
 def converting() -> object:
     """Weights, keys, mode and what is shared stay; results in evaluation are close."""
-    found = {}
+    results = {}
     for name in ("cnn", "transformer"):
         own, _ = prepared(name, convert=False)
         own.eval()
@@ -133,7 +133,7 @@ def converting() -> object:
         twin = portable.convert(own)
         state = twin.state_dict()
         a, b = (model(data(name, 0)[0]) for model in (twin, own))
-        found[name] = {
+        results[name] = {
             "more": sorted(state.keys() - before.keys()),
             "same": all(torch.equal(before[key], state[key]) for key in before),
             "order": [key for key in state if key in before] == list(before),
@@ -143,8 +143,8 @@ def converting() -> object:
             "kept": sorted({type(each).__module__ for each in twin.modules()}),
             "original": sorted({type(each).__module__.partition(".")[0] for each in own.modules()}),
         }
-        found[name]["shared"] = name == "cnn" or twin.head.weight is twin.tokens.weight
-    return found
+        results[name]["shared"] = name == "cnn" or twin.head.weight is twin.tokens.weight
+    return results
 
 
 # --- optimizers -------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def stepping() -> object:
         "AdamW": {"betas": (0.8, 0.99)},
         "Adadelta": {"weight_decay": 0.1},
     }
-    found = {}
+    results = {}
     for name, options in cases.items():
         kind = name.partition(" ")[0]
         make = lambda weights: getattr(optim, kind)(weights, **options)  # noqa: E731, B023
@@ -182,7 +182,7 @@ def stepping() -> object:
         cut = stepped(make)
         optim.PIECE = piece
         exact = stepped(lambda weights: getattr(torch.optim, kind)(weights, **options), torch.float64)  # noqa: B023
-        found[name] = [
+        results[name] = [
             all(map(torch.equal, together, alone)),
             all(map(torch.equal, together, cut)),
             max(float((a - b).abs().max()) for a, b in zip(together, exact, strict=True)) < 1e-5,
@@ -196,19 +196,19 @@ def stepping() -> object:
     zeros = torch.zeros(6), torch.zeros(6)
     constants = (corrections, rate, decay, *betas, 1e-8, True)
     expected = optimizers.adam(Backend, weight, gradient, *zeros, *constants)[0]
-    found["of the definition"] = [torch.equal(parameter.detach(), expected)]
+    results["of the definition"] = [torch.equal(parameter.detach(), expected)]
     weights = [nn.Parameter(torch.randn(50, 3)), nn.Parameter(torch.randn(7)), nn.Parameter(torch.randn(2))]
     for each in weights[:2]:
         each.grad = torch.randn(each.shape)
     before = torch.cat([each.grad.flatten() for each in weights[:2]])
     norm = optim.clip_grad_norm_(iter(weights), 1.0)
     after = torch.cat([each.grad.flatten() for each in weights[:2]])
-    found["clip"] = [
+    results["clip"] = [
         bool(abs(norm - before.norm()) < CLOSE * norm),
         torch.allclose(after, before / norm),
         norm.dim() == 0,
     ]
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ for _aligned in (True, False):
 
 
 def boxes() -> Tensor:
-    found = numbers(200, 4, seed=3)
-    return torch.cat([found[:, :2], found[:, :2] + found[:, 2:].abs()], 1)
+    result = numbers(200, 4, seed=3)
+    return torch.cat([result[:, :2], result[:, :2] + result[:, 2:].abs()], 1)
 
 
 def overlap(a: list[float], b: list[float]) -> float:
@@ -60,13 +60,13 @@ def overlap(a: list[float], b: list[float]) -> float:
 
 def suppressed(dets: Tensor, scores: Tensor) -> Tensor:
     """The boxes that stay, which are those of a loop."""
-    found = detection.nms(dets, scores, 0.3)
+    result = detection.nms(dets, scores, 0.3)
     kept: list[int] = []
     for i in sorted(range(len(dets)), key=lambda i: -scores[i].item()):
         if all(overlap(dets[i].tolist(), dets[j].tolist()) <= 0.3 for j in kept):
             kept.append(i)
-    assert found.tolist() == kept
-    return found
+    assert result.tolist() == kept
+    return result
 
 
 def regions() -> Tensor:
@@ -75,8 +75,8 @@ def regions() -> Tensor:
 
 def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
     """Regions, which are means of what grid_sample gives, and the gradient."""
-    found = detection.roi_align(x, rois, 0.5, 3, 4, ratio, True)
-    for roi, region in zip(rois.double(), found, strict=True):
+    result = detection.roi_align(x, rois, 0.5, 3, 4, ratio, True)
+    for roi, region in zip(rois.double(), result, strict=True):
         left, top, right, bottom = (roi[1:] * 0.5 - 0.5).tolist()
         samples = [ratio or max(1, math.ceil(length / bins)) for length, bins in ((bottom - top, 3), (right - left, 4))]
         rows, columns = (
@@ -89,7 +89,7 @@ def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
         taken = F.grid_sample(image, grid[None], padding_mode="border", align_corners=True)[0] * inside
         means = F.avg_pool2d(taken, samples)
         assert (means - region.double()).abs().max() < 1e-6 * x.abs().max()
-    ones = torch.ones_like(found)
+    ones = torch.ones_like(result)
     gradient = detection.roi_align_backward(ones, rois, 0.5, 3, 4, *x.shape, ratio, True)
     assert (
         abs(
@@ -98,7 +98,7 @@ def aligned(x: Tensor, rois: Tensor, ratio: int) -> tuple[Tensor, Tensor]:
         )
         < 1e-3
     )
-    return found, gradient
+    return result, gradient
 
 
 _alone = {"compared": False, "forward_only": True}

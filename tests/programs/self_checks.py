@@ -63,16 +63,16 @@ def listed(stop: bool) -> Iterator[dict[str, list[str]]]:
     titles: dict[str, list[str]] = {}
     check = checks.check
 
-    def check_each(name: str, found: Any) -> None:
+    def check_each(name: str, results: Any) -> None:
         titles[name] = []
         for case, title in checks.TITLES.items():
             try:
                 with mock.patch.object(checks, "TITLES", {case: title}):
-                    check(name, found)
+                    check(name, results)
             except ReproError:
                 titles[name].append(title)
         if stop:
-            check(name, found)
+            check(name, results)
 
     with mock.patch.object(checks, "check", check_each):
         yield titles
@@ -116,17 +116,17 @@ def converted(_: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def faults() -> dict[str, Any]:
-    found: dict[str, Any] = {"none": self_check()}
+    results: dict[str, Any] = {"none": self_check()}
     with planted(r32=unrounded):
-        found["unrounded"] = self_check()
+        results["unrounded"] = self_check()
     with planted(r32=rounded_elsewhere):
-        found["rounded elsewhere"] = self_check()
+        results["rounded elsewhere"] = self_check()
     if framework == "jax":
         with planted(r32=converted):
-            found["converted"] = self_check()
+            results["converted"] = self_check()
     with planted(**PRODUCTS, **OTHERS), listed(stop=False) as titles:
         self_check()
-    return found | {"many": titles, "int16": int16()}
+    return results | {"many": titles, "int16": int16()}
 
 
 def int16() -> dict[str, Any] | None:

@@ -182,11 +182,11 @@ def results(name: str, dtype: torch.dtype) -> list[Any]:
     function, shapes = CASES[name]
     leaves = [numbers(*shape, dtype=dtype).requires_grad_() for shape in shapes]
     try:
-        found = function(*leaves)
-        found = list(found) if isinstance(found, (tuple, list)) else [found]
-        summed = [each.sum() for each in found if each.requires_grad]
+        result = function(*leaves)
+        result = list(result) if isinstance(result, (tuple, list)) else [result]
+        summed = [each.sum() for each in result if each.requires_grad]
         gradients = torch.autograd.grad(summed, leaves, allow_unused=True) if summed else ()
     except Exception as error:
         return [f"{type(error).__name__}: {error}"]
-    given = [each for each in (*found, *gradients) if each is not None]
+    given = [each for each in (*result, *gradients) if each is not None]
     return [[str(each.dtype), list(each.shape), str((each.double() + 0.0).tolist())] for each in given]

@@ -42,16 +42,16 @@ def solved(a: Any, b: Any) -> list[Any]:
         tape.watch(a)
         square = tf.matmul(a, a, transpose_b=True)
         lower = tf.linalg.cholesky(square)
-        found = [lower, tf.linalg.solve(a, b), tf.linalg.inv(a), tf.linalg.det(a), tf.linalg.slogdet(a)[1]]
-        found += [tf.linalg.triangular_solve(lower, b), tf.linalg.triangular_solve(lower, b, adjoint=True)]
-        total = tf.add_n([tf.reduce_sum(tf.sin(each)) for each in found])
-    return [*found, tape.gradient(total, a)]
+        results = [lower, tf.linalg.solve(a, b), tf.linalg.inv(a), tf.linalg.det(a), tf.linalg.slogdet(a)[1]]
+        results += [tf.linalg.triangular_solve(lower, b), tf.linalg.triangular_solve(lower, b, adjoint=True)]
+        total = tf.add_n([tf.reduce_sum(tf.sin(each)) for each in results])
+    return [*results, tape.gradient(total, a)]
 
 
 def systems() -> dict[str, bool]:
     a, b = tf.reshape(checks.doubles(30, 32, 2), [2, 4, 4]), tf.reshape(checks.doubles(31, 24, 2), [2, 4, 3])
-    found = solved(a, b)
-    lower, x, inverse, determinant, size, forward, backward, _ = (each.numpy() for each in found)
+    result = solved(a, b)
+    lower, x, inverse, determinant, size, forward, backward, _ = (each.numpy() for each in result)
     across = lower.swapaxes(-1, -2)
     errors = [lower @ across - a @ a.numpy().swapaxes(-1, -2), a @ x - b, a @ inverse - np.eye(4)]
     errors += (
@@ -63,9 +63,9 @@ def systems() -> dict[str, bool]:
     with dispatch.Passing():
         gradient = solved(a, b)[-1]
     return {
-        "eager and graph": same(found, tf.function(solved)(a, b)),
+        "eager and graph": same(result, tf.function(solved)(a, b)),
         "right": max(float(np.abs(each).max()) for each in errors) < 1e-10,
-        "gradient": bool(np.abs(gradient - found[-1]).max() < 1e-10 * np.abs(gradient).max()),
+        "gradient": bool(np.abs(gradient - result[-1]).max() < 1e-10 * np.abs(gradient).max()),
         "not positive definite": bool(np.isnan(tf.linalg.cholesky(-tf.eye(2))[1]).all()),
     }
 
@@ -77,8 +77,8 @@ SMOOTH = ("bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcu
 
 
 def resized(images: Any) -> list[Any]:
-    found = [tf.image.resize(images, (17, 43), method=method) for method in ("bilinear", "bicubic")]
-    return found + [tf.image.resize(images, (17, 11), method=method, antialias=True) for method in SMOOTH]
+    results = [tf.image.resize(images, (17, 43), method=method) for method in ("bilinear", "bicubic")]
+    return results + [tf.image.resize(images, (17, 11), method=method, antialias=True) for method in SMOOTH]
 
 
 def derivatives(x: Any) -> list[Any]:
@@ -92,14 +92,14 @@ def derivatives(x: Any) -> list[Any]:
 def images() -> dict[str, bool]:
     """Of bytes, as of the same numbers in float32."""
     given = (checks.words(32, 5394) % 256).astype(np.uint8).reshape(2, 31, 29, 3)
-    found, slopes = resized(given.astype(np.float32)), derivatives(tf.constant(given, tf.float32))
+    result, slopes = resized(given.astype(np.float32)), derivatives(tf.constant(given, tf.float32))
     x = tf.constant(given, tf.float32)
     with dispatch.Passing():
-        near = [np.abs(a - b).max() for a, b in zip(found[2:], resized(x)[2:], strict=True)]
+        near = [np.abs(a - b).max() for a, b in zip(result[2:], resized(x)[2:], strict=True)]
         near += [np.abs(a - b).max() * 99 for a, b in zip(slopes, derivatives(x), strict=True)]
     return {
-        "eager": same(resized(given), found),
-        "graph": same(tf.function(resized)(tf.constant(given)), found),
+        "eager": same(resized(given), result),
+        "graph": same(tf.function(resized)(tf.constant(given)), result),
         "gradients": same(tf.function(derivatives)(x), slopes),
         "smoothed as TensorFlow has it": max(map(float, near)) < 1e-3,
     }
@@ -120,17 +120,17 @@ def drawn(name: str, unique: bool) -> Any:
 
 
 def classes() -> dict[str, bool]:
-    found = {}
+    results = {}
     for name in SAMPLERS:
         own = tf.function(lambda name=name: drawn(name, True))
         chosen, _, _ = drawn(name, True)
-        found[f"{name}, eager and graph"] = same(drawn(name, True), own())
-        found[f"{name}, unique"] = len(set(chosen.numpy().tolist())) == 7
+        results[f"{name}, eager and graph"] = same(drawn(name, True), own())
+        results[f"{name}, unique"] = len(set(chosen.numpy().tolist())) == 7
         many = [SAMPLERS[name](TRUE, 2, 7, False, 9)[0].numpy() for _ in range(300)]
         _, expected, _ = drawn(name, False)
         times = np.array([(np.concatenate(many) == each).sum() for each in TRUE.flat]) / 300
-        found[f"{name}, as often as expected"] = bool((np.abs(times - expected.numpy().ravel()) < 0.3).all())
+        results[f"{name}, as often as expected"] = bool((np.abs(times - expected.numpy().ravel()) < 0.3).all())
         with dispatch.Passing():
             _, theirs, _ = drawn(name, False)
-        found[f"{name}, expected as TensorFlow has it"] = bool(np.abs(theirs - expected).max() < 1e-6)
-    return found
+        results[f"{name}, expected as TensorFlow has it"] = bool(np.abs(theirs - expected).max() < 1e-6)
+    return results

@@ -21,7 +21,7 @@ SIZES = [(1, 3, 7, 10), (2, 16, 64, 33), (3, 37, 2, 32), (1, 5, 1, 1)]
 
 def by_kernels() -> dict[str, bool]:
     """Whether products of matrices, of any sizes and the other way round, are those that their definition gives."""
-    found, draw = {}, np.random.default_rng(0)
+    result, draw = {}, np.random.default_rng(0)
     for batch, rows, terms, columns in SIZES:
         a, b = (draw.standard_normal((batch, *shape), np.float32) for shape in ((rows, terms), (terms, columns)))
         a *= np.float32(2.0) ** draw.integers(-60, 60, a.shape)
@@ -33,8 +33,8 @@ def by_kernels() -> dict[str, bool]:
             given = {"adj_x": bool(turned & 1), "adj_y": bool(turned & 2)}
             with np.errstate(all="ignore"):
                 y = dispatch.definitions["BatchMatMulV2"].function(given, left, right)
-            found[f"{batch, rows, terms, columns}, {turned}"] = bool(np.array_equal(y, expected, equal_nan=True))
-    return found
+            result[f"{batch, rows, terms, columns}, {turned}"] = bool(np.array_equal(y, expected, equal_nan=True))
+    return result
 
 
 FILTERS: list[tuple[tuple[int, int], int, int, int, str]] = [
@@ -61,13 +61,13 @@ def convolved(taps: tuple[int, int], stride: int, dilation: int, channels: int, 
 
 def convolutions() -> dict[str, bool]:
     """Whether kernels give the convolutions that float64 gives."""
-    before, found = integers.available, {}
+    before, result = integers.available, {}
     for case in FILTERS:
         made = convolved(*case)
         integers.available = False
-        found[str(case)] = same(made, convolved(*case))
+        result[str(case)] = same(made, convolved(*case))
         integers.available = before
-    return found
+    return result
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------
@@ -78,11 +78,11 @@ def by_threads() -> dict[str, bool]:
     x = tf.random.stateless_normal([2**20 + 5], [1, 2])
     expected = tf.concat([tf.exp(part) for part in tf.split(x, [2**14] * 2**6 + [5])], 0)
     threads.count = cache(lambda: 4)
-    found = {"one": all(same(tf.exp(x), expected) for _ in range(3))}
+    results = {"one": all(same(tf.exp(x), expected) for _ in range(3))}
     with ThreadPoolExecutor(4) as pool:
-        found["four"] = all(pool.map(lambda _: same(tf.exp(x), expected), range(8)))
+        results["four"] = all(pool.map(lambda _: same(tf.exp(x), expected), range(8)))
     function = dispatch.definitions["Exp"].function
     child = os.fork()
     if not child:
         os._exit(not same(function({}, x.numpy()), expected))
-    return found | {"child": os.waitpid(child, 0)[1] == 0, "shared": bool(workers.Workers.all)}
+    return results | {"child": os.waitpid(child, 0)[1] == 0, "shared": bool(workers.Workers.all)}

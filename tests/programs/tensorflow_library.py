@@ -34,7 +34,7 @@ def results(arrays: list[tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
 
     Arrays are given, as what is constant is computed when a graph is made.
     """
-    found, rest = {}, iter(arrays)
+    result, rest = {}, iter(arrays)
     for name, (function, arguments, options) in cases.CASES.items():
         given = [next(rest) if isinstance(each, np.ndarray) else each for each in arguments]
         leaves = [each for each in given if tf.is_tensor(each) and each.dtype == tf.float32]
@@ -44,8 +44,8 @@ def results(arrays: list[tf.Tensor]) -> dict[str, dict[str, tf.Tensor]]:
             every = every if isinstance(every, tuple) else (every,)
         gradient = tf.constant(cases.normal(*every[0].shape, seed=9))
         gradients = tape.gradient(every[0], leaves, gradient, unconnected_gradients="zero")
-        found[name] = {str(i): each for i, each in enumerate((*every, *gradients))}
-    return found
+        result[name] = {str(i): each for i, each in enumerate((*every, *gradients))}
+    return result
 
 
 def outside() -> dict[str, dict[str, Any]]:
@@ -53,7 +53,7 @@ def outside() -> dict[str, dict[str, Any]]:
 
     Not of rows in a graph, as TensorFlow itself refuses those on a CPU.
     """
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, (loss, weight, size) in cases.INDEXED.items():
 
         def call(weight: tf.Tensor, index: tf.Tensor, loss: Callable[..., Any] = loss) -> tuple[tf.Tensor, tf.Tensor]:
@@ -66,8 +66,8 @@ def outside() -> dict[str, dict[str, Any]]:
             function = wrapped(mode, call)
             for where, index in cases.outside(size).items():
                 values = function(tf.constant(weight), tf.constant(index))
-                found[f"{name} {where}, {mode}"] = dict(zip(("loss", "gradient"), values, strict=True))
-    return found
+                results[f"{name} {where}, {mode}"] = dict(zip(("loss", "gradient"), values, strict=True))
+    return results
 
 
 # --- optimizers -------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ SLOTS = {"sgd": (), "adadelta": ("squares", "updates")}  # of others `first`, `s
 
 def optimized(mode: str) -> dict[str, dict[str, Any]]:
     """Weights and slots after a few updates."""
-    found = {}
+    results = {}
     for name, (arguments, _, own) in cases.OPTIMIZERS.items():
         weights = {each: keras.Variable(value, name=each) for each, value in cases.WEIGHTS.items()}
         optimizer = OPTIMIZERS[name](**arguments, **own)
@@ -86,16 +86,16 @@ def optimized(mode: str) -> dict[str, dict[str, Any]]:
         update = wrapped(mode, optimizer.apply)
         for gradients in cases.GRADIENTS:
             update([tf.constant(each) for each in gradients.values()])
-        found[name] = state(name, weights, optimizer)
-    return found
+        results[name] = state(name, weights, optimizer)
+    return results
 
 
 def state(name: str, weights: dict[str, Any], optimizer: optim.Portable) -> dict[str, Any]:
     """By the names that JAX's library has."""
-    found = {f"weights/{each}": weight for each, weight in weights.items()}
+    results = {f"weights/{each}": weight for each, weight in weights.items()}
     for slot, variables in zip(SLOTS.get(name, ("first", "second")), optimizer.slots(), strict=True):
-        found |= {f"slots/{slot}/{each}": value for each, value in zip(weights, variables, strict=True)}
-    return found | {"slots/count": tf.cast(optimizer.iterations, tf.int32)}
+        results |= {f"slots/{slot}/{each}": value for each, value in zip(weights, variables, strict=True)}
+    return results | {"slots/count": tf.cast(optimizer.iterations, tf.int32)}
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -137,13 +137,13 @@ def cnn_trained(mode: str, resumed: bool) -> dict[str, Any]:
                 model = keras.models.load_model(Path(folder) / "model.keras")
         model.train_on_batch(images, labels)
     norm = model.get_layer("norm")
-    found = {"batch_stats/norm/mean": norm.moving_mean, "batch_stats/norm/var": norm.moving_variance}
+    results = {"batch_stats/norm/mean": norm.moving_mean, "batch_stats/norm/var": norm.moving_variance}
     slots = {id(weight): slot for weight, slot in zip(model.trainable_weights, model.optimizer.momentums, strict=True)}
     for layer, weights in cases.CNN_WEIGHTS.items():
         for name in weights:
             weight = variable(model, layer, name)
-            found |= {f"weights/{layer}/{name}": weight, f"slots/momentum/{layer}/{name}": slots[id(weight)]}
-    return found | {"slots/count": tf.cast(model.optimizer.iterations, tf.int32)}
+            results |= {f"weights/{layer}/{name}": weight, f"slots/momentum/{layer}/{name}": slots[id(weight)]}
+    return results | {"slots/count": tf.cast(model.optimizer.iterations, tf.int32)}
 
 
 def block_trained(mode: str, resumed: bool) -> dict[str, Any]:
@@ -376,22 +376,22 @@ def line(call: Callable[[], Any]) -> str:
     try:
         call()
     except (UsageError, tf.errors.InvalidArgumentError) as error:
-        (found,) = (line for line in str(error).splitlines() if "portable numerics" in line)
-        found = found.strip().removeprefix("UsageError: ").removeprefix("assertion failed: [").removesuffix("]")
-        return found.replace("\033[1m", "").replace("\033[0m", "")
+        (result,) = (line for line in str(error).splitlines() if "portable numerics" in line)
+        result = result.strip().removeprefix("UsageError: ").removeprefix("assertion failed: [").removesuffix("]")
+        return result.replace("\033[1m", "").replace("\033[0m", "")
     return ""
 
 
 def main(path: str, *modes: str) -> None:
     arguments = [each for _, several, _ in cases.CASES.values() for each in several]
     arrays = [tf.constant(each) for each in arguments if isinstance(each, np.ndarray)]
-    found = {mode: wrapped(mode, results)(arrays) for mode in modes or ["eager"]}
+    result = {mode: wrapped(mode, results)(arrays) for mode in modes or ["eager"]}
     if not modes:
         for mode in MODES:
-            found[mode] = found.get(mode, {}) | networks(mode) | optimized(mode)
-        found["outside"] = outside()
-        found["resumed"] = networks("eager", resumed=True)
-    cases.save(path, found, {} if modes else refused())
+            result[mode] = result.get(mode, {}) | networks(mode) | optimized(mode)
+        result["outside"] = outside()
+        result["resumed"] = networks("eager", resumed=True)
+    cases.save(path, result, {} if modes else refused())
 
 
 if __name__ == "__main__":

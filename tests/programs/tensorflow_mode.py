@@ -58,16 +58,16 @@ def ways() -> dict[str, Callable[..., Any]]:
 
 
 def hazards() -> dict[str, bool]:
-    found = {}
+    results = {}
     for made in (checks.singles, checks.doubles):
         a = made(0, 256, 4)
         expected, given = by_numpy(a.numpy()), (a, a[::-1])
         for name, way in ways().items():
-            found[f"{name}, {a.dtype.name}"] = same(way(*given), expected)
+            results[f"{name}, {a.dtype.name}"] = same(way(*given), expected)
         tf.config.optimizer.set_jit(True)
         tf.config.optimizer.set_experimental_options(OPTIONS)
-        found[f"options, {a.dtype.name}"] = same(tf.function(checks.planted)(*given), expected)
-    return found
+        results[f"options, {a.dtype.name}"] = same(tf.function(checks.planted)(*given), expected)
+    return results
 
 
 def without() -> bool:
@@ -163,8 +163,8 @@ def derivative_of_sample() -> Any:
     alpha = tf.ones(3)
     with tf.GradientTape() as tape:
         tape.watch(alpha)
-        found = tf.random.stateless_gamma([3], [1, 2], alpha)
-    return tape.gradient(found, alpha)
+        result = tf.random.stateless_gamma([3], [1, 2], alpha)
+    return tape.gradient(result, alpha)
 
 
 @tf.function
@@ -199,15 +199,15 @@ CASES: dict[str, Callable[[], Any]] = {
 
 
 def refusals() -> dict[str, str]:
-    found = {}
+    results = {}
     for name, case in CASES.items():
         try:
             with tf.Graph().as_default() if name == "loaded" else nullcontext():
                 case()
-            found[name] = "passed"
+            results[name] = "passed"
         except RefusedError as error:
-            found[name] = str(error)
-    return found
+            results[name] = str(error)
+    return results
 
 
 def lines() -> dict[str, int]:
@@ -229,44 +229,46 @@ def faults() -> dict[str, str]:
     """What the self-check says of operations that are computed otherwise."""
 
     def computed(name: str, function: Any, given: Any, arrays: Any) -> Any:
-        found = own(name, function, given, arrays)
+        result = own(name, function, given, arrays)
         return (
-            [np.nextafter(x, np.float32(9)) if x.dtype == np.float32 else x for x in found] if name == wrong else found
+            [np.nextafter(x, np.float32(9)) if x.dtype == np.float32 else x for x in result]
+            if name == wrong
+            else result
         )
 
-    own, found = dispatch.computed, {}
+    own, result = dispatch.computed, {}
     for wrong in ("MatMul", "Conv2D", "Sum", "Exp", "random_normal", "none"):
         dispatch.computed = computed
         try:
             checks.check()
-            found[wrong] = ""
+            result[wrong] = ""
         except Exception as error:
-            found[wrong] = str(error)
+            result[wrong] = str(error)
         finally:
             dispatch.computed = own
-    return found
+    return result
 
 
 def switches() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     with portable.enable():
         try:
             portable.enable(allow=["Svd"])
         except Exception as error:
-            found["again"] = str(error)
+            results["again"] = str(error)
     portable.disable()
-    found["off"] = tf.linalg.svd(tf.ones((3, 3)))[0].shape == [3]
+    results["off"] = tf.linalg.svd(tf.ones((3, 3)))[0].shape == [3]
     wrong: dict[str, Any] = {"name": {"allow": ["Svdd"]}, "precision": {"precision": "low"}}
     for name, options in wrong.items():
         try:
             portable.enable(**options)
         except Exception as error:
-            found[name] = str(error)
+            results[name] = str(error)
     portable.enable(allow=["Svd"])
     tf.linalg.svd(tf.ones((3, 3)))
-    found["allowed"] = portable.counted()["allowed"]
-    found["summary"] = portable.summary()
-    return found
+    results["allowed"] = portable.counted()["allowed"]
+    results["summary"] = portable.summary()
+    return results
 
 
 if __name__ == "__main__":

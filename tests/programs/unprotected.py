@@ -194,5 +194,5 @@ def place_of_nan(xp: Backend, a, b, c):
 
 def place_of_nan_protected(xp: Backend, a, b, c):
     nodes, _ = xp.tables(a, tables.activation, "tanh", False)
-    found = xp.take(nodes, xp.integer(xp.rint(xp.where(a != a, 0.0, a) * 2.0**10)) + 16 * 2**10)
-    return xp.where(a != a, xp.nan, found)
+    result = xp.take(nodes, xp.integer(xp.rint(xp.where(a != a, 0.0, a) * 2.0**10)) + 16 * 2**10)
+    return xp.where(a != a, xp.nan, result)

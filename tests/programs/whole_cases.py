@@ -47,5 +47,5 @@ def expect() -> None:
 def ours(function: Callable[..., Any], *arguments: Any) -> bool:
     """Whether the mode computed it: counted, with the bits of `work` under the mode, and whole afterwards."""
     before = dispatch.counts["mm"]
-    found = function(*arguments)
-    return dispatch.counts["mm"] > before and torch.equal(found, Expected.result) and not dispatch.thread.inside
+    result = function(*arguments)
+    return dispatch.counts["mm"] > before and torch.equal(result, Expected.result) and not dispatch.thread.inside

@@ -27,9 +27,9 @@ def keeping(path: Path, values: bytes) -> record.Record:
 
 def far(tmp_path: Path, one: bytes, other: bytes) -> str:
     a, b = keeping(tmp_path / "a", one), keeping(tmp_path / "b", other)
-    found = first_difference(a, b)
-    assert found and (found.step, found.channel) == (2, "weights")
-    return str(distance(a, b, found))
+    difference = first_difference(a, b)
+    assert difference and (difference.step, difference.channel) == (2, "weights")
+    return str(distance(a, b, difference))
 
 
 def test_one_bit_of_a_float32(tmp_path: Path) -> None:
@@ -72,5 +72,5 @@ def test_an_array_that_is_not_what_its_name_says(tmp_path: Path) -> None:
     a, b = (keeping(tmp_path / name, content(np.full(2, value))) for name, value in (("a", 1.0), ("b", 2.0)))
     (file,) = (tmp_path / "b" / "kept").iterdir()
     file.write_bytes(content(np.full(2, 9.0)))
-    found = first_difference(a, b)
-    assert found and distance(a, b, found) is None
+    difference = first_difference(a, b)
+    assert difference and distance(a, b, difference) is None

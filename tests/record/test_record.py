@@ -21,10 +21,10 @@ DATA = Path(__file__).parent / "data"
 
 
 def test_a_whole_one(tmp_path: Path) -> None:
-    found = record.read(write(tmp_path / "a", straight(3), outputs={"model.pt": sha("model")}))
-    assert (found.steps, found.outputs) == (3, {"model.pt": sha("model")})
-    assert found.processes[0].weights == {"w": sha(("weights", 3))}
-    assert found.processes[0].about.frameworks == {"torch": "2"}
+    recorded = record.read(write(tmp_path / "a", straight(3), outputs={"model.pt": sha("model")}))
+    assert (recorded.steps, recorded.outputs) == (3, {"model.pt": sha("model")})
+    assert recorded.processes[0].weights == {"w": sha(("weights", 3))}
+    assert recorded.processes[0].about.frameworks == {"torch": "2"}
 
 
 def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_the_fingerprint_is_of_weights_and_outputs_and_of_no_process_number(tmp_
 
 
 def test_ranks_keep_their_names_and_their_order(tmp_path: Path) -> None:
-    found = record.read(write(tmp_path / "a", straight(2), straight(2)))
-    assert [(process.label, process.rank) for process in found.processes] == [("rank-0", 0), ("rank-1", 1)]
+    recorded = record.read(write(tmp_path / "a", straight(2), straight(2)))
+    assert [(process.label, process.rank) for process in recorded.processes] == [("rank-0", 0), ("rank-1", 1)]
 
 
 def test_the_threads_are_not_those_of_a_launcher() -> None:
@@ -104,9 +104,9 @@ def test_lines_that_were_removed_doubled_or_altered(damage: Any, said: str, seal
 @pytest.mark.parametrize("name", ["optimizer", "watch", "compiled"])
 def test_a_record_of_an_older_version_is_read(name: str) -> None:
     """Its lines have no seal."""
-    found = record.read(DATA / name)
-    assert found.steps == 3 and found.unseen == []
-    assert found.content.fingerprint == record.fingerprint(found.processes, found.outputs)
+    recorded = record.read(DATA / name)
+    assert recorded.steps == 3 and recorded.unseen == []
+    assert recorded.content.fingerprint == record.fingerprint(recorded.processes, recorded.outputs)
 
 
 def test_an_older_record_with_a_step_twice_loses_none_of_the_two(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_steps_that_are_no_files_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "data").glob("schema-*")), ids=lambda path: path.name)
 def test_a_record_of_each_schema(path: Path) -> None:
     """As the version that brought the schema wrote it: steps of PyTorch, arrays that are kept, and an output of an odd name."""
-    found = record.read(path)
-    assert found.steps == 3 and len(found.processes[0].of("gradients")) == 3
-    assert len(found.outputs) == 2 and all(name.isprintable() for name in found.outputs)
-    weights = found.arrays(found.processes[0], 3, "weights")
+    recorded = record.read(path)
+    assert recorded.steps == 3 and len(recorded.processes[0].of("gradients")) == 3
+    assert len(recorded.outputs) == 2 and all(name.isprintable() for name in recorded.outputs)
+    weights = recorded.arrays(recorded.processes[0], 3, "weights")
     assert {name: array.shape for name, array in weights.items()} == {"0.weight": (1, 2), "0.bias": (1,)}
     assert compare(path, path).found is None
 
@@ -219,9 +219,9 @@ def test_a_record_of_each_schema(path: Path) -> None:
 def test_a_run_of_a_trainer_of_the_first_version() -> None:
     """Its trace alone; checkpoints are tested by themselves."""
     path = Path(__file__).parent / "data" / "trainer-run"
-    found = recorded.compare(path, path)
-    assert found.found is None and isinstance(found.a, recorded.TrainerRun)
-    assert [*found.a.trace.losses] == [1, 2, 3, 4] and found.a.content.fingerprint
+    difference = recorded.compare(path, path)
+    assert difference.found is None and isinstance(difference.a, recorded.TrainerRun)
+    assert [*difference.a.trace.losses] == [1, 2, 3, 4] and difference.a.content.fingerprint
 
 
 def test_names_that_cannot_be_shown(tmp_path: Path) -> None:
@@ -229,8 +229,8 @@ def test_names_that_cannot_be_shown(tmp_path: Path) -> None:
     steps = straight(1)
     steps[1]["weights"] = {"w\u00a0": sha(1), "w ": sha(2), "w\n": sha(3)}
     outputs = {"a\u00a0b": sha("a"), "a b": sha("b"), "a\udcffb": sha("c")}
-    found = record.read(write(tmp_path / "a", steps, outputs=outputs))
-    for hashes, values in ((found.processes[0].weights, (1, 2, 3)), (found.outputs, "abc")):
+    recorded = record.read(write(tmp_path / "a", steps, outputs=outputs))
+    for hashes, values in ((recorded.processes[0].weights, (1, 2, 3)), (recorded.outputs, "abc")):
         assert sorted(hashes.values()) == sorted(map(sha, values)) and all(name.isprintable() for name in hashes)
 
 
@@ -238,5 +238,5 @@ def test_what_a_stranger_writes_is_made_printable(tmp_path: Path) -> None:
     steps = straight(1)
     steps[1]["weights"] = {"w\x1b]0;x\x07": sha(1)}
     path = write(tmp_path / "a", steps, command=["\x1b[2Jpython"])
-    found = record.read(path)
-    assert all(name.isprintable() for name in [*found.processes[0].weights, *found.content.command])
+    recorded = record.read(path)
+    assert all(name.isprintable() for name in [*recorded.processes[0].weights, *recorded.content.command])

@@ -18,11 +18,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_key_is_made_at_first_use_and_for_its_user_alone() -> None:
     assert not signature.is_own(CONTENT) and not signature.place().exists()  # what only reads makes none
-    found = signature.signed(CONTENT)
-    assert signature.is_own(json.loads(json.dumps(found)))
+    result = signature.signed(CONTENT)
+    assert signature.is_own(json.loads(json.dumps(result)))
     assert (signature.place().stat().st_mode & 0o777, signature.place().parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert [path.name for path in signature.place().parent.iterdir()] == ["key"]
-    assert signature.signed(CONTENT) == found
+    assert signature.signed(CONTENT) == result
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_an_old_one_has_none() -> None:
 
 
 def test_another_users_key() -> None:
-    found = signature.signed(CONTENT)
+    result = signature.signed(CONTENT)
     signature.place().unlink()
-    assert not signature.is_own(found)
-    assert signature.signed(CONTENT)["signature"] != found["signature"] and not signature.is_own(found)
+    assert not signature.is_own(result)
+    assert signature.signed(CONTENT)["signature"] != result["signature"] and not signature.is_own(result)
 
 
 def test_a_key_that_others_can_read_signs_nothing_and_stays() -> None:
-    found = signature.signed(CONTENT)
+    result = signature.signed(CONTENT)
     before = signature.place().read_bytes()
     signature.place().chmod(0o640)
-    assert signature.signed(CONTENT) == CONTENT and not signature.is_own(found)
+    assert signature.signed(CONTENT) == CONTENT and not signature.is_own(result)
     assert signature.place().read_bytes() == before
 
 

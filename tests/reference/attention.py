@@ -17,7 +17,7 @@ def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
     """
     coarse, fine = tables.exp()
     bits = min(POWER_BITS, 53 - (steps.shape[-1] - 1).bit_length())
-    found = np.zeros(steps.shape)
+    result = np.zeros(steps.shape)
     for at in np.ndindex(steps.shape[:-1]):
         row = steps[at][seen[at]]
         if row.size:
@@ -26,8 +26,8 @@ def exponentials(steps: Array, seen: Array) -> tuple[Array, Array, int]:
             index = np.rint(distance).astype(np.int64)
             power = coarse[index >> EXP_SPLIT] * fine[index % 2**EXP_SPLIT]  # of 26 bits each: exact
             power = np.where(distance < 2**27 - 1, power, 0) * (1 - (distance - index) / 2**EXP_BITS)
-            found[at][seen[at]] = np.where(np.isnan(below), np.nan, power * 2.0**bits)
-    return found, np.rint(found).sum(-1, keepdims=True), bits
+            result[at][seen[at]] = np.where(np.isnan(below), np.nan, power * 2.0**bits)
+    return result, np.rint(result).sum(-1, keepdims=True), bits
 
 
 def softmax(x: Array) -> Array:

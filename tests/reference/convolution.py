@@ -71,20 +71,20 @@ def convolution_gradients(x, weight, bias, gradient, stride: Pair, padding: Pair
 
 def convolved_back(g: Array, w: Array, shape, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
     """The gradient of `convolved` with respect to q, of this shape."""
-    found = np.zeros(shape, np.int64)
+    result = np.zeros(shape, np.int64)
     for (i, j), (y, c), (row, column) in meetings(shape[1:3], w.shape[1:3], stride, padding, dilation):
         for outs, ins in channels(w, groups):
-            found[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
-    return found
+            result[:, row, column, ins] += g[:, y, c, outs] @ w[outs, i, j]
+    return result
 
 
 def convolved_with(q: Array, g: Array, weight: Array, stride: Pair, padding: Pair, dilation: Pair, groups: int):
     """The gradient with respect to w, of the shape of a weight."""
-    found = np.zeros(weight.shape, np.int64)
+    result = np.zeros(weight.shape, np.int64)
     for (i, j), (y, c), (row, column) in meetings(q.shape[1:3], weight.shape[1:3], stride, padding, dilation):
         for outs, ins in channels(weight, groups):
-            found[outs, i, j] += g[:, y, c, outs].T @ q[:, row, column, ins]
-    return found
+            result[outs, i, j] += g[:, y, c, outs].T @ q[:, row, column, ins]
+    return result
 
 
 def convolution_highest(x, weight, bias, *how):

@@ -44,15 +44,15 @@ def sinc(x: Array, bits: int = 53) -> Array:
 
 def _sine(x: Array, shift: float, bits: int) -> Array:
     """sin(x + shift pi)."""
-    found = np.full(x.shape, np.nan)
+    result = np.full(x.shape, np.nan)
     for at in np.ndindex(x.shape):
         if np.isfinite(x[at]):
             k, r, rest = (_near if x[at] < 2.0**20 else _far)(x[at], shift, bits)
             square = r * r
             curve = polynomial(square, polynomials.sine(bits))
             more = rest * (square * -0.5 + 1.0) + square * r * curve if bits == 53 else square * r * curve
-            found[at] = (r + more) * (-1) ** int(k)
-    return found
+            result[at] = (r + more) * (-1) ** int(k)
+    return result
 
 
 def _near(x: Any, shift: float, bits: int):
@@ -101,8 +101,8 @@ def atan2(y: Array, x: Array, bits: int = 53) -> Array:
     back = np.signbit(x)
     quarters, angle = np.where(back, 4.0 - quarters, quarters), np.where(back, -angle, angle)
     first, rest = (part / 4 for part in polynomials.constant("pi", 53))
-    found = quarters * first + (quarters * rest + angle)
-    return np.where(np.isnan(x) | np.isnan(y), np.nan, np.copysign(found, y))
+    result = quarters * first + (quarters * rest + angle)
+    return np.where(np.isnan(x) | np.isnan(y), np.nan, np.copysign(result, y))
 
 
 def atan(x: Array, bits: int = 53) -> Array:

@@ -37,8 +37,8 @@ def report(*contents: Results) -> Report:
 
 @pytest.fixture
 def browser() -> str:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    return found or pytest.skip(f"no browser; on Debian: apt-get install {BROWSERS[0]}")
+    result = next(filter(None, map(shutil.which, BROWSERS)), None)
+    return result or pytest.skip(f"no browser; on Debian: apt-get install {BROWSERS[0]}")
 
 
 @pytest.fixture
@@ -100,10 +100,10 @@ def test_the_cells_in_a_browser(browser: str, served: tuple[Path, str, list[str]
         runs = contents[place[0]].runs
         for name in answer.runs:
             assert str(runs[name].fingerprint) in cells[place] and runs[name].command in cells[place]
-        found = answer.difference
-        if found:
-            assert f"step {found.step}" in cells[place] and str(found.tensor) in cells[place]
-            assert found.causes[0].fact in cells[place]
+        difference = answer.difference
+        if difference:
+            assert f"step {difference.step}" in cells[place] and str(difference.tensor) in cells[place]
+            assert difference.causes[0].fact in cells[place]
         if answer.answer == "not asked":
             assert str(answer.reason) in " ".join(words)
     across = {place[1:]: text.split()[0] for place, text in shown.cells.items() if place[0] < 0}

@@ -179,10 +179,10 @@ def test_every_answer_stands_in_the_terminal_and_in_markdown():
 def test_a_difference_in_a_line():
     def changed(**fields) -> FirstDifference:
         content = made()
-        found = content.answers[9].difference
-        assert found is not None
-        found.causes = [Cause("x", "sha256:" + "7" * 64, "y" * 30)]
-        return structs.replace(found, **fields)
+        difference = content.answers[9].difference
+        assert difference is not None
+        difference.causes = [Cause("x", "sha256:" + "7" * 64, "y" * 30)]
+        return structs.replace(difference, **fields)
 
     def says(difference: FirstDifference) -> str:
         content = made()

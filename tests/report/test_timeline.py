@@ -23,15 +23,15 @@ def results() -> Results:
     """Those of a command whose run `killed-resumed` differs."""
     content = json.loads((ROOT / "tests" / "verify" / "data" / "command.json").read_text())
     content["seal"] = checksum(content)
-    found = converted(content, Results)
-    found.runs["command/as-it-stands"].parts = [WHOLE]
-    found.runs["command/again"].parts = [WHOLE]
-    found.runs["command/killed-resumed"].parts = STOPPED
-    (killed,) = [answer for answer in found.answers if answer.question == "kill"]
+    result = converted(content, Results)
+    result.runs["command/as-it-stands"].parts = [WHOLE]
+    result.runs["command/again"].parts = [WHOLE]
+    result.runs["command/killed-resumed"].parts = STOPPED
+    (killed,) = [answer for answer in result.answers if answer.question == "kill"]
     assert killed.difference
     killed.difference.run, killed.difference.step, killed.difference.channel = "command/killed-resumed", 25, "batch"
-    found.warnings = [RecordWarning(rule="not_a_number", text="NaN from step 3 on")]
-    return found
+    result.warnings = [RecordWarning(rule="not_a_number", text="NaN from step 3 on")]
+    return result
 
 
 def test_the_lanes_of_a_command() -> None:
@@ -98,13 +98,13 @@ def test_no_picture_without_parts() -> None:
 
 def test_what_a_stranger_wrote() -> None:
     """... is text, and no number is too large to be drawn."""
-    harmless, found = results(), results()
-    found.warnings = [RecordWarning(rule=HOSTILE, text=HOSTILE)]
-    for run in found.runs.values():
+    harmless, result = results(), results()
+    result.warnings = [RecordWarning(rule=HOSTILE, text=HOSTILE)]
+    for run in result.runs.values():
         run.label += HOSTILE
         run.parts = [
             Part(after=-(2**53), last=2**53, epochs=[-5, 2**53], files=[Files(step=2**53, names=[HOSTILE])])
         ] * 99
-    pages = [Page(page.html(findings.build([content]))) for content in (harmless, found)]
+    pages = [Page(page.html(findings.build([content]))) for content in (harmless, result)]
     assert {tag for tag, _ in pages[1].elements} <= {tag for tag, _ in pages[0].elements}
     assert pages[1].text.count(HOSTILE) > 3 and len(pages[1].text) < 100_000

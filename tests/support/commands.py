@@ -52,9 +52,11 @@ def straight(steps: int = 4, **changed: Any) -> Steps:
 
     `optimizer={2: "other"}` is another optimizer state after step 2.
     """
-    found: Steps = {0: {"initial weights": {"w": sha(("weights", 0))}, "generator": {"python": sha(("generator", 0))}}}
+    results: Steps = {
+        0: {"initial weights": {"w": sha(("weights", 0))}, "generator": {"python": sha(("generator", 0))}}
+    }
     for step in range(1, steps + 1):
-        found[step] = {
+        results[step] = {
             channel: {name: sha((channel, step))}
             for channel, name in (
                 ("batch", "0"),
@@ -67,9 +69,9 @@ def straight(steps: int = 4, **changed: Any) -> Steps:
         }
     for channel, values in changed.items():
         for step, value in values.items():
-            hashes = found[step][channel.replace("_", " ")]
+            hashes = results[step][channel.replace("_", " ")]
             hashes.update(dict.fromkeys(hashes, value if len(str(value)) == 64 else sha(value)))
-    return found
+    return results
 
 
 def resumed(after: int, steps: int = 4, **changed: Any) -> Steps:
@@ -132,9 +134,9 @@ SCRIPT = f"""#!/bin/sh
 
 def container(text: str) -> Container:
     """The container that a command of these words starts."""
-    found = find(text.split())
-    assert found is not None
-    return found
+    result = find(text.split())
+    assert result is not None
+    return result
 
 
 def program(folder: Path, name: str, code: str) -> None:

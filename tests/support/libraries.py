@@ -26,11 +26,11 @@ def lines(framework: str) -> dict[str, str]:
     return json.loads(str(library(framework)["lines"]))
 
 
-def assert_same(found: dict[str, np.ndarray], mode: str, expected: dict[str, np.ndarray], case: str) -> None:
+def assert_same(results: dict[str, np.ndarray], mode: str, expected: dict[str, np.ndarray], case: str) -> None:
     """Equal bits of a case in a mode, and compiled in what is expected."""
     names = [name for name in expected if name.startswith(f"compiled/{case}/")]
-    assert names and len(names) == sum(name.startswith(f"{mode}/{case}/") for name in found)
+    assert names and len(names) == sum(name.startswith(f"{mode}/{case}/") for name in results)
     for name in names:
-        array = found[name.replace("compiled", mode, 1)]
+        array = results[name.replace("compiled", mode, 1)]
         assert array.dtype == expected[name].dtype and array.shape == expected[name].shape
         assert array.tobytes() == expected[name].tobytes(), name

@@ -74,34 +74,34 @@ FILLS = (b"\xff", b"\x7f", b"\0", b"\1")  # NaN, the largest, zero, the smallest
 
 def of_bytes(random: Random, content: bytes) -> bytes:
     """Some bytes are others, more, fewer, or at another place."""
-    found = bytearray(content)
+    result = bytearray(content)
     for _ in range(random.choice((1, 1, 2, 5, 40))):
-        at, length = random.randrange(len(found) + 1), random.choice((1, 2, 8, 100, 5000))
-        part = bytes(found[at : at + length])
+        at, length = random.randrange(len(result) + 1), random.choice((1, 2, 8, 100, 5000))
+        part = bytes(result[at : at + length])
         change = random.randrange(6)
-        if change == 0 and at < len(found):
-            found[at] ^= 1 << random.randrange(8)
+        if change == 0 and at < len(result):
+            result[at] ^= 1 << random.randrange(8)
         elif change == 1:
-            found[at : at + length] = b""
+            result[at : at + length] = b""
         elif change == 2:
-            found[at:at] = random.choice(
+            result[at:at] = random.choice(
                 (part, b"\x1b[2J", b"\n", b"\0", b"\xff", b"\xed\xa0\x80", b"[" * 2000, random.randbytes(9))
             )
         elif change == 3:
-            del found[at:]
+            del result[at:]
         elif change == 4:
-            found += part
-        elif at < len(found):
-            found[at] = random.randrange(256)
-    return random.choice((bytes(found), bytes(found), bytes(found), b"", random.randbytes(random.randrange(300))))
+            result += part
+        elif at < len(result):
+            result[at] = random.randrange(256)
+    return random.choice((bytes(result), bytes(result), bytes(result), b"", random.randbytes(random.randrange(300))))
 
 
 def of_value(random: Random, content: Any) -> Any:
     """Some places in a tree of JSON hold something else."""
-    found = [copy.deepcopy(content)]
+    results = [copy.deepcopy(content)]
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        _change(random, found)
-    return found[0]
+        _change(random, results)
+    return results[0]
 
 
 def _change(random: Random, root: list[Any]) -> None:

@@ -252,8 +252,8 @@ def expected(case: Case, arrays: list[Any], gradient: np.ndarray) -> tuple[list[
         if name == "clip":
             clipped, norm = reference.clip(arrays, **case.options)
             return [*clipped, norm], []
-        found = getattr(reference, name)(*arrays, **case.options)
-        results = [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
+        result = getattr(reference, name)(*arrays, **case.options)
+        results = [np.asarray(each) for each in (result if isinstance(result, tuple) else (result,))]
         if not hasattr(reference, f"{name}_gradients"):
             return results, []
         last = np.resize(gradient, results[0].shape)
@@ -265,9 +265,9 @@ def is_float(array: np.ndarray | None) -> bool:
     return array is not None and array.dtype == np.float32
 
 
-def assert_same(found: list[np.ndarray], right: list[np.ndarray], what: str) -> None:
+def assert_same(results: list[np.ndarray], right: list[np.ndarray], what: str) -> None:
     """Equal bits, where every NaN is one and -0 is 0: neither reaches the state."""
-    for i, (f, e) in enumerate(zip(found, right, strict=True)):
+    for i, (f, e) in enumerate(zip(results, right, strict=True)):
         assert (f.dtype, f.shape) == (e.dtype, e.shape), f"{what} {i}"
         assert np.array_equal(f, e, equal_nan=True), (
             f"{what} {i}: {np.argwhere((f != e) & ~(np.isnan(f) & np.isnan(e)))}"
@@ -308,11 +308,11 @@ def _before_rounding(case: Case, kinds: Kinds, seed: int):
     arrays = [made(kinds[i % 5], seed + i) for i, made in enumerate(case.arrays(*MANY))]
     arrays = [reference.r32(each) if is_float(each) else each for each in arrays]
     gradient = reference.r32(filled((1001,), kinds[5], seed + 9))
-    found: list[np.ndarray] = []
+    results: list[np.ndarray] = []
     rounding = reference.r32
 
     def record(x):
-        found.append(np.asarray(x, np.float64))
+        results.append(np.asarray(x, np.float64))
         return rounding(x)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -321,16 +321,16 @@ def _before_rounding(case: Case, kinds: Kinds, seed: int):
                 patch.setattr(module, "r32", record)
         (first, *_), gradients = expected(case, arrays, gradient)
     given = [*arrays, np.resize(gradient, first.shape)] if gradients else arrays
-    return given, {numbers(each) for each in found}
+    return given, {numbers(each) for each in results}
 
 
 def compare_before_rounding(ask, way: str, case: Case, kinds: Kinds, seed: int) -> None:
     """float32 hides what differs in float64 in all but one of 2^29 numbers: fails where that differs."""
     given, right = _before_rounding(case, kinds, seed)
-    found, _ = ask(way, case.operation, case.options, given, unrounded=True)
-    for i, each in enumerate(found):
+    result, _ = ask(way, case.operation, case.options, given, unrounded=True)
+    for i, each in enumerate(result):
         assert each.dtype == np.float64
-        assert numbers(each) in right, f"what is rounded as number {i} of {len(found)}, {each.shape}, differs"
+        assert numbers(each) in right, f"what is rounded as number {i} of {len(result)}, {each.shape}, differs"
 
 
 # --- convolution and pooling of any geometry --------------------------------------------------------------------------

@@ -72,9 +72,9 @@ class Caller:
 
 def fingerprint_of(output: str) -> str:
     """The fingerprint that a run printed."""
-    found = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", output, re.MULTILINE)
-    assert len(found) == 1, output
-    return found[0]
+    result = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", output, re.MULTILINE)
+    assert len(result) == 1, output
+    return result[0]
 
 
 def experiment_of(workspace: Path, task: str) -> dict:

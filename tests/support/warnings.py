@@ -27,6 +27,6 @@ CONTENT: dict[str, Any] = {
 
 def said(*processes: Process, every: int = 1) -> dict[str, str]:
     """The warnings by their rules, of which each says one thing at most."""
-    found = warnings(Record(Path(), msgspec.convert(CONTENT | {"every": every}, Content), list(processes)))
-    assert len({one.rule for one in found}) == len(found)
-    return {one.rule: one.text for one in found}
+    result = warnings(Record(Path(), msgspec.convert(CONTENT | {"every": every}, Content), list(processes)))
+    assert len({one.rule for one in result}) == len(result)
+    return {one.rule: one.text for one in result}

@@ -196,9 +196,9 @@ def test_full_workspace(run: Run, workspace: Path, good: Path, mounted: list[Pat
     done = run("pytorch", *SHORT, "params.max_steps=4", "params.resume=auto", workspace=small)
     refused(done, 1, str(small), "No space left on device", "free space")
     assert before.items() <= tree(small).items()
-    found = checkpoint.newest(small / "model" / "pytorch")
-    assert found is not None
-    assert found.record.step == 2
+    newest = checkpoint.newest(small / "model" / "pytorch")
+    assert newest is not None
+    assert newest.record.step == 2
 
 
 # --- checkpoints ----------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_a_run_without_portable_numerics_loads_none_of_them(framework: str, nume
 @pytest.mark.parametrize("numerics", ["deterministic", "portable"])
 def test_pytorch_starts_without_its_compiler(numerics: str, workspace: Path) -> None:
     """torch.optim's classes and torch.use_deterministic_algorithms import it, which takes as long as PyTorch itself."""
-    found = after_one_step("pytorch", numerics, workspace)
-    assert "torch" in found["modules"]
-    assert "torch._dynamo" not in found["modules"]
-    assert found["garbage"]  # collected again, once PyTorch is imported
+    result = after_one_step("pytorch", numerics, workspace)
+    assert "torch" in result["modules"]
+    assert "torch._dynamo" not in result["modules"]
+    assert result["garbage"]  # collected again, once PyTorch is imported

@@ -38,12 +38,12 @@ def test_what_is_found_on_the_way_is_what_threads_found(
     seen, state = trace.operations(folder, recorded, 1), checkpoint.load(recorded.states[1]).state
     for name, array in state.items():
         if name.startswith("momentum/"):  # the first step's is its gradient
-            found = seen[f"gradient of {name.removeprefix('momentum/')}"]
+            result = seen[f"gradient of {name.removeprefix('momentum/')}"]
             if (framework, name) == ("tensorflow", "momentum/conv1.bias"):
                 # XLA adds it up in another order where what it adds is asked for, too.
-                np.testing.assert_allclose(found, array, rtol=1e-5, atol=1e-8)
+                np.testing.assert_allclose(result, array, rtol=1e-5, atol=1e-8)
             else:
-                assert (found == array).all(), name
+                assert (result == array).all(), name
 
 
 @pytest.mark.slow

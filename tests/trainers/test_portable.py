@@ -40,14 +40,14 @@ def trained(framework: str, data: Path, *runs: str) -> dict[str, list]:
 @pytest.mark.parametrize("name", ["smaller last batch", "convnet"])
 def test_short_runs_are_the_same_in_every_framework(name: str, data_dir: Path) -> None:
     """A network and an optimizer other than the default, and a last batch that is smaller."""
-    found = [trained(framework, data_dir, "smaller last batch", "convnet")[name] for framework in FRAMEWORKS]
-    assert found[0] == found[1] == found[2]
+    results = [trained(framework, data_dir, "smaller last batch", "convnet")[name] for framework in FRAMEWORKS]
+    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.slow
 def test_smaller_last_batches_of_several_calls_and_epochs(data_dir: Path) -> None:
-    found = [trained(framework, data_dir, "smaller last batches") for framework in FRAMEWORKS]
-    assert found[0] == found[1] == found[2]
+    results = [trained(framework, data_dir, "smaller last batches") for framework in FRAMEWORKS]
+    assert results[0] == results[1] == results[2]
 
 
 ADAM = ("params.numerics=portable", "params.optimizer=adam", "params.learning_rate=0.001")

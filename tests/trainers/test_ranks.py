@@ -86,9 +86,9 @@ def test_killed_and_resumed_on_half_as_many(framework: str, size: int, run: Run,
     ranks = started(framework, workspace, *keys, "params.max_steps=1000", ranks=size, hangs=victim)
     before = checkpoint.load(first_checkpoint(workspace, framework))
     ranks[victim].kill()
-    found = ended(ranks)
+    result = ended(ranks)
     assert before.record.step == 10 and fingerprint(weights_of(before.state)) == golden.read("mnist")["sgd/step-10"]
-    for rank, (code, out, errors) in enumerate(found):
+    for rank, (code, out, errors) in enumerate(result):
         if rank == victim:
             assert code == -signal.SIGKILL
         else:

@@ -46,9 +46,9 @@ def metrics(workspace: Path, framework: str) -> list[dict]:
 
 def newest_losses(workspace: Path, framework: str) -> np.ndarray:
     """The losses of the unfinished epoch, float32 [steps]."""
-    found = checkpoint.newest(workspace / "model" / framework)
-    assert found is not None
-    return found.losses
+    newest = checkpoint.newest(workspace / "model" / framework)
+    assert newest is not None
+    return newest.losses
 
 
 def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
@@ -120,11 +120,11 @@ def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, works
     until(lambda: list(workspace.glob(f"model/{framework}/*.safetensors")), running)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
-    found = checkpoint.newest(workspace / "model" / framework)
-    assert found is not None and 10 <= found.record.step <= 20
+    newest = checkpoint.newest(workspace / "model" / framework)
+    assert newest is not None and 10 <= newest.record.step <= 20
     done = run_sh(framework, SHORT, "params.checkpoint_steps=10", "params.resume=auto", workspace=workspace)
     assert fingerprint(done) == reference.fingerprint
-    assert f"resumes at step {found.record.step}" in done.stderr
+    assert f"resumes at step {newest.record.step}" in done.stderr
     assert metrics(workspace, framework) == reference.metrics
 
 
@@ -262,11 +262,11 @@ def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) ->
     files = {path: path.read_bytes() for path in folder.iterdir()}
     names = {path.name.split("-")[0] for path in files}
     assert names >= {"jit__run", "jit__evaluate"}
-    found = run("jax", *keys, env=env)
+    result = run("jax", *keys, env=env)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
     for path, content in files.items():
         path.write_bytes(content[:-1])
     anew = run("jax", *keys, env=env)
-    assert fingerprint(found) == fingerprint(anew) == fingerprint(compiled)
-    damaged = [set(re.findall("cache entry for '(.*?)'.*truncated", done.stderr)) for done in (compiled, found, anew)]
+    assert fingerprint(result) == fingerprint(anew) == fingerprint(compiled)
+    damaged = [set(re.findall("cache entry for '(.*?)'.*truncated", done.stderr)) for done in (compiled, result, anew)]
     assert damaged[:2] == [set(), set()] and {"jit__run", "jit__evaluate"} <= damaged[2] <= names

@@ -91,12 +91,12 @@ def test_lines_that_come_while_files_are_looked_at_are_no_step_since(
     looked: list[int] = []
 
     def files() -> dict[str, outputs.State]:
-        found = outputs.folder(tmp_path / "run")
+        result = outputs.folder(tmp_path / "run")
         looked.append(process.taken)
         if process.taken == 3:
             with open(tmp_path / STEPS / "1.jsonl", "a") as file:
                 file.write(json.dumps({"kind": "step", "step": 4, "hashes": {}}) + "\n")
-        return found
+        return result
 
     assert is_due(process, tmp_path / STEPS, 2, Checkpoints(files, {}))
     assert process.taken == 5 and looked == [0, 2, 3, 5]

@@ -73,17 +73,17 @@ def cure(
     return cures(own, verification.answers, trials)
 
 
-def names(found: Cure) -> list[str]:
-    return [remedy.name for remedy in found.found.remedies] if found.found else []
+def names(results: Cure) -> list[str]:
+    return [remedy.name for remedy in results.found.remedies] if results.found else []
 
 
 def test_one_remedy(tmp_path: Path) -> None:
     numbers = itertools.count()
     bits: Bits = lambda variables, _: variables.get("PYTHONHASHSEED") or next(numbers)  # noqa: E731
-    (found,) = cure(tmp_path, bits)
-    assert names(found) == ["PYTHONHASHSEED"] and found.found and found.found.runs == 5
+    (result,) = cure(tmp_path, bits)
+    assert names(result) == ["PYTHONHASHSEED"] and result.found and result.found.runs == 5
     console = Console(file=io.StringIO(), width=120)
-    show([found], console)
+    show([result], console)
     told = console.file.getvalue()  # type: ignore[attr-defined]
     assert (
         "The smallest set with the same bits: PYTHONHASHSEED. 5 of 5 runs with it are equal, 5 of 5 runs without"
@@ -93,8 +93,8 @@ def test_one_remedy(tmp_path: Path) -> None:
         "It takes 1.00 times the time: 1.0 s a run, 1.0 s without." in told
         and "  shell: export PYTHONHASHSEED=0" in told
     )
-    assert found.unequal == (5, 5) and found.as_json()["lines"] == ["shell: export PYTHONHASHSEED=0"]
-    tried = {one["remedies"]: one["result"] for one in found.as_json()["tried"]}
+    assert result.unequal == (5, 5) and result.as_json()["lines"] == ["shell: export PYTHONHASHSEED=0"]
+    tried = {one["remedies"]: one["result"] for one in result.as_json()["tried"]}
     assert tried["seeds"] == "differs in run 2" and tried["PYTHONHASHSEED"] == "same in 5 runs"
 
 
@@ -102,39 +102,39 @@ def test_the_cheapest_of_two(tmp_path: Path) -> None:
     numbers = itertools.count()
     bits: Bits = lambda v, _: "deterministic" in v or "OMP_NUM_THREADS" in v or next(numbers)  # noqa: E731
     seconds = {"deterministic": 4.0, "OMP_NUM_THREADS": 2.0}
-    (found,) = cure(tmp_path, bits, channel="gradients", seconds=seconds)
-    assert names(found) == ["one thread"] and found.found and found.found.seconds == 2.0
+    (result,) = cure(tmp_path, bits, channel="gradients", seconds=seconds)
+    assert names(result) == ["one thread"] and result.found and result.found.seconds == 2.0
     assert (
-        found.attempts[0].name == "initialized memory"
+        result.attempts[0].name == "initialized memory"
     )  # what most likely has nothing to do with gradients comes later
-    assert not any("PYTHONHASHSEED" in attempt.name for attempt in found.attempts)
+    assert not any("PYTHONHASHSEED" in attempt.name for attempt in result.attempts)
 
 
 def test_the_smallest_set_of_several(tmp_path: Path) -> None:
     numbers = itertools.count()
     wanted = {"PYTHONHASHSEED", "seed=0", "OMP_NUM_THREADS"}
     bits: Bits = lambda variables, _: "same" if wanted <= variables.keys() else next(numbers)  # noqa: E731
-    (found,) = cure(tmp_path, bits)
-    assert sorted(names(found)) == ["PYTHONHASHSEED", "one thread", "seeds"]
-    assert len({attempt.name for attempt in found.attempts}) == len(found.attempts)
+    (result,) = cure(tmp_path, bits)
+    assert sorted(names(result)) == ["PYTHONHASHSEED", "one thread", "seeds"]
+    assert len({attempt.name for attempt in result.attempts}) == len(result.attempts)
 
 
 def test_no_set(tmp_path: Path) -> None:
     numbers = itertools.count()
-    (found,) = cure(tmp_path, lambda v, _: next(numbers))
-    assert found.found is None and found.attempts[-2].name.count(" + ") >= 4
-    assert found.attempts[-1].name == "portable numerics"
+    (result,) = cure(tmp_path, lambda v, _: next(numbers))
+    assert result.found is None and result.attempts[-2].name.count(" + ") >= 4
+    assert result.attempts[-1].name == "portable numerics"
 
 
 def test_equal_by_chance_is_no_cure(tmp_path: Path) -> None:
     """One run in six differs: three equal runs with a remedy that does nothing prove nothing."""
     numbers = itertools.count()
-    (found,) = cure(tmp_path, lambda v, _: "other" if next(numbers) % 6 == 1 else "usual")
-    assert found.unequal == (1, 3) and found.found is None
+    (result,) = cure(tmp_path, lambda v, _: "other" if next(numbers) % 6 == 1 else "usual")
+    assert result.unequal == (1, 3) and result.found is None
     numbers = itertools.count()
     bits: Bits = lambda v, _: "fixed" if "PYTHONHASHSEED" in v else ("other" if next(numbers) % 6 == 1 else "usual")  # noqa: E731
-    (found,) = cure(tmp_path / "b", bits)
-    assert names(found) == ["PYTHONHASHSEED"] and found.found and found.found.runs == 9
+    (result,) = cure(tmp_path / "b", bits)
+    assert names(result) == ["PYTHONHASHSEED"] and result.found and result.found.runs == 9
 
 
 def test_a_remedy_that_fails_is_none_of_the_set(tmp_path: Path) -> None:
@@ -145,18 +145,18 @@ def test_a_remedy_that_fails_is_none_of_the_set(tmp_path: Path) -> None:
             raise ValueError("no deterministic implementation")
         return "x" if {"OMP_NUM_THREADS", "seed=0"} <= variables.keys() else next(numbers)
 
-    (found,) = cure(tmp_path, bits, channel="weights")
-    assert sorted(names(found)) == ["one thread", "seeds"]
-    (failed,) = [attempt for attempt in found.attempts if attempt.failed]
+    (result,) = cure(tmp_path, bits, channel="weights")
+    assert sorted(names(result)) == ["one thread", "seeds"]
+    (failed,) = [attempt for attempt in result.attempts if attempt.failed]
     assert failed.result == "fails: no deterministic implementation"
 
 
 def test_a_question_that_differs(tmp_path: Path) -> None:
     bits: Bits = lambda variables, _: variables.get("OMP_NUM_THREADS", "2")  # noqa: E731
-    found = cure(tmp_path, bits, ask="restart,hash_seed,threads", channel="gradients")
-    assert [one.question for one in found] == ["threads"] and names(found[0]) == ["one thread"]
-    assert found[0].unequal == (2, 2) and found[0].found and found[0].found.runs == 8
-    assert [attempt.name for attempt in found[0].attempts] == [
+    result = cure(tmp_path, bits, ask="restart,hash_seed,threads", channel="gradients")
+    assert [one.question for one in result] == ["threads"] and names(result[0]) == ["one thread"]
+    assert result[0].unequal == (2, 2) and result[0].found and result[0].found.runs == 8
+    assert [attempt.name for attempt in result[0].attempts] == [
         "one thread"
     ]  # portable numerics only where nothing else does
 
@@ -164,10 +164,10 @@ def test_a_question_that_differs(tmp_path: Path) -> None:
 def test_a_question_that_differs_by_chance(tmp_path: Path) -> None:
     numbers = itertools.count()
     bits: Bits = lambda v, _: next(numbers) if v.get("OMP_NUM_THREADS") == "1" and next(numbers) < 1 else "usual"  # noqa: E731
-    (found,) = cure(tmp_path, bits, ask="restart,threads", channel="gradients")
-    assert found.found is None and not found.attempts
+    (result,) = cure(tmp_path, bits, ask="restart,threads", channel="gradients")
+    assert result.found is None and not result.attempts
     assert (
-        found.hindrance
+        result.hindrance
         == "1 thread: run again, it does not differ, so it does by chance; a cure would be one by chance, too"
     )
 
@@ -175,8 +175,8 @@ def test_a_question_that_differs_by_chance(tmp_path: Path) -> None:
 def test_files_that_differ_though_all_steps_are_the_same(tmp_path: Path) -> None:
     numbers = itertools.count(1)
     bits: Bits = lambda variables, _: 0 if "PYTHONHASHSEED" in variables else next(numbers)  # noqa: E731
-    (found,) = cure(tmp_path, bits, channel="outputs")
-    assert names(found) == ["PYTHONHASHSEED"] and found.unequal == (5, 5)
+    (result,) = cure(tmp_path, bits, channel="outputs")
+    assert names(result) == ["PYTHONHASHSEED"] and result.unequal == (5, 5)
 
 
 def test_nothing_differs(tmp_path: Path) -> None:
@@ -186,5 +186,5 @@ def test_nothing_differs(tmp_path: Path) -> None:
 def test_a_remedy_that_the_shell_has_already_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     numbers = itertools.count()
-    (found,) = cure(tmp_path, lambda v, _: next(numbers))
-    assert found.attempts and not any("PYTHONHASHSEED" in attempt.name for attempt in found.attempts)
+    (result,) = cure(tmp_path, lambda v, _: next(numbers))
+    assert result.attempts and not any("PYTHONHASHSEED" in attempt.name for attempt in result.attempts)

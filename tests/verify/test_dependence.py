@@ -36,9 +36,9 @@ def said_of(
         return Trial(change, Command(["x"]), folder, record=record.read(write(folder / str(len(made)), hashes)))
 
     whole = record.read(write(folder / "whole", straight()))
-    found = first_difference(whole, record.read(write(folder / "rest", resumed(2, **changed))), True)
-    assert found
-    return dependence.said(found, whole, run), made
+    difference = first_difference(whole, record.read(write(folder / "rest", resumed(2, **changed))), True)
+    assert difference
+    return dependence.said(difference, whole, run), made
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_each_generator_that_differs_is_tried(torch: str, tmp_path: Path) -> Non
             hashes["generator"]["torch"] = sha(("torch", step + start))
     rest[1]["generator"]["torch"] = sha("unknown")
     a, b = (record.read(write(tmp_path / name, steps)) for name, steps in (("whole", whole), ("rest", rest)))
-    found = first_difference(a, b, True)
-    assert found and dependence.generators(found) == ["python", "torch"]
+    difference = first_difference(a, b, True)
+    assert difference and dependence.generators(difference) == ["python", "torch"]
     tried: list[str] = []
 
     def run(change: Change) -> Trial:
@@ -138,7 +138,7 @@ def test_each_generator_that_differs_is_tried(torch: str, tmp_path: Path) -> Non
         path = write(tmp_path / str(len(tried)), drawn)
         return Trial(change, Command(["x"]), tmp_path, record=record.read(path))
 
-    why = dependence.said(found, a, run)
+    why = dependence.said(difference, a, run)
     if torch == "may decide":
         assert why is None and tried[-1] == "more numbers from torch early"
         return

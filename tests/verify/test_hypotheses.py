@@ -37,9 +37,9 @@ class Runs:
 
     def test(self, hypothesis: Hypothesis) -> str | None:
         a, b = (trial.record for trial in self.plain)
-        found = first_difference(a, b, False) if a and b else None
-        assert found and hypothesis.suits(found)
-        shown = hypothesis.test(found, self.plain, self)
+        difference = first_difference(a, b, False) if a and b else None
+        assert difference and hypothesis.suits(difference)
+        shown = hypothesis.test(difference, self.plain, self)
         return shown.text if shown else None
 
 
@@ -116,11 +116,11 @@ def test_where_processes_race_nothing_is_tested(
 ) -> None:
     runs = Runs(tmp_path, held)
     a, b = (trial.record for trial in runs.plain)
-    found = first_difference(a, b, False) if a and b else None
-    assert found
-    found.among = Among(1, 2, overtaken)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    difference.among = Among(1, 2, overtaken)
     own = OwnCommand(Command(["x"]), ["restart"], tmp_path)
-    own._why(found, runs.plain[0], runs.plain[1], lambda name: runs(own.further[-1]))
+    own._why(difference, runs.plain[0], runs.plain[1], lambda name: runs(own.further[-1]))
     assert bool(own.further) == tested
 
 
@@ -163,8 +163,8 @@ def test_only_equal_generators_and_other_initial_weights_are_a_late_seed(
     a, b = (
         record.read(write(tmp_path / name, steps)) for name, steps in (("a", straight()), ("b", straight(**changed)))
     )
-    found = first_difference(a, b, False)
-    assert found and (LATE.suits(found), SEED.suits(found)) == (late, not late)
+    difference = first_difference(a, b, False)
+    assert difference and (LATE.suits(difference), SEED.suits(difference)) == (late, not late)
 
 
 def test_where_no_generator_is_seen_nothing_says_when_the_seed_was_set(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_where_no_generator_is_seen_nothing_says_when_the_seed_was_set(tmp_path:
     for hashes in (hashes for steps in runs for hashes in steps.values()):
         hashes.pop("generator", None)
     a, b = (record.read(write(tmp_path / str(number), steps)) for number, steps in enumerate(runs))
-    found = first_difference(a, b, False)
-    assert found and (LATE.suits(found), SEED.suits(found)) == (False, True)
+    difference = first_difference(a, b, False)
+    assert difference and (LATE.suits(difference), SEED.suits(difference)) == (False, True)
 
 
 @pytest.mark.parametrize("gradients", [True, False], ids=["seen", "unseen"])
@@ -186,9 +186,9 @@ def test_what_draws_within_a_step_that_is_not_seen_may_lack_a_seed(gradients: bo
             hashes.pop("gradients" if not gradients else "", None)
         kept.append(record.read(write(tmp_path / str(number), steps)))
     first, second = kept
-    found = first_difference(first, second, False)
-    assert found and found.channel == "weights"
-    assert (SEED.suits(found), ORIGIN.suits(found)) == (not gradients, not gradients)
+    difference = first_difference(first, second, False)
+    assert difference and difference.channel == "weights"
+    assert (SEED.suits(difference), ORIGIN.suits(difference)) == (not gradients, not gradients)
 
 
 def test_a_cause_of_the_first_difference_beside_another_of_a_later_one(tmp_path: Path) -> None:
@@ -204,9 +204,9 @@ def test_a_cause_of_the_first_difference_beside_another_of_a_later_one(tmp_path:
 
     plain = [run(BASELINE), run(REPEAT)]
     a, b = (trial.record for trial in plain)
-    found = first_difference(a, b, False) if a and b else None
-    assert found
-    shown = SET.test(found, plain, run)
+    difference = first_difference(a, b, False) if a and b else None
+    assert difference
+    shown = SET.test(difference, plain, run)
     assert shown and not shown.alone
     assert shown.text.startswith(
         "the order of a set, or hash(), decides: 3 runs with PYTHONHASHSEED=0 are the same until step 2"

@@ -32,8 +32,8 @@ def judged(
     obstacle = own.obstacle(trial)
     if obstacle:
         return "cannot tell", obstacle
-    found = own.difference(trial)
-    return ("differs", own.meaning(trial, found)) if found else ("same", own.sameness([trial]))
+    difference = own.difference(trial)
+    return ("differs", own.meaning(trial, difference)) if difference else ("same", own.sameness([trial]))
 
 
 def test_the_same_steps_as_the_stopped_run_took_itself(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_a_learning_rate_is_restored_whatever_chance_does_to_the_gradients(
         for step, hashes in steps.items():
             hashes["scalars"] = {"0.group 0.lr": "0.1" if step + number < 5 else "0.05"} if step else {}
     rest[1]["scalars"] = {"0.group 0.lr": rate}
-    found, why = judged(tmp_path, stopped, rest)
-    assert found == answer
+    result, why = judged(tmp_path, stopped, rest)
+    assert result == answer
     assert ("learning rates and schedules; gradients of step 5 may differ by chance" in why) == (rate == "0.05")
 
 
@@ -180,7 +180,7 @@ def test_a_file_that_differs_alone_is_not_explained_by_sums(name: str, step: int
         trials.append(Trial(question.changes[0], Command(["x"]), tmp_path, record=own, hashes=own.outputs))
     baseline, trial = trials
     judge = JUDGMENTS[question.compared](question, baseline, baseline)
-    found = judge.difference(trial)
-    assert found and said in judge.meaning(trial, found)
-    guessed = judge.meaning(trial, found).endswith("(a guess)")
+    difference = judge.difference(trial)
+    assert difference and said in judge.meaning(trial, difference)
+    guessed = judge.meaning(trial, difference).endswith("(a guess)")
     assert guessed == (name in ("threads", "varied") and not step)

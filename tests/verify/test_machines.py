@@ -43,9 +43,9 @@ def test_machines_are_distinguished_by_what_they_say_of_themselves():
 
 
 def test_other_bits():
-    found = answered(made(), made(model="B", salt="b"))
-    assert set(found) == set(product(FRAMEWORKS, ("deterministic", "portable")))
-    for (_, numerics), (answer, runs) in found.items():
+    answers = answered(made(), made(model="B", salt="b"))
+    assert set(answers) == set(product(FRAMEWORKS, ("deterministic", "portable")))
+    for (_, numerics), (answer, runs) in answers.items():
         portable = numerics == "portable"
         assert (answer.answer, answer.promise, answer.kept) == (
             ("same", "same", True) if portable else ("differs", None, None)
@@ -58,11 +58,11 @@ def test_other_bits():
 
 
 def test_one_run_that_differs_breaks_the_promise():
-    found = answers(made(), made(model="B", broken=("portable", "jax", "workers")))
-    assert found["jax", "portable"].kept is False
-    assert found["jax", "portable"].says == "6 of 8 runs are the same on both"
-    assert found["jax", "portable"].runs[0] == "A: 1 worker"
-    assert found["pytorch", "portable"].kept is True
+    result = answers(made(), made(model="B", broken=("portable", "jax", "workers")))
+    assert result["jax", "portable"].kept is False
+    assert result["jax", "portable"].says == "6 of 8 runs are the same on both"
+    assert result["jax", "portable"].runs[0] == "A: 1 worker"
+    assert result["pytorch", "portable"].kept is True
 
 
 def changed(content: Results, task: str, **params: Any) -> Results:
@@ -81,20 +81,20 @@ def changed(content: Results, task: str, **params: Any) -> Results:
     ],
 )
 def test_other_configurations_are_not_compared(params: dict[str, Any], said: str):
-    found = answers(made(), changed(made(model="B"), "jax", **params))
+    result = answers(made(), changed(made(model="B"), "jax", **params))
     for numerics in ("deterministic", "portable"):
-        answer = found["jax", numerics]
+        answer = result["jax", numerics]
         assert (answer.answer, answer.kept, answer.runs) == ("not asked", None, [])
         assert f"as configured: {said}" in str(answer.reason)
-        assert found["pytorch", numerics].answer == "same"
+        assert result["pytorch", numerics].answer == "same"
 
 
 def test_keys_that_decide_nothing_do_not_hinder():
-    found = answers(made(), changed(made(model="B"), "jax", num_workers=3, log_interval=7, resume="auto"))
-    assert found["jax", "deterministic"].answer == "same"
-    found = answers(made(), changed(made(model="B"), "jax", threads=7))
-    assert found["jax", "deterministic"].answer == "not asked"
-    assert found["jax", "portable"].answer == "same"
+    result = answers(made(), changed(made(model="B"), "jax", num_workers=3, log_interval=7, resume="auto"))
+    assert result["jax", "deterministic"].answer == "same"
+    result = answers(made(), changed(made(model="B"), "jax", threads=7))
+    assert result["jax", "deterministic"].answer == "not asked"
+    assert result["jax", "portable"].answer == "same"
 
 
 def test_other_steps_are_not_compared_but_an_older_run_may_be():
@@ -107,10 +107,10 @@ def test_runs_that_are_missing_or_failed():
     lacking = made("portable", model="B")
     failed = lacking.runs["portable/jax/as-configured"]
     failed.status, failed.error, failed.fingerprint = "failed", "out of memory", None
-    found = answers(made(), lacking)
-    assert found["jax", "deterministic"].reason == "the two machines have no run in common"
-    assert "as configured: failed on B (out of memory)" in str(found["jax", "portable"].reason)
-    assert found["jax", "portable"].says == "7 of 7 runs are the same on both"
+    result = answers(made(), lacking)
+    assert result["jax", "deterministic"].reason == "the two machines have no run in common"
+    assert "as configured: failed on B (out of memory)" in str(result["jax", "portable"].reason)
+    assert result["jax", "portable"].says == "7 of 7 runs are the same on both"
 
 
 def test_a_run_in_other_arithmetic_is_no_run_of_its_block():
@@ -132,12 +132,12 @@ def test_where_two_machines_diverge():
     run.fingerprint = "sha256:" + "0" * 64
     run.losses[4] *= 2
     run.experiment["framework"]["version"] = "2.14.0"
-    found = answers(made(), b)["pytorch", "deterministic"].difference
-    assert found and found.channel is UNSET
-    assert (found.step, found.last_equal_step) == (50, 40)
-    assert [row.step for row in found.growth] == [40, 50, 60, 70, 80, 90, 100]
-    assert [row.relative for row in found.growth[:3]] == [0.0, 1.0, 0.0]
-    (cause,) = found.causes
+    difference = answers(made(), b)["pytorch", "deterministic"].difference
+    assert difference and difference.channel is UNSET
+    assert (difference.step, difference.last_equal_step) == (50, 40)
+    assert [row.step for row in difference.growth] == [40, 50, 60, 70, 80, 90, 100]
+    assert [row.relative for row in difference.growth[:3]] == [0.0, 1.0, 0.0]
+    (cause,) = difference.causes
     assert (cause.fact, cause.a, cause.b) == ("framework.version", "2.15.0", "2.14.0")
 
 

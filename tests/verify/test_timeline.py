@@ -48,9 +48,9 @@ def test_a_run_that_was_stopped_and_went_on_twice(tmp_path: Path) -> None:
     record(tmp_path / "resumed-2", resumed(6, 8), 300)
     touch(tmp_path / "run" / "first.pt", 103)
     touch(tmp_path / "run" / "last.pt", 302)
-    found = parts(tmp_path)
-    assert [(part.after, part.last) for part in found] == [(0, 5), (4, 7), (6, 8)]
-    assert [[(of.step, of.names) for of in part.files] for part in found] == [
+    result = parts(tmp_path)
+    assert [(part.after, part.last) for part in result] == [(0, 5), (4, 7), (6, 8)]
+    assert [[(of.step, of.names) for of in part.files] for part in result] == [
         [(3, ["first.pt"])],
         [],
         [(8, ["last.pt"])],

@@ -35,9 +35,9 @@ RULES: tuple[Rule, ...] = (
 """In the order in which they are asked; the last one always knows a reason."""
 
 
-def reason(found: Difference) -> Reason:
+def reason(difference: Difference) -> Reason:
     """The reason of a difference, by the first rule that knows one."""
-    if found.pair is None or found.step is None:
-        return next(known for rule in whole.RULES if (known := rule(found)))
-    case = Case(found, found.pair, found.step)
+    if difference.pair is None or difference.step is None:
+        return next(known for rule in whole.RULES if (known := rule(difference)))
+    case = Case(difference, difference.pair, difference.step)
     return next(known for rule in RULES if (known := rule(case)))

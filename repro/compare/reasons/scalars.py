@@ -125,10 +125,10 @@ def _differing(case: Case, step: int, prefix: str = "") -> list[Number]:
 
 def _counters(case: Case, step: int) -> list[Number]:
     """Counters of schedules that count from an earlier step. What is private to a class may begin anew in a right one."""
-    found = _differing(case, step)
+    numbers = _differing(case, step)
     return [
         one
-        for one in found
+        for one in numbers
         if one.old and not decides(one.name) and not one.name.startswith(SCALER) and "._" not in one.name
     ]
 

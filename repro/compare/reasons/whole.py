@@ -16,15 +16,15 @@ def other_numerics(a: Record, b: Record) -> str | None:
 
 
 @rule(HASHES, "write the weights with --output, or hand them to repro.watch")
-def files_without_steps(found: Difference) -> str | None:
+def files_without_steps(difference: Difference) -> str | None:
     """Only output files were seen, and they differ."""
-    if found.equal_before is not None:
+    if difference.equal_before is not None:
         return None
     return "the files differ, and no step was seen, so nothing shows where that begins"
 
 
 @rule(GUESS, "leave the time, the path and what is drawn without a seed out of the file")
-def files_alone(found: Difference) -> str | None:
+def files_alone(difference: Difference) -> str | None:
     """Output files differ, though every weight that was hashed is equal."""
     return (
         "the files differ, though every weight that was hashed is equal: they may hold a time, a random number, a path, an option of the command, "

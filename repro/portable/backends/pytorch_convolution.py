@@ -59,12 +59,12 @@ def convolve_back(xp: Backend, g: Tensor, w: Tensor, image, *how) -> Tensor:
     image = tuple(image[layout.index(name)] for name in BHWC)
     each = _images(xp, g, layout)
     parts = product(each.flatten(1, 3), w.flatten(2)).view(*each.shape[1:4], height, width, inputs)
-    found = [
+    result = [
         placed(xp, parts[:, :, :, i, j], image, stride, padding, (i * dilation[0], j * dilation[1]))
         for i in range(height)
         for j in range(width)
     ]
-    return reordered(xp, torch.stack(found).sum(0), BHWC, layout)
+    return reordered(xp, torch.stack(result).sum(0), BHWC, layout)
 
 
 def _matrix(w: Tensor) -> Tensor:

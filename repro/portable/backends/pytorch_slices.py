@@ -23,12 +23,12 @@ def cut(q: Tensor, like: torch.dtype) -> Tensor:
     """Integers, float32 [...] -> slices of this type, [1, ...] or [3, ...]."""
     if like != torch.int8:
         return q.to(like)[None]
-    found = torch.empty((3, *q.shape), dtype=torch.int8, device=q.device)
+    slices = torch.empty((3, *q.shape), dtype=torch.int8, device=q.device)
     upper = torch.mul(q, 2.0**-7).round_()
-    found[0] = upper
-    found[1] = torch.sub(q, upper, alpha=128)
-    torch.add(found[0], found[1], out=found[2])
-    return found
+    slices[0] = upper
+    slices[1] = torch.sub(q, upper, alpha=128)
+    torch.add(slices[0], slices[1], out=slices[2])
+    return slices
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:

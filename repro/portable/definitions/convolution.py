@@ -143,13 +143,13 @@ def patches(xp: Backend, x, kernel: Pair, stride: Pair, padding: Pair, dilation:
         (size + 2 * pad - hole * (length - 1) - 1) // step + 1
         for size, pad, hole, length, step in zip((height, width), padding, dilation, kernel, stride, strict=True)
     )
-    found = []
+    parts = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
             top, left = i * dilation[0], j * dilation[1]
             bottom, right = top + stride[0] * (rows - 1) + 1, left + stride[1] * (columns - 1) + 1
-            found.append(x[:, top : bottom : stride[0], left : right : stride[1]])
-    joined = xp.reshape(xp.stack(found, 3), (batch, rows, columns, len(found), groups, channels // groups))
+            parts.append(x[:, top : bottom : stride[0], left : right : stride[1]])
+    joined = xp.reshape(xp.stack(parts, 3), (batch, rows, columns, len(parts), groups, channels // groups))
     return xp.reshape(xp.permute(joined, (4, 0, 1, 2, 3, 5)), (groups, batch, rows, columns, -1))
 
 

@@ -58,20 +58,20 @@ def _log_factorial(xp: Backend, n: Array) -> Array:
     square, rest = inverse * inverse, inverse * 0.0
     for coefficient in reversed(STIRLING):
         rest = plus(xp, rest, square, coefficient)
-    found = plus(xp, x - 0.5, log(xp, x), plus(xp, rest, inverse, HALF_LOG_2PI) - x)
-    return found - log(xp, product)
+    result = plus(xp, x - 0.5, log(xp, x), plus(xp, rest, inverse, HALF_LOG_2PI) - x)
+    return result - log(xp, product)
 
 
 def few_poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tuple[Array, Array]:
     """The numbers whose cumulative probability a share exceeds."""
     share, _ = _uniform(xp, blocks, key, part)
     probability = exp(xp, -mean)
-    total, found = probability, share * 0.0
+    total, number = probability, share * 0.0
     for n in range(1, MOST):
-        found = xp.where(share >= total, float(n), found)
+        number = xp.where(share >= total, float(n), number)
         probability = probability * mean * (1.0 / n)
         total = total + probability
-    return xp.where(mean == mean, found, xp.nan), share == share
+    return xp.where(mean == mean, number, xp.nan), share == share
 
 
 def poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tuple[Array, Array]:
@@ -97,12 +97,12 @@ def few_binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, 
     share, _ = _uniform(xp, blocks, key, part)
     odds = p / (1.0 - p)
     probability = exp(xp, count * log1p(xp, -p))
-    total, found = probability, share * 0.0
+    total, number = probability, share * 0.0
     for n in range(1, MOST):
-        found = xp.where((share >= total) & (count >= float(n)), float(n), found)
+        number = xp.where((share >= total) & (count >= float(n)), float(n), number)
         probability = probability * odds * (count - (n - 1.0)) * (1.0 / n)
         total = total + probability
-    return xp.where(total == total, found, xp.nan), share == share
+    return xp.where(total == total, number, xp.nan), share == share
 
 
 def binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: Array) -> tuple[Array, Array]:

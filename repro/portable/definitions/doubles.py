@@ -39,19 +39,19 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
     most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
     e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
     unit = pow2_f64(xp, xp.where(e > 1023, 0, e) - bits)
-    rest, found = x / unit, []
+    rest, parts = x / unit, []
     for _ in range(-(-numbers * SIGNIFICAND // bits)):
-        found.append(xp.rint(rest))
-        rest = (rest - found[-1]) * 2.0**bits
-    return found, xp.where(e > 1023, xp.nan, unit)
+        parts.append(xp.rint(rest))
+        rest = (rest - parts[-1]) * 2.0**bits
+    return parts, xp.where(e > 1023, xp.nan, unit)
 
 
 def joined(parts: Sequence[Array], bits: int) -> Array:
     """What the slices have together, in units of the first."""
-    found = 0.0
+    total = 0.0
     for part in reversed(parts):
-        found = found * 2.0**-bits + part
-    return found
+        total = total * 2.0**-bits + part
+    return total
 
 
 def total(xp: Backend, x: Array, axes: Axes) -> Array:

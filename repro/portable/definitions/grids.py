@@ -45,11 +45,11 @@ def sliced(xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False) 
     """
     up, p = xp.grids(x, axes, BITS, batch)
     rest = x * up
-    found = [xp.rint(rest)]
+    parts = [xp.rint(rest)]
     for _ in range(slices - 1):
-        rest = (rest - found[-1]) * 2.0**BITS
-        found.append(xp.rint(rest))
-    return found, p
+        rest = (rest - parts[-1]) * 2.0**BITS
+        parts.append(xp.rint(rest))
+    return parts, p
 
 
 def grids(xp: Backend, x: Array, axes: Axes, bits: int, batch: bool) -> tuple[Array, Array]:

@@ -72,8 +72,8 @@ def likelihood(xp: Backend, scores, labels, ignored: int, mean: bool):
     place = xp.where(there, labels, 0) + xp.counting(scores, rows) * classes
     each = xp.where(there, -xp.take(xp.reshape(scores, (-1,)), place), 0.0)
     number = xp.sum(xp.f64(seen), (0,))
-    found, counted = xp.f32(exact_sum(xp, each, (0,))), xp.f32(number)
-    return found / counted if mean else found, counted, number - xp.sum(xp.f64(there), (0,))
+    loss, counted = xp.f32(exact_sum(xp, each, (0,))), xp.f32(number)
+    return loss / counted if mean else loss, counted, number - xp.sum(xp.f64(there), (0,))
 
 
 def likelihood_backward(xp: Backend, gradient, counted, labels, classes: int, ignored: int, mean: bool):

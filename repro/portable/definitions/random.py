@@ -92,8 +92,8 @@ def inner_shares(xp: Backend, blocks: Array, key: Any, precision: int) -> list[A
     return [share + 0.5 * 2.0**-bits for share in shares(xp, blocks, key, bits)]
 
 
-def _results(xp: Backend, found: list[Array], precision: int) -> Array:
-    return xp.stack([xp.f32(each) if precision == SINGLE else each for each in found], 1)
+def _results(xp: Backend, numbers: list[Array], precision: int) -> Array:
+    return xp.stack([xp.f32(each) if precision == SINGLE else each for each in numbers], 1)
 
 
 def integers(xp: Backend, blocks: Array, key: Any) -> Array:
@@ -108,11 +108,11 @@ def bernoulli(xp: Backend, blocks: Array, key: Any, limit: Any) -> Array:
 
 def uniform(xp: Backend, blocks: Array, key: Any, *ends: Any, bits: int) -> Array:
     """From [0, 1) by shares of some bits; between two ends: low + share (high - low)."""
-    found = shares(xp, blocks, key, bits)
+    numbers = shares(xp, blocks, key, bits)
     if ends:
         low, span = ends
-        found = [plus(xp, share, span, low) for share in found]
-    return _results(xp, found, DOUBLE if bits > 32 else SINGLE)
+        numbers = [plus(xp, share, span, low) for share in numbers]
+    return _results(xp, numbers, DOUBLE if bits > 32 else SINGLE)
 
 
 def normals(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]:
@@ -120,29 +120,29 @@ def normals(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]
 
     Two shares give two numbers.
     """
-    found, drawn = [], inner_shares(xp, blocks, key, precision)
+    numbers, drawn = [], inner_shares(xp, blocks, key, precision)
     for first, second in zip(drawn[::2], drawn[1::2], strict=True):
         radius = xp.sqrt(log(xp, first, precision) * -2.0)
         angle = second * (2.0 * math.pi)
-        found += [radius * cos(xp, angle, precision, large=False), radius * sin(xp, angle, precision, large=False)]
-    return found
+        numbers += [radius * cos(xp, angle, precision, large=False), radius * sin(xp, angle, precision, large=False)]
+    return numbers
 
 
 def normal(xp: Backend, blocks: Array, key: Any, *moments: Any, precision: int, exponential: bool = False) -> Array:
     """Standard, or with a mean and a standard deviation; or the exponential function of these."""
-    found = normals(xp, blocks, key, precision)
+    numbers = normals(xp, blocks, key, precision)
     if moments:
         mean, deviation = moments
-        found = [plus(xp, number, deviation, mean) for number in found]
+        numbers = [plus(xp, number, deviation, mean) for number in numbers]
     if exponential:
-        found = [exp(xp, number, DOUBLE) for number in found]
-    return _results(xp, found, precision)
+        numbers = [exp(xp, number, DOUBLE) for number in numbers]
+    return _results(xp, numbers, precision)
 
 
 def exponential(xp: Backend, blocks: Array, key: Any, scale: Any, precision: int) -> Array:
     """-log of a share, times the scale; above 0."""
-    found = [log(xp, share, precision) * -scale for share in inner_shares(xp, blocks, key, precision)]
-    return _results(xp, found, precision)
+    numbers = [log(xp, share, precision) * -scale for share in inner_shares(xp, blocks, key, precision)]
+    return _results(xp, numbers, precision)
 
 
 def geometric(xp: Backend, blocks: Array, key: Any, scale: Any) -> Array:

@@ -99,8 +99,8 @@ def lstm_back(xp: Backend, gradients: Gates, state: Gates, saved: Gates, weight:
         _sigmoid_back(xp, _mul(xp, grad_h, t), o),
     )
     of_x = _joined(xp, running, gates)
-    found = times(xp, of_x, weight), _mul(xp, of_cell, f)
-    return of_x, of_x, tuple(_only(xp, running, new, old) for new, old in zip(found, gradients, strict=True))
+    result = times(xp, of_x, weight), _mul(xp, of_cell, f)
+    return of_x, of_x, tuple(_only(xp, running, new, old) for new, old in zip(result, gradients, strict=True))
 
 
 def _joined(xp: Backend, running: Array | None, parts: Gates) -> Array:

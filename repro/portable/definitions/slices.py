@@ -24,8 +24,8 @@ def product(xp: XlaBackend, a, b):
     for first in range(0, a.shape[-1], LONGEST):
         part = slice(first, first + LONGEST)
         slices = zip(cut(xp, a[..., part]), cut(xp, b[..., part, :]), strict=True)
-        found = joined(*(xp.f64(xp.product_of_int8(*pair)) for pair in slices))
-        total = found if total is None else total + found
+        result = joined(*(xp.f64(xp.product_of_int8(*pair)) for pair in slices))
+        total = result if total is None else total + result
     return total
 
 

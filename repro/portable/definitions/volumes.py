@@ -112,11 +112,11 @@ def convolve_back(xp: Backend, g, w, image, how: Steps):
 def convolve_with(xp: Backend, q, g, shape, how: Steps):
     """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
     outputs, inputs, depth, height, width = shape
-    found = []
+    parts = []
     for part, planes in _planes(xp, q, depth, how, [_merged(xp, g)] * depth):
         a, b = _operands(xp, part, planes, how)
-        found.append(xp.convolve_with(a, b, (outputs, height, width, inputs), *how.planes))
-    return xp.permute(xp.stack(found, 1), (0, 4, 1, 2, 3))
+        parts.append(xp.convolve_with(a, b, (outputs, height, width, inputs), *how.planes))
+    return xp.permute(xp.stack(parts, 1), (0, 4, 1, 2, 3))
 
 
 def _operands(xp: Backend, a, b, how: Steps):

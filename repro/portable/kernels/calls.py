@@ -39,7 +39,7 @@ def convolve_back(xp: XlaBackend, g, w, image, how: How):
     """The gradient with respect to images of this shape; stride or dilation must be 1."""
     (down, across), (rows, columns) = how.stride, (how.layout.index(name) for name in "HW")
     order = OUTPUTS_LAST if "int16" in str(w.dtype) else (0, 1, 2, 3)
-    found = {}
+    gradients = {}
     for part in of_images(in_rows(g.shape), tuple(w.shape), tuple(image), how, order == OUTPUTS_LAST):
         taps = xp.permute(w[part.weight][:, ::-1, ::-1], order)
         y = _sum(xp, part, g, taps)
@@ -47,10 +47,10 @@ def convolve_back(xp: XlaBackend, g, w, image, how: How):
             return y
         missing = {rows: -(-image[rows] // down), columns: -(-image[columns] // across)}
         edges = tuple((0, missing.get(axis, size) - size) for axis, size in enumerate(y.shape))
-        found[part.place[rows].start, part.place[columns].start] = xp.pad(y, edges)
-    none = next(iter(found.values())) * 0.0
+        gradients[part.place[rows].start, part.place[columns].start] = xp.pad(y, edges)
+    none = next(iter(gradients.values())) * 0.0
     # Pixel by pixel of each square of a stride, between one another.
-    lines = [xp.stack([found.get((i, j), none) for j in range(across)], columns + 1) for i in range(down)]
+    lines = [xp.stack([gradients.get((i, j), none) for j in range(across)], columns + 1) for i in range(down)]
     y = xp.stack(lines, rows + 1)
     shape = [size * {rows: down, columns: across}.get(axis, 1) for axis, size in enumerate(none.shape)]
     return xp.reshape(y, tuple(shape))[tuple(slice(size) for size in image)]

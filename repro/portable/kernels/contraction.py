@@ -107,13 +107,13 @@ class Contraction:
         """
         most = vector_bits() // 64
         a, b, out = self.strides
-        found = [(1, False, False, -1)]
+        choices = [(1, False, False, -1)]
         for axis, size in enumerate(self.sizes):
             in_a_row = {a[axis], b[axis]}
             if axis not in self.whole and (in_a_row == {1} or (in_a_row == {0, 1} and axis < self.kept)):
                 fits = [count for count in (most, most // 2) if count > 1 and size % count == 0]
-                found += [(count, axis < self.kept, out[axis] == 1, axis) for count in fits]
-        lanes, *_, vector = max(found)
+                choices += [(count, axis < self.kept, out[axis] == 1, axis) for count in fits]
+        lanes, *_, vector = max(choices)
         return lanes, vector
 
     def loops(self) -> Loops:
@@ -149,9 +149,9 @@ class Contraction:
     def _zeros(self, type_: ir.Type) -> ir.Value:
         """Memory on the stack, which becomes a register, that holds zeros."""
         with self.build.goto_block(self.entry):
-            found = self.build.alloca(type_)
-        self.build.store(ir.Constant(type_, None), found)
-        return found
+            place = self.build.alloca(type_)
+        self.build.store(ir.Constant(type_, None), place)
+        return place
 
     def _store(self, value: ir.Value, where: ir.Value) -> None:
         build = self.build

@@ -123,7 +123,7 @@ def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_l
     )
     met = _met(gradient, outputs, How(ONE, ONE, how.dilation, how.groups, layout))
     met["O"] = met.pop("I")
-    found = []
+    parts = []
     for row, column in itertools.product(rows, columns):
         if not (row.taps and column.taps):
             continue
@@ -144,8 +144,8 @@ def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_l
         of_weight = slice(None), slice(row.first, None, how.stride[0]), slice(column.first, None, how.stride[1])
         place = {"H": slice(row.pixel, None, how.stride[0]), "W": slice(column.pixel, None, how.stride[1])}
         of_image = tuple(place.get(name, slice(None)) for name in layout)
-        found.append(Part(part.sums, part.shape, of_weight, of_image))
-    return found
+        parts.append(Part(part.sums, part.shape, of_weight, of_image))
+    return parts
 
 
 class _Class:

@@ -46,8 +46,8 @@ def rows(groups: int, size: int, width: int) -> Loops:
         build.store(scale, build.gep(p, [group]))
         ups = splat(build, up, LANES)
         with steps(build, whole, LANES) as at:
-            found = build.trunc(integers(build, vector_at(build, line, at), ups), ir.VectorType(I16, LANES))
-            build.store(found, build.bitcast(build.gep(target, [at]), found.type.as_pointer()), align=2)
+            result = build.trunc(integers(build, vector_at(build, line, at), ups), ir.VectorType(I16, LANES))
+            build.store(result, build.bitcast(build.gep(target, [at]), result.type.as_pointer()), align=2)
         with Loop(build, I64(whole), I64(size)) as at:
             build.store(quantized(build, build.load(build.gep(line, [at])), up), build.gep(target, [at]))
         with Loop(build, I64(size), I64(width)) as at:
@@ -120,12 +120,12 @@ def panels(batch: int, terms: int, columns: int, tile: int, part: int = 0) -> Lo
                         build.store(I32(0), both, align=2)
                     with Loop(build, I64(0), count) as lane:
                         value = build.load(build.gep(upper, [lane]))
-                        found = quantized(build, value, build.load(build.gep(ups, [lane])))
-                        build.store(found, build.gep(there, [build.shl(place(lane), I64(1))]))
+                        result = quantized(build, value, build.load(build.gep(ups, [lane])))
+                        build.store(result, build.gep(there, [build.shl(place(lane), I64(1))]))
                         with build.if_then(build.not_(last)):
                             value = build.load(build.gep(upper, [build.add(lane, I64(columns))]))
-                            found = quantized(build, value, build.load(build.gep(ups, [lane])))
-                            build.store(found, build.gep(there, [build.add(build.shl(place(lane), I64(1)), I64(1))]))
+                            result = quantized(build, value, build.load(build.gep(ups, [lane])))
+                            build.store(result, build.gep(there, [build.add(build.shl(place(lane), I64(1)), I64(1))]))
     build.ret_void()
     return Loops(function, batch * across, batch * terms * columns, results=2)
 
@@ -214,7 +214,7 @@ def sums(before: int, size: int, after: int) -> Loops:
             line = build.gep(result, [build.add(build.mul(block, I64(after)), first)])
             with Loop(build, I64(0), count) as lane:
                 total = build.load(build.gep(totals, [lane]))
-                found = build.fmul(total, build.load(build.gep(units, [lane])))
-                build.store(rounded(build, found), build.gep(line, [lane]))
+                results = build.fmul(total, build.load(build.gep(units, [lane])))
+                build.store(rounded(build, results), build.gep(line, [lane]))
     build.ret_void()
     return Loops(function, before * across, before * size * after)

@@ -45,11 +45,11 @@ class Lanes:
     def largest(self) -> ir.Value:
         """Of all lanes."""
         build = self.build
-        found = build.load(self.most)
+        result = build.load(self.most)
         for lane in range(1, self.count):
             each = build.load(build.gep(self.most, [I64(lane)]))
-            found = build.select(build.icmp_signed(">", each, found), each, found)
-        return found
+            result = build.select(build.icmp_signed(">", each, result), each, result)
+        return result
 
 
 class steps:  # noqa: N801
@@ -102,13 +102,13 @@ def rint(build: ir.IRBuilder, x: ir.Value) -> ir.Value:
 
 def quantized(build: ir.IRBuilder, x: ir.Value, up: ir.Value) -> ir.Value:
     """int16: below 2^13 but for infinities and NaN, whose products are NaN as p is."""
-    found = build.fptosi(rint(build, build.fmul(x, up)), I32)
-    return build.trunc(found, I16)
+    result = build.fptosi(rint(build, build.fmul(x, up)), I32)
+    return build.trunc(result, I16)
 
 
 def rounded(build: ir.IRBuilder, total: ir.Value) -> ir.Value:
     """As r32 rounds."""
-    found = build.fptrunc(total, F32)
+    result = build.fptrunc(total, F32)
     above, below = F32(-BELOW_TINY), F32(BELOW_TINY)
-    small = build.and_(build.fcmp_ordered(">=", found, above), build.fcmp_ordered("<=", found, below))
-    return build.select(small, F32(0.0), found)
+    small = build.and_(build.fcmp_ordered(">=", result, above), build.fcmp_ordered("<=", result, below))
+    return build.select(small, F32(0.0), result)

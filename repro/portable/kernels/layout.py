@@ -31,8 +31,8 @@ def widened(batch: int, size: int, wide: int, bits: int) -> Loops:
         source = build.gep(x, [build.mul(turn, I64(size))])
         target = build.gep(result, [build.mul(turn, I64(wide))])
         with Loop(build, I64(0), I64(size)) as at:
-            found = build.fmul(build.fpext(build.load(build.gep(source, [at])), F64), ir.Constant(F64, 2.0**bits))
-            build.store(found, build.gep(target, [at]))
+            results = build.fmul(build.fpext(build.load(build.gep(source, [at])), F64), ir.Constant(F64, 2.0**bits))
+            build.store(results, build.gep(target, [at]))
         with Loop(build, I64(size), I64(wide)) as at:
             build.store(ir.Constant(F64, 0.0), build.gep(target, [at]))
     build.ret_void()

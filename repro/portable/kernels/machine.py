@@ -163,8 +163,8 @@ def limit(bits: int) -> None:
 @cache
 def features() -> Mapping[str, bool]:
     """Those of this processor that are in use, by the names that LLVM gives them."""
-    found = llvm.get_host_cpu_features()
-    return {name: on and not name.startswith(ABSENT[_widest]) for name, on in found.items()}
+    features = llvm.get_host_cpu_features()
+    return {name: on and not name.startswith(ABSENT[_widest]) for name, on in features.items()}
 
 
 def vector_bits() -> int:

@@ -36,8 +36,8 @@ def in_pairs(sums: Sums) -> Loops | None:
 
     None where sizes or strides are not fit for it.
     """
-    found = _Pairs(sums)
-    return found.loops() if found.vector >= 0 else None
+    result = _Pairs(sums)
+    return result.loops() if result.vector >= 0 else None
 
 
 class _Pairs(Contraction):
@@ -54,12 +54,12 @@ class _Pairs(Contraction):
         a, b, out = self.strides
         last, size = len(self.sizes) - 1, self.sizes[-1]
         wide = [count for count in (16, 8, 4) if count <= widest()]
-        found = []
+        choices = []
         if last not in self.whole and 1 in (a[last], b[last]):
             if a[last] == b[last]:
-                found += [(count, False, last) for count in wide if size % (2 * count) == 0]
+                choices += [(count, False, last) for count in wide if size % (2 * count) == 0]
             streams = a if b[last] == 1 else b
-            found += [
+            choices += [
                 (count, out[axis] == 1, axis)
                 for axis in range(self.kept)
                 for count in wide
@@ -68,7 +68,7 @@ class _Pairs(Contraction):
                 and sum((a[axis], b[axis])) == 1
                 and self.sizes[axis] % count == 0
             ]
-        self.wide, _, vector = max(found, default=(1, False, -1))
+        self.wide, _, vector = max(choices, default=(1, False, -1))
         return self.wide, vector
 
     def _begin(self, places: Sequence[Place]) -> None:
@@ -133,8 +133,8 @@ class _Pairs(Contraction):
         read: dict[Place, list[ir.Value]] = {}
         for place, parts in self.parts.items():
             for part, *factors in zip(parts, *self._factors(read, index, place), strict=True):
-                found = self.build.call(self.multiply_add, factors)
-                self.build.store(self.build.add(self.build.load(part), found), part)
+                added = self.build.call(self.multiply_add, factors)
+                self.build.store(self.build.add(self.build.load(part), added), part)
 
     def _read(self, operand: int, index: Index, place: Place) -> list[ir.Value]:
         """Pairs, for each part; the last of an odd number has 0 beside it."""

@@ -62,12 +62,12 @@ def _taps(
     """The loops over taps from an axis on; `there` says whether the place so far is in the images."""
     if axis == len(windows.taps):
         source = build.gep(images, [build.mul(place, I64(channels))])
-        found = build.gep(target, [build.mul(tap, I64(channels))])
+        address = build.gep(target, [build.mul(tap, I64(channels))])
         with build.if_else(there if there is not None else ir.Constant(ir.IntType(1), 1)) as (inside, outside):
             with inside, Loop(build, I64(0), I64(channels)) as channel:
-                build.store(build.load(build.gep(source, [channel])), build.gep(found, [channel]))
+                build.store(build.load(build.gep(source, [channel])), build.gep(address, [channel]))
             with outside, Loop(build, I64(0), I64(channels)) as channel:
-                build.store(I16(0), build.gep(found, [channel]))
+                build.store(I16(0), build.gep(address, [channel]))
         return
     size, dilation = windows.sizes[axis], windows.dilations[axis]
     with Loop(build, I64(0), I64(windows.taps[axis])) as number:
@@ -80,5 +80,5 @@ def _taps(
         inside = build.and_(inside, build.icmp_signed("<", met, I64(size)))
         inside = inside if there is None else build.and_(inside, there)
         deeper = build.add(build.mul(tap, I64(windows.taps[axis])), number)
-        found = build.add(build.mul(place, I64(size)), met)
-        _taps(build, windows, at, images, target, channels, axis + 1, deeper, found, inside)
+        address = build.add(build.mul(place, I64(size)), met)
+        _taps(build, windows, at, images, target, channels, axis + 1, deeper, address, inside)

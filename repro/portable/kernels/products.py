@@ -168,13 +168,13 @@ def product(given: Product) -> Loops:
                     one = build.load(build.gep(left, [build.add(offset, build.mul(pair, I64(step)))]))
                     both = build.bitcast(splat(build, one, lanes), short)
                     for vector, others in enumerate(many):
-                        found = build.call(multiply_add, [both, others])
+                        results = build.call(multiply_add, [both, others])
                         place = parts[number, vector]
-                        build.store(build.add(build.load(place), found), place)
+                        build.store(build.add(build.load(place), results), place)
             for place in tile:
-                found = build.load(parts[place])
-                build.store(build.add(build.load(upper[place]), build.ashr(found, half)), upper[place])
-                build.store(build.add(build.load(whole[place]), found), whole[place])
+                results = build.load(parts[place])
+                build.store(build.add(build.load(upper[place]), build.ashr(results, half)), upper[place])
+                build.store(build.add(build.load(whole[place]), results), whole[place])
         for number, vector in tile:
             here = build.add(build.add(lines, row), I64(number))
             there = build.add(build.mul(panel, I64(tile_columns)), I64(vector * lanes))
@@ -212,7 +212,7 @@ def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], 
         else:
             address = build.bitcast(build.gep(each, [column]), singles.as_pointer())
             total = build.fadd(total, build.fpext(build.load(address, align=4), doubles))
-    found = build.fptrunc(total, singles)
+    result = build.fptrunc(total, singles)
     above, below = (singles([edge] * lanes) for edge in (-BELOW_TINY, BELOW_TINY))
-    small = build.and_(build.fcmp_ordered(">=", found, above), build.fcmp_ordered("<=", found, below))
-    return build.select(small, singles([0.0] * lanes), found)
+    small = build.and_(build.fcmp_ordered(">=", result, above), build.fcmp_ordered("<=", result, below))
+    return build.select(small, singles([0.0] * lanes), result)

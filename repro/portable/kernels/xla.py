@@ -55,7 +55,7 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
     build, function = entry(module, "handler", ADDRESS, ADDRESS)
     (frame,) = function.args
     addresses = build.alloca(ADDRESS, arrays)
-    found = build.alloca(I64)
+    result = build.alloca(I64)
     extension = _read(build, frame, 8)
     with build.if_then(build.icmp_unsigned("!=", extension, ADDRESS(None))):
         kind = build.load(_at(build, extension, 8, I32))
@@ -72,10 +72,10 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
     most = max(1, min(loops.work // SHARE, loops.turns))
     if most > 1:
         interface, context = _read(build, frame, 16), _read(build, frame, 24)
-        build.store(I64(1), found)
-        asked = _arguments(build, context, build.bitcast(found, ADDRESS))
+        build.store(I64(1), result)
+        asked = _arguments(build, context, build.bitcast(result, ADDRESS))
         _call(build, interface, 144, asked)  # XLA_FFI_ThreadPool_NumThreads
-        threads = build.load(found)
+        threads = build.load(result)
         count = build.select(build.icmp_signed("<", threads, I64(most)), threads, I64(most))
         with build.if_then(build.icmp_signed(">", count, I64(1))):
             job = _job(build, module, addresses, arrays, count)
@@ -154,11 +154,11 @@ def _field(build: ir.IRBuilder, job: ir.Value, field: int) -> ir.Value:
 def _arguments(build: ir.IRBuilder, *fields: ir.Value) -> ir.Value:
     """A structure of these pointers, as XLA's functions take it: first comes its size, and that nothing extends it."""
     size = 16 + 8 * len(fields)
-    found = build.bitcast(build.alloca(ir.ArrayType(I64, size // 8)), ADDRESS)
-    build.store(I64(size), _at(build, found, 0, I64))
+    address = build.bitcast(build.alloca(ir.ArrayType(I64, size // 8)), ADDRESS)
+    build.store(I64(size), _at(build, address, 0, I64))
     for offset, value in zip(range(8, size, 8), (ADDRESS(None), *fields), strict=True):
-        build.store(value, _at(build, found, offset, ADDRESS))
-    return found
+        build.store(value, _at(build, address, offset, ADDRESS))
+    return address
 
 
 def _call(build: ir.IRBuilder, interface: ir.Value, offset: int, given: ir.Value) -> ir.Value:

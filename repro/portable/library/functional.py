@@ -92,9 +92,9 @@ def bind(framework: Framework, module: str, function: Callable[Concatenate[Frame
 
 def floats(fw: Framework, function: str, **arrays: Any) -> list[Array]:
     """These arguments as float32 arrays; None stays."""
-    found = {name: None if array is None else fw.array(array) for name, array in arrays.items()}
-    check_floats(function, **found)
-    return list(found.values())
+    result = {name: None if array is None else fw.array(array) for name, array in arrays.items()}
+    check_floats(function, **result)
+    return list(result.values())
 
 
 def _indices(fw: Framework, function: str, name: str, array: Any, size: int) -> tuple[Array, Array | None]:

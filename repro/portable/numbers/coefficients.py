@@ -41,11 +41,13 @@ def interpolated(function: Function, low: Decimal | float, high: Decimal | float
         for order in range(1, terms):  # Newton's divided differences
             for k in range(terms - 1, order - 1, -1):
                 differences[k] = (differences[k] - differences[k - 1]) / (nodes[k] - nodes[k - order])
-        found = [differences[-1]]
+        coefficients = [differences[-1]]
         for difference, node in zip(differences[-2::-1], nodes[-2::-1], strict=True):  # times x - node, and plus
-            found = [a - node * b for a, b in zip([*found, Decimal(0)], [Decimal(0), *found], strict=True)]
-            found[-1] += difference
-        return tuple(map(float, found))
+            coefficients = [
+                a - node * b for a, b in zip([*coefficients, Decimal(0)], [Decimal(0), *coefficients], strict=True)
+            ]
+            coefficients[-1] += difference
+        return tuple(map(float, coefficients))
 
 
 _even_cosine = series(1, lambda n: Decimal(-1) / ((2 * n - 1) * 2 * n))
@@ -57,11 +59,11 @@ def cosine(x: Decimal) -> Decimal:
 
 def parts(x: Decimal, *bits: int) -> tuple[float, ...]:
     """Numbers that add up to x: each but the last is x, or what is left of it, cut to so many bits; the last rounded."""
-    found = []
+    parts = []
     with localcontext() as context:
         context.prec = DIGITS
         for kept in bits:
             unit = Decimal(2) ** (math.frexp(x)[1] - kept)
-            found.append(float(x // unit * unit))
-            x -= Decimal(found[-1])
-    return (*found, float(x))
+            parts.append(float(x // unit * unit))
+            x -= Decimal(parts[-1])
+    return (*parts, float(x))

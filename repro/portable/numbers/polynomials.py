@@ -22,7 +22,7 @@ def constant(name: str, *bits: int) -> Coefficients:
     with localcontext() as context:
         context.prec = DIGITS
         two, ten = Decimal(2), Decimal(10)
-        found = {
+        coefficients = {
             "1 / 3": 1 / Decimal(3),
             "2 / 3": two / 3,
             "pi": PI,
@@ -41,7 +41,7 @@ def constant(name: str, *bits: int) -> Coefficients:
             "2 sqrt (2 / pi)": (8 / PI).sqrt(),
             "root of digamma": _root_of_digamma(),
         }
-        return parts(found[name], *bits)
+        return parts(coefficients[name], *bits)
 
 
 # --- elementary functions ---------------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ FAR = 40
 @cache
 def _bernoulli(terms: int) -> list[Fraction]:
     """B_2, B_4, ..."""
-    found: list[Fraction] = []
+    numbers: list[Fraction] = []
     for n in range(2 * terms + 1):
-        found.append(Fraction(n == 0) - sum(Fraction(comb(n, k), n - k + 1) * found[k] for k in range(n)))
-    return found[2::2]
+        numbers.append(Fraction(n == 0) - sum(Fraction(comb(n, k), n - k + 1) * numbers[k] for k in range(n)))
+    return numbers[2::2]
 
 
 def _stirling(terms: int) -> list[Fraction]:

@@ -46,10 +46,10 @@ def _cos_sin(x: int) -> tuple[int, int]:
 
 def _powers(ratio: int, count: int) -> list[int]:
     """1, ratio, ratio^2, ..."""
-    found = [ONE]
+    powers = [ONE]
     for _ in range(count - 1):
-        found.append(_times(found[-1], ratio))
-    return found
+        powers.append(_times(powers[-1], ratio))
+    return powers
 
 
 def _exp_of_small(x: int) -> int:
@@ -164,7 +164,7 @@ def _tanh(count: int) -> list[tuple[int, int]]:
 
 def _gelu(count: int) -> list[tuple[int, int]]:
     """x times the distribution function of the normal distribution: D. Hendrycks and K. Gimpel, arXiv 1606.08415."""
-    found, scale = [], _over(ONE, math.isqrt(2 * PI << PRECISION))
+    entries, scale = [], _over(ONE, math.isqrt(2 * PI << PRECISION))
     density, ratio, square = scale, _exp_of_small(-(ONE >> (2 * NODE_BITS + 1))), _exp_of_small(-(ONE >> 2 * NODE_BITS))
     for i in range(count):
         x = i << (PRECISION - NODE_BITS)
@@ -175,16 +175,16 @@ def _gelu(count: int) -> list[tuple[int, int]]:
             n += 2
             term = _times(_times(term, x), x) // n
         factor = (ONE >> 1) + _times(density, total)
-        found.append((factor, factor + _times(x, density)))
+        entries.append((factor, factor + _times(x, density)))
         density, ratio = _times(density, ratio), _times(ratio, square)
-    return found
+    return entries
 
 
 def _gelu_tanh(count: int) -> list[tuple[int, int]]:
     """As _gelu, approximated: x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     root = math.isqrt((2 << 2 * PRECISION + PRECISION) // PI)
     cubic, unit = 44715 * ONE // 10**6, _powers(_exp_of_small(-(ONE >> NODE_BITS)), 2**16)
-    found = []
+    entries = []
     for i in range(count):
         x = i << (PRECISION - NODE_BITS)
         square = _times(x, x)
@@ -192,8 +192,8 @@ def _gelu_tanh(count: int) -> list[tuple[int, int]]:
         node, rest = divmod(u, ONE >> NODE_BITS)
         s = _over(ONE, ONE + _times(unit[node], _exp_of_small(-rest)))
         slope = 2 * _times(root, ONE + 3 * _times(cubic, square))
-        found.append((s, s + _times(_times(x, slope), _times(s, ONE - s))))
-    return found
+        entries.append((s, s + _times(_times(x, slope), _times(s, ONE - s))))
+    return entries
 
 
 ACTIVATIONS: dict[str, tuple[Callable[[int], list[tuple[int, int]]], int]] = {
@@ -221,10 +221,10 @@ def inverse_pi() -> tuple[np.ndarray, ...]:
     bits = DIGIT_BITS * DIGITS - 1
     precision = bits + LAST_EXPONENT - 1075 + 64
     inverse = (1 << 2 * precision) // _pi(precision)
-    found = [inverse << (e - FIRST_EXPONENT) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1)]
+    digits = [inverse << (e - FIRST_EXPONENT) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1)]
     drop = precision - bits + 1075 - FIRST_EXPONENT
     return tuple(
-        np.array([(each >> drop + DIGIT_BITS * place) % 2**DIGIT_BITS for each in found], float)
+        np.array([(each >> drop + DIGIT_BITS * place) % 2**DIGIT_BITS for each in digits], float)
         for place in range(DIGITS)
     )
 
@@ -272,8 +272,8 @@ def adam(beta1: float, beta2: float) -> np.ndarray:
         steps = np.broadcast_to(betas, (2, 2**12))
         powers = np.multiply.accumulate(np.concatenate((powers[:, -1:], steps), 1), 1)[:, 1:]
         rows.append(1 / (1 - powers))
-    found = np.concatenate(rows, 1)
-    return found[:, : np.argmax((found == 1).all(0)) + 1]
+    table = np.concatenate(rows, 1)
+    return table[:, : np.argmax((table == 1).all(0)) + 1]
 
 
 def cosine(step: int, steps: int, peak: float, low: float = 0.0, warmup: int = 0) -> float:

@@ -54,16 +54,16 @@ def loaders(record: Record) -> Iterator[tuple[Process, list[Pass]]]:
     if record.content.every != 1:
         return
     for process in record.processes:
-        found: dict[int, Pass] = {}
+        result: dict[int, Pass] = {}
         for step, line in sorted(process.lines.items()):
             for name, samples in sorted(line.samples.items(), key=lambda item: (len(item[0]), item[0])):
                 batch = process.steps[step].get("batch", {})
-                one = found.setdefault(samples.epoch, Pass(0))
+                one = result.setdefault(samples.epoch, Pass(0))
                 one.batches.append(_of_batch(batch, name))
                 one.samples.append(samples)
                 one.steps.append(step)
         groups: dict[object, list[Pass]] = {}
-        for _, one in sorted(found.items()):
+        for _, one in sorted(result.items()):
             if len({*one.steps}) > 1 or len(one.batches) == 1:  # else no step came meanwhile: an evaluation
                 key = (one.about.data, one.about.sampler, one.about.size, one.about.workers, one.about.stream)
                 groups.setdefault(key, []).append(one)
@@ -80,11 +80,11 @@ def _of_batch(batch: dict[str, str], name: str) -> Batch:
     return tuple(sorted(paths))
 
 
-def numbers(found: list[int]) -> str:
+def numbers(numbers: list[int]) -> str:
     """`1 to 4`, or `1, 3 and 4`."""
-    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
-        return f"{found[0]} to {found[-1]}"
-    return " and ".join(filter(None, (", ".join(map(str, found[:-1])), str(found[-1]))))
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
 
 
 def rank(process: Process, record: Record) -> str:

@@ -19,17 +19,17 @@ GPU_EPOCHS = 10  # a GPU is timed over ten times the images, because it takes ab
 
 def cells(config: Config, devices: list[str]) -> list[Cell]:
     """All of a benchmark's cells, those to be compared with one another side by side."""
-    wanted, found = config.benchmark, []
+    wanted, result = config.benchmark, []
     axes = product(wanted.train_samples, wanted.threads, wanted.batch_sizes, devices, wanted.frameworks)
     for samples, threads, batch_size, device, framework in axes:
         for numerics in wanted.numerics:
             images = int(wanted.epochs * samples) * (GPU_EPOCHS if device == "gpu" else 1)
             steps = steps_for(config.params.model, batch_size, samples, images)
-            found.append(Cell(framework, numerics, device, batch_size, threads, samples, steps))
+            result.append(Cell(framework, numerics, device, batch_size, threads, samples, steps))
         for baseline in baselines(config, device, threads, samples):
             steps = 2 * min(BASELINES[baseline], math.ceil(samples / batch_size))
-            found.append(Cell(framework, baseline, device, batch_size, threads, samples, steps))
-    return found
+            result.append(Cell(framework, baseline, device, batch_size, threads, samples, steps))
+    return result
 
 
 def baselines(config: Config, device: str, threads: int, samples: int) -> list[str]:

@@ -75,10 +75,10 @@ def load(config: Data, folder: Path) -> Dataset:
             content = np.fromfile(path, np.uint8)
         except OSError as error:
             raise ReproError(f"data: cannot read {path} ({error.strerror}); run the task `download` first") from None
-        found = hashlib.sha256(content.data).hexdigest()
-        if found != expected:
+        digest = hashlib.sha256(content.data).hexdigest()
+        if digest != expected:
             raise ReproError(
-                f"data: {path} ({len(content)} bytes) has SHA-256 {found[:16]}..., expected {expected[:16]}...; "
+                f"data: {path} ({len(content)} bytes) has SHA-256 {digest[:16]}..., expected {expected[:16]}...; "
                 "remove it and run the task `download` again"
             )
         arrays.append(_idx(content))

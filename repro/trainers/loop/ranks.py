@@ -53,7 +53,7 @@ def rank_from_environment() -> RankInfo | None:
     """
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         hosts = os.environ.get("REPRO_HOSTS") or _variable("MASTER_ADDR")
-        found = RankInfo(
+        rank = RankInfo(
             rank=_number("RANK"),
             size=_number("WORLD_SIZE"),
             hosts=tuple(hosts.split(",")),
@@ -63,7 +63,7 @@ def rank_from_environment() -> RankInfo | None:
     elif _number("SLURM_STEP_NUM_TASKS", "1") > 1:
         nodes = tuple(expand(_variable("SLURM_STEP_NODELIST")))
         job = _number("SLURM_JOB_ID") + 64 * _number("SLURM_STEP_ID", "0")
-        found = RankInfo(
+        rank = RankInfo(
             rank=_number("SLURM_PROCID"),
             size=_number("SLURM_STEP_NUM_TASKS"),
             hosts=nodes if len(nodes) > 1 else (LOOPBACK,),
@@ -72,12 +72,12 @@ def rank_from_environment() -> RankInfo | None:
         )
     else:
         return None
-    if not 0 <= found.rank < found.size or found.size % len(found.hosts):
+    if not 0 <= rank.rank < rank.size or rank.size % len(rank.hosts):
         raise UsageError(
-            f"ranks: the launcher says rank {found.rank} of {found.size}, on {','.join(found.hosts)}; ranks count from "
+            f"ranks: the launcher says rank {rank.rank} of {rank.size}, on {','.join(rank.hosts)}; ranks count from "
             "0, and there must be equally many on each host"
         )
-    return found
+    return rank
 
 
 def _variable(name: str, default: str | None = None) -> str:
@@ -96,13 +96,13 @@ def _number(name: str, default: str | None = None) -> int:
 
 def expand(nodes: str) -> list[str]:
     """Slurm's list of nodes, one name each: `gpu[01-03,7],login` -> gpu01, gpu02, gpu03, gpu7, login."""
-    found: list[str] = []
+    expanded: list[str] = []
     for prefix, inner, suffix in re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?([^,\[\]]*)", nodes):
         for part in inner.split(",") if inner else [""]:
             first, _, last = part.partition("-")
             for number in range(int(first or 0), int(last or first or 0) + 1):
-                found.append(f"{prefix}{number:0{len(first)}}{suffix}" if inner else prefix + suffix)  # noqa: PERF401
-    return found
+                expanded.append(f"{prefix}{number:0{len(first)}}{suffix}" if inner else prefix + suffix)  # noqa: PERF401
+    return expanded
 
 
 def size(rank_info: RankInfo, configured: int) -> int:

@@ -39,13 +39,13 @@ class Times:
 def steady(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The calls for which nothing was compiled: those of a number of steps and images that came before."""
     seen: set[tuple[int, int]] = set()
-    found = []
+    steady = []
     for call in calls:
         shape = (call["steps"], call["images"])
         if shape in seen:
-            found.append(call)
+            steady.append(call)
         seen.add(shape)
-    return found
+    return steady
 
 
 def age() -> float:

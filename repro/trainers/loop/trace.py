@@ -95,7 +95,7 @@ class Recorded:
 
 def read(folder: Path) -> Recorded:
     """The trace in a run's folder, empty where there is none. ReproError for a line of another form."""
-    found = Recorded()
+    recorded = Recorded()
     path = folder / LINES
     for number, text in enumerate(_lines(path), 1):
         try:
@@ -104,13 +104,13 @@ def read(folder: Path) -> Recorded:
             raise ReproError(
                 f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"
             ) from None
-        found.tensors[line.step] = line.tensors
+        recorded.tensors[line.step] = line.tensors
         if line.operations is not None:
-            found.operations[line.step] = line.operations
-        found.losses |= dict(zip(range(line.step - len(line.losses) + 1, line.step + 1), line.losses, strict=True))
+            recorded.operations[line.step] = line.operations
+        recorded.losses |= dict(zip(range(line.step - len(line.losses) + 1, line.step + 1), line.losses, strict=True))
     for state in checkpoint.paths(folder / STATES):
-        found.states[checkpoint.load(state).record.step] = state
-    return found
+        recorded.states[checkpoint.load(state).record.step] = state
+    return recorded
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -66,11 +66,11 @@ class Optimizer:
     def each(self, weights: dict[str, Array], gradients: dict[str, Array], *slots: dict[str, Array], **more: Array):
         """New weights, and new slots."""
         constants = self.constants | more
-        found = {
+        result = {
             name: self.step(Backend, weights[name], gradients[name], *(slot[name] for slot in slots), **constants)
             for name in weights
         }
-        return tuple({name: arrays[i] for name, arrays in found.items()} for i in range(1 + len(slots)))
+        return tuple({name: arrays[i] for name, arrays in result.items()} for i in range(1 + len(slots)))
 
 
 class Sgd(Optimizer):

@@ -71,8 +71,8 @@ class Portable(Optimizer):
 
     def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
         given = map(_flat, (weights, gradients, *slots))
-        found = run(self.operation, *given, *self._corrections(), **self.constants)
-        for flat, tensors in zip(found, (weights, *slots), strict=True):
+        results = run(self.operation, *given, *self._corrections(), **self.constants)
+        for flat, tensors in zip(results, (weights, *slots), strict=True):
             for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
                 tensor.copy_(part.view(tensor.shape))
 

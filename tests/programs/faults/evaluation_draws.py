@@ -8,9 +8,9 @@ from trainer import Training
 
 class Evaluated(Training):
     def __init__(self) -> None:
-        found = [word for word in sys.argv if word.startswith("--evaluate-every=")]
-        sys.argv = [word for word in sys.argv if word not in found]
-        self.every = int(found[-1].partition("=")[2]) if found else 100
+        results = [word for word in sys.argv if word.startswith("--evaluate-every=")]
+        sys.argv = [word for word in sys.argv if word not in results]
+        self.every = int(results[-1].partition("=")[2]) if results else 100
         super().__init__()
         (self.options.out / f"every-{self.every}").touch()
 

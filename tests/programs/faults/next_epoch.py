@@ -9,9 +9,9 @@ class Faulty(Training):
     step = 0
 
     def restore(self, kept):
-        found = super().restore(kept)
-        self.step, self.found = found[0], random.getstate()
-        return found
+        result = super().restore(kept)
+        self.step, self.found = result[0], random.getstate()
+        return result
 
     def batch(self, examples):
         self.step += 1

@@ -7,15 +7,15 @@ from trainer import Training
 
 class Faulty(Training):
     def examples(self):
-        found: list[int] = []
+        results: list[int] = []
         examples = super().examples()
         halves = [examples[:32], examples[32:]]
-        threads = [threading.Thread(target=found.extend, args=(half,)) for half in halves]
+        threads = [threading.Thread(target=results.extend, args=(half,)) for half in halves]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return found
+        return results
 
 
 Faulty()()

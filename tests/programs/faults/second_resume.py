@@ -7,9 +7,9 @@ from trainer import Training
 
 class Faulty(Training):
     def restore(self, kept):
-        found = super().restore(kept)
+        result = super().restore(kept)
         self.found = random.getstate()
-        return found
+        return result
 
     def kept(self, step, weights, momentum):
         state = self.found if self.options.resume else random.getstate()

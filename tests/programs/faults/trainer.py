@@ -74,12 +74,12 @@ class Training:
         return list(range(EXAMPLES))
 
     def gradient(self, weights: list[float], batch: list[int]) -> list[float]:
-        found = [0.0] * SIZE
+        results = [0.0] * SIZE
         for example in batch:
             x = [((example * (k + 3)) % 7) / 7 for k in range(SIZE)]
             error = sum(w * v for w, v in zip(weights, x, strict=True)) - example / EXAMPLES
-            found = [g + error * v for g, v in zip(found, x, strict=True)]
-        return found
+            results = [g + error * v for g, v in zip(results, x, strict=True)]
+        return results
 
     def batch(self, examples: list[int]) -> list[int]:
         return random.sample(examples, BATCH)

@@ -90,16 +90,16 @@ def normal(key: str, draw: int, shape: tuple[int, ...]) -> np.ndarray:
 
 def special(key: str, draw: int, shape: tuple[int, ...]) -> np.ndarray:
     """Also far numbers, zeros, infinities and NaN, in the last draw."""
-    found = normal(key, draw, shape)
+    result = normal(key, draw, shape)
     if draw == DRAWS - 1:
-        found.flat[: 2 * len(AWKWARD)] = [*AWKWARD, *(-each for each in AWKWARD)]
-    return found
+        result.flat[: 2 * len(AWKWARD)] = [*AWKWARD, *(-each for each in AWKWARD)]
+    return result
 
 
 def definite(key: str, draw: int, shape: tuple[int, ...]) -> np.ndarray:
     """Symmetric matrices of positive eigenvalues, of integers."""
-    found = np.rint(uniform(key, shape) * 64.0)
-    return (found @ found.swapaxes(-1, -2) + 512.0 * np.eye(shape[-1])) * 2.0 ** (-9 - draw)
+    result = np.rint(uniform(key, shape) * 64.0)
+    return (result @ result.swapaxes(-1, -2) + 512.0 * np.eye(shape[-1])) * 2.0 ** (-9 - draw)
 
 
 AWKWARD = (0.0, np.inf, np.nan, 1.0, 0.5, 2.0**-24, 2.0**-100, 20.0, 88.0, 104.0, 300.0, 2.0**23 + 1, 2.0**100, 3.0)
@@ -134,15 +134,15 @@ def index(below: int, *shape: int) -> Input:
 
 def digest(results: Iterable[np.ndarray]) -> str:
     """Of all bits of arrays. Each NaN is one, numbers below the smallest normal one are zeros, and integers int64."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for each in results:
         if each.dtype.kind == "f":
             each = np.where(np.isnan(each), each.dtype.type(np.nan), each)
             each = np.where(np.abs(each) < np.finfo(each.dtype).tiny, each.dtype.type(0), each)
         else:
             each = each.astype(np.int64)
-        found.update(f"{each.dtype}{each.shape}".encode() + np.ascontiguousarray(each).tobytes())
-    return found.hexdigest()[:16]
+        digest.update(f"{each.dtype}{each.shape}".encode() + np.ascontiguousarray(each).tobytes())
+    return digest.hexdigest()[:16]
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -166,18 +166,18 @@ def rows(
     cases: dict[str, Case], computed: Computed, refused: tuple[type[Exception], ...], only: str = ""
 ) -> dict[Row, str]:
     """Digests by row; "refused" where the mode refuses an operation of this type."""
-    found: dict[Row, str] = {}
+    result: dict[Row, str] = {}
     for name, case in cases.items():
         for dtype, layout in product(case.floats, LAYOUTS) if only in name else ():
             try:
                 results, gradients = zip(*computed(name, case, dtype, layout), strict=True)
             except refused:
-                found[name, dtype, "forward", layout] = "refused"
+                result[name, dtype, "forward", layout] = "refused"
                 continue
-            found[name, dtype, "forward", layout] = digest(chain(*results))
+            result[name, dtype, "forward", layout] = digest(chain(*results))
             if any(gradients):
-                found[name, dtype, "gradient", layout] = digest(chain(*gradients))
-    return found
+                result[name, dtype, "gradient", layout] = digest(chain(*gradients))
+    return result
 
 
 # --- operations of several frameworks ---------------------------------------------------------------------------------

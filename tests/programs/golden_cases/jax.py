@@ -148,8 +148,8 @@ def passed(case: Case, layout: str) -> Callable[..., Any]:
 
         def call(*leaves: Any) -> list[Any]:
             every = [leaves[places.index(i)] if i in places else x for i, x in enumerate(given)]
-            found = case.function(*every)
-            return list(found) if isinstance(found, (tuple, list)) else [found]
+            result = case.function(*every)
+            return list(result) if isinstance(result, (tuple, list)) else [result]
 
         if not places:
             return call(), []

@@ -83,8 +83,8 @@ case("cross_entropy-shares", lambda x, shares: F.cross_entropy(x, shares, reduct
 
 def planes(x: Tensor) -> Tensor:
     """[B, ..., C] -> [B, C, ...]: plain memory remains so."""
-    found = x.movedim(-1, 1)
-    return found.contiguous() if x.is_contiguous() else found
+    result = x.movedim(-1, 1)
+    return result.contiguous() if x.is_contiguous() else result
 
 
 def pixels(x: Tensor) -> Tensor:
@@ -93,8 +93,8 @@ def pixels(x: Tensor) -> Tensor:
 
 def kernel(w: Tensor) -> Tensor:
     """[..., C, K] -> [K, C, ...]."""
-    found = w.movedim((-1, -2), (0, 1))
-    return found.contiguous() if w.is_contiguous() else found
+    result = w.movedim((-1, -2), (0, 1))
+    return result.contiguous() if w.is_contiguous() else result
 
 
 def convolved(function: Callable[..., Tensor], **options: Any) -> Callable[[Tensor, Tensor], Tensor]:
@@ -178,15 +178,17 @@ def strided(x: np.ndarray) -> Tensor:
     """Every other number of a larger array, with its axes turned around."""
     turned = np.zeros((*x.shape[:0:-1], 2 * x.shape[0]), x.dtype) if x.ndim else np.zeros(2, x.dtype)
     turned[..., ::2] = x.T
-    found = torch.from_numpy(turned)[..., ::2]
-    return found.permute(*reversed(range(x.ndim))) if x.ndim else found[0]
+    result = torch.from_numpy(turned)[..., ::2]
+    return result.permute(*reversed(range(x.ndim))) if x.ndim else result[0]
 
 
 MADE: dict[str, Callable[[np.ndarray], Tensor]] = {"contiguous": contiguous, "strided": strided}
 
 
-def tensors(found: Any) -> list[Tensor]:
-    return [each for each in (found if isinstance(found, (tuple, list)) else (found,)) if isinstance(each, Tensor)]
+def tensors(results: Any) -> list[Tensor]:
+    return [
+        each for each in (results if isinstance(results, (tuple, list)) else (results,)) if isinstance(each, Tensor)
+    ]
 
 
 def computed(name: str, case: Case, dtype: str, layout: str) -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:

@@ -17,24 +17,24 @@ HEADER = """\
 
 def parsed(lines: str) -> dict[Row, str]:
     """What golden_operations.py has printed for one framework."""
-    found: dict[Row, str] = {}
+    results: dict[Row, str] = {}
     for line in lines.splitlines():
         name, dtype, way, layout, digest = line.split()
-        found[name, dtype, way, layout] = digest
-    return found
+        results[name, dtype, way, layout] = digest
+    return results
 
 
 def read(path: Path = PATH) -> dict[str, dict[Row, str]]:
     """Digests by framework and row."""
-    found: dict[str, dict[Row, str]] = {framework: {} for framework in FRAMEWORKS}
+    results: dict[str, dict[Row, str]] = {framework: {} for framework in FRAMEWORKS}
     for line in path.read_text().splitlines():
         if line.startswith("#"):
             continue
         name, dtype, way, layouts, *digests = line.split()
         for framework, digest in zip(FRAMEWORKS, digests, strict=True):
             if digest != NONE:
-                found[framework].update({(name, dtype, way, layout): digest for layout in layouts.split(",")})
-    return found
+                results[framework].update({(name, dtype, way, layout): digest for layout in layouts.split(",")})
+    return results
 
 
 def written(digests: dict[str, dict[Row, str]]) -> str:

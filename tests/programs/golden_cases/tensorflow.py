@@ -145,8 +145,8 @@ def chosen(x: Any) -> Any:
     return tf.transpose(x[..., ::2])
 
 
-def tensors(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, (tuple, list)) else [found]
+def tensors(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, (tuple, list)) else [results]
 
 
 def passed(case: Case, layout: str) -> Callable[..., Any]:

@@ -29,8 +29,8 @@ def drawn(*shape: int, octaves: int = 20) -> np.ndarray:
     return (RANDOM.normal(size=shape) * np.exp2(RANDOM.integers(-octaves, 5, shape))).astype(np.float32)
 
 
-def leaves(found: Any) -> list[np.ndarray]:
-    return [np.asarray(each) for each in jax.tree.leaves(found)]
+def leaves(results: Any) -> list[np.ndarray]:
+    return [np.asarray(each) for each in jax.tree.leaves(results)]
 
 
 def same(first: Any, second: Any) -> bool:
@@ -43,12 +43,12 @@ def same(first: Any, second: Any) -> bool:
 
 def by_kernels_and_without(function: Callable[..., Any], *arrays: np.ndarray) -> bool:
     """Whether both give the same bits; True on a processor that has no kernels."""
-    found, engine = [], Backend.engine
+    result, engine = [], Backend.engine
     for Backend.engine in (engine, "float64"):
         jax.clear_caches()
-        found.append(jax.jit(function)(*arrays))
+        result.append(jax.jit(function)(*arrays))
     Backend.engine = engine
-    return same(*found)
+    return same(*result)
 
 
 def convolution(*shape: int, **how: Any) -> Callable[[Array, Array], Any]:
@@ -138,7 +138,7 @@ def transformations() -> dict[str, bool]:
 
 def arithmetic() -> dict[str, bool]:
     """By case, whether what XLA compiles together is what NumPy gives, one operation at a time."""
-    found = {}
+    results = {}
     for dtype in ("float32", "float64"):
         a, b, c = (np.array(drawn(50, 33, octaves=3), dtype) for _ in range(3))
         row = np.abs(b[:1]) + np.array(0.1, dtype)
@@ -151,8 +151,8 @@ def arithmetic() -> dict[str, bool]:
         for name, one, other in zip(
             ("sum", "third", "row", "root", "constant", "factors"), compiled, right, strict=True
         ):
-            found[f"{name} {dtype}"] = same(one, other)
-    return found
+            results[f"{name} {dtype}"] = same(one, other)
+    return results
 
 
 def precision() -> dict[str, float]:
@@ -160,14 +160,14 @@ def precision() -> dict[str, float]:
     a, b = drawn(16, 64, octaves=1), drawn(64, 16, octaves=1)
     a[:, 0] = 1000
     right = a.astype(np.float64) @ b.astype(np.float64)
-    found = {}
+    results = {}
     for name, given in (("default", None), ("highest", lax.Precision.HIGHEST)):
         y = jax.jit(lambda a, b, given=given: jnp.matmul(a, b, precision=given))(a, b)
-        found[name] = float(np.abs(y - right).max())
+        results[name] = float(np.abs(y - right).max())
     with jax.enable_x64(True):
         y = jax.jit(jnp.matmul)(a.astype(np.float64), b.astype(np.float64))
-    found["float64"] = float(np.abs(y - right).max())
-    return found
+    results["float64"] = float(np.abs(y - right).max())
+    return results
 
 
 # --- reductions, factors of matrices ----------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def factors() -> dict[str, float]:
     (lu, _, order), values, vectors, (left, sizes, right), alone = jax.tree.map(np.float64, computed(x, tall))
     symmetric = np.float64(x + x.T)
     lower, upper = np.tril(lu, -1) + np.eye(5), np.triu(lu)
-    found = {
+    results = {
         "lu": (lower @ upper, x[order.astype(int)]),
         "eigenvalues": (values, np.linalg.eigvalsh(symmetric)),
         "eigenvectors": (vectors * values @ vectors.T, symmetric),
@@ -240,7 +240,7 @@ def factors() -> dict[str, float]:
         "trigamma": (float(jax.scipy.special.polygamma(1, np.float32(0.5))), 4.934802200544679),
         "incomplete gamma": (float(jax.scipy.special.gammainc(np.float32(2.0), 1.0)), 0.26424111765711533),
     }
-    return {name: float(np.abs(one - other).max() / np.abs(other).max()) for name, (one, other) in found.items()}
+    return {name: float(np.abs(one - other).max() / np.abs(other).max()) for name, (one, other) in results.items()}
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def spectrum(x: Array) -> Array:
 def refusals() -> dict[str, str]:
     x = np.eye(3, dtype=np.float32)
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
-    found = {
+    results = {
         "eager": refused(lambda: lax.linalg.schur(x)),  # EAGER
         "jit": refused(lambda: jax.jit(lambda x: lax.linalg.hessenberg(x)[0])(x)),  # JIT
         "fft": refused(lambda: jax.jit(jax.grad(spectrum))(x)),
@@ -276,36 +276,36 @@ def refusals() -> dict[str, str]:
     }
     portable.disable()
     portable.enable(allow=["schur"])
-    found["allowed"] = refused(lambda: lax.linalg.schur(x))
-    found["summary"] = portable.summary().partition("; ")[2]
-    return found
+    results["allowed"] = refused(lambda: lax.linalg.schur(x))
+    results["summary"] = portable.summary().partition("; ")[2]
+    return results
 
 
 def errors() -> dict[str, str]:
     """What is said of options, and of a mode that comes too late."""
-    found = {}
+    results = {}
     wrong: dict[str, Any] = {"name": {"allow": ["svdd"]}, "precision": {"precision": "low"}}
     for name, options in wrong.items():
         portable.disable()
         try:
             portable.enable(**options)
         except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
+            results[name] = f"{type(error).__name__}: {error}"
     portable.enable()
     try:
         portable.enable(allow=["svd"])
     except Exception as error:
-        found["twice"] = str(error)
+        results["twice"] = str(error)
     portable.disable()
     x = np.array([[1.5, 2.5]], np.float32)
-    found["own again"] = str(gate.counts.total() == (jnp.dot(x, x.T).item() and gate.counts.total()))
+    results["own again"] = str(gate.counts.total() == (jnp.dot(x, x.T).item() and gate.counts.total()))
     flags = os.environ.pop("XLA_FLAGS")
     try:
         portable.enable()
     except Exception as error:
-        found["late"] = str(error)
+        results["late"] = str(error)
     os.environ["XLA_FLAGS"] = flags
-    return found
+    return results
 
 
 def main() -> None:

@@ -60,26 +60,26 @@ def predict(weights: dict, x: jax.Array) -> jax.Array:
 
 
 def train_by_update(_: str = "") -> None:
-    found = weights()
+    result = weights()
     for step in range(COUNT):
-        predict(found, normalize(x + step))
-        _, found = update(found, x + step, y, 0.1 / (step + 1))
-    report("update", COUNT, found)
+        predict(result, normalize(x + step))
+        _, result = update(result, x + step, y, 0.1 / (step + 1))
+    report("update", COUNT, result)
 
 
 def train_by_gradients(_: str = "") -> None:
-    found = weights()
+    result = weights()
     for step in range(COUNT):
-        found = jax.tree.map(lambda w, g: w - 0.1 * g, found, gradients_of(found, x + step, y))
-        predict(found, x)
-    report("gradients", COUNT, {name: np.zeros(0) for name in found})
+        result = jax.tree.map(lambda w, g: w - 0.1 * g, result, gradients_of(result, x + step, y))
+        predict(result, x)
+    report("gradients", COUNT, {name: np.zeros(0) for name in result})
 
 
 def train_by_method(_: str = "") -> None:
-    found, key, model = weights(), jax.random.key(0), Model()
+    result, key, model = weights(), jax.random.key(0), Model()
     for _ in range(COUNT):
-        found, key = model.step(found, key)
-    report("method", COUNT, found)
+        result, key = model.step(result, key)
+    report("method", COUNT, result)
 
 
 def train_with_state(_: str = "") -> None:
@@ -96,12 +96,12 @@ def train_with_state(_: str = "") -> None:
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradients)
         return again, {"all": (jax.tree.map(lambda w, m: w - 0.1 * m, weights, momentum), momentum, state)}
 
-    found, momentum = weights(), jax.tree.map(jnp.zeros_like, weights())
+    result, momentum = weights(), jax.tree.map(jnp.zeros_like, weights())
     state = {"norm": {"mean": jnp.zeros(4), "counter": jnp.zeros((), jnp.int32)}}
     for count in range(COUNT):
-        _, carried = step(momentum, found, state, jax.random.PRNGKey(count), augment(x + count, y + count)[0])
-        found, momentum, state = carried["all"]
-    report("state", COUNT, found)
+        _, carried = step(momentum, result, state, jax.random.PRNGKey(count), augment(x + count, y + count)[0])
+        result, momentum, state = carried["all"]
+    report("state", COUNT, result)
 
 
 def train_nnx(_: str = "") -> None:
@@ -135,11 +135,11 @@ def train_nnx(_: str = "") -> None:
 
 def train_halved(_: str = "") -> None:
     """A weight is halved before each step."""
-    found = weights()
+    result = weights()
     for step in range(COUNT):
-        found["w"] = found["w"] / 2
-        _, found = update(found, x + step, y, 0.1)
-    report("halved", COUNT, found)
+        result["w"] = result["w"] / 2
+        _, result = update(result, x + step, y, 0.1)
+    report("halved", COUNT, result)
 
 
 def train_halved_nnx(_: str = "") -> None:
@@ -172,11 +172,11 @@ def instructions(compiled: Any) -> list[str]:
 
 def show_what_is_compiled() -> None:
     """A function is traced once, named and compiled as JAX does."""
-    found = weights()
+    result = weights()
     for _ in range(3):
-        found = jax.jit(original)(found, x)
+        result = jax.jit(original)(result, x)
     kinds = [original, functools.partial(original), jax.value_and_grad(lambda w, x: loss(w, x, y)), lambda w, _: w["b"]]
-    for lowered in [jax.jit(function).lower(found, x) for function in kinds]:
+    for lowered in [jax.jit(function).lower(result, x) for function in kinds]:
         print(lowered.as_text(), instructions(lowered.compile()))
     print(jax.jit(original).__name__, jax.jit(original).__wrapped__ is original, inspect.signature(jax.jit(original)))
 

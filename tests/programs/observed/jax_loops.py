@@ -133,8 +133,8 @@ def recurrent(scenario: str) -> None:
     @jax.jit
     def step(params: dict, state: optax.OptState, x: jax.Array, y: jax.Array) -> tuple:
         def loss(params: dict) -> jax.Array:
-            found = jax.vmap(predicted, (None, 0))(params, x)
-            return -jnp.mean(y * jnp.log(found) + (1 - y) * jnp.log(1 - found))
+            result = jax.vmap(predicted, (None, 0))(params, x)
+            return -jnp.mean(y * jnp.log(result) + (1 - y) * jnp.log(1 - result))
 
         updates, state = optimizer.update(jax.grad(loss)(params), state, params)
         return optax.apply_updates(params, updates), state

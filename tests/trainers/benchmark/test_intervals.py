@@ -12,8 +12,8 @@ from repro.trainers.benchmark.results import Summary
 
 
 def test_summary_by_hand():
-    found = intervals.summary([4.0, 1.0, 3.0, 2.0])
-    assert (found.n, found.median, found.quartiles) == (4, 2.5, (1.75, 3.25))
+    result = intervals.summary([4.0, 1.0, 3.0, 2.0])
+    assert (result.n, result.median, result.quartiles) == (4, 2.5, (1.75, 3.25))
     assert intervals.summary([7.0]) == Summary(n=1, median=7.0, quartiles=(7.0, 7.0), interval=None)
 
 
@@ -24,15 +24,15 @@ def test_of_few_samples_the_interval_is_their_range(count: int):
 
 def test_of_many_samples_the_interval_is_narrower():
     """Of 25 samples the order statistics 8 and 18 cover the median with 95.7 % (binomial); the bootstrap lies close."""
-    found = intervals.interval([float(i) for i in range(1, 26)])
-    assert found is not None
-    assert 7 <= found[0] <= 10 and 16 <= found[1] <= 19
+    result = intervals.interval([float(i) for i in range(1, 26)])
+    assert result is not None
+    assert 7 <= result[0] <= 10 and 16 <= result[1] <= 19
 
 
 def test_the_same_samples_give_the_same_interval():
     above, below = [[math.sin(shift + i) + 3 for i in range(100)] for shift in (0, 5)]
-    found = [intervals.ratio_of_medians(above, below).interval for _ in range(2)]
-    assert found[0] == found[1]
+    results = [intervals.ratio_of_medians(above, below).interval for _ in range(2)]
+    assert results[0] == results[1]
 
 
 def test_ratios_are_of_the_same_rounds():
@@ -47,11 +47,11 @@ def test_resolution_by_hand():
 
 
 def test_ratio_of_medians():
-    found = intervals.ratio_of_medians([2.0, 2.2, 2.1, 2.05, 2.15], [1.0, 1.1, 1.05, 1.02, 1.08])
-    assert found.median == pytest.approx(2.0) and found.n == 5
-    assert found.interval is not None
-    assert 2.0 / 1.1 <= found.interval[0] < 2 < found.interval[1] <= 2.2
-    assert intervals.excludes_one(found)
+    result = intervals.ratio_of_medians([2.0, 2.2, 2.1, 2.05, 2.15], [1.0, 1.1, 1.05, 1.02, 1.08])
+    assert result.median == pytest.approx(2.0) and result.n == 5
+    assert result.interval is not None
+    assert 2.0 / 1.1 <= result.interval[0] < 2 < result.interval[1] <= 2.2
+    assert intervals.excludes_one(result)
     alike = intervals.ratio_of_medians([1.0, 1.2, 1.1, 1.05], [1.15, 1.0, 1.1, 1.2])
     assert not intervals.excludes_one(alike)
     assert not intervals.excludes_one(intervals.ratio_of_medians([2.0], [1.0]))

@@ -41,16 +41,16 @@ def composed(*overrides: str) -> config.Config:
 
 
 def test_cells_by_default():
-    found = cells.cells(composed(), ["cpu"])
-    assert [cell.name for cell in found[:5]] == [
+    chosen = cells.cells(composed(), ["cpu"])
+    assert [cell.name for cell in chosen[:5]] == [
         "pytorch/deterministic/cpu/32/2/60000",
         "pytorch/fast/cpu/32/2/60000",
         "pytorch/portable/cpu/32/2/60000",
         "pytorch/tutorial/cpu/32/2/60000",
         "tensorflow/deterministic/cpu/32/2/60000",
     ]
-    assert len(found) == 12
-    assert len({cell.name for cell in found}) == 12
+    assert len(chosen) == 12
+    assert len({cell.name for cell in chosen}) == 12
 
 
 def test_axes_multiply_and_baselines_know_few_of_them():
@@ -60,20 +60,20 @@ def test_axes_multiply_and_baselines_know_few_of_them():
         "benchmark.threads=[1,2]",
         "benchmark.train_samples=[60000,6000]",
     )
-    found = cells.cells(composed(*asked, "benchmark.frameworks=[jax]"), ["cpu", "gpu"])
-    baselines = [cell for cell in found if cell.numerics in cells.BASELINES]
-    assert len(found) - len(baselines) == 2 * 2 * 2 * 2 * 3
+    chosen = cells.cells(composed(*asked, "benchmark.frameworks=[jax]"), ["cpu", "gpu"])
+    baselines = [cell for cell in chosen if cell.numerics in cells.BASELINES]
+    assert len(chosen) - len(baselines) == 2 * 2 * 2 * 2 * 3
     assert [(cell.numerics, cell.device, cell.batch_size, cell.threads, cell.train_samples) for cell in baselines] == [
         (name, "cpu", batch_size, 1, 60_000) for batch_size in (16, 4096) for name in ("tutorial", "tuned")
     ]
     for other in ("params.optimizer=adam", "params.model=convnet", "data.dataset=fashion_mnist"):
-        found = cells.cells(composed(other, "benchmark.tuned=true"), ["cpu"])
-        assert not cells.BASELINES.keys() & {cell.numerics for cell in found}
+        chosen = cells.cells(composed(other, "benchmark.tuned=true"), ["cpu"])
+        assert not cells.BASELINES.keys() & {cell.numerics for cell in chosen}
 
 
 def test_rounds_go_forwards_and_backwards():
-    found = cells.cells(composed(), ["cpu"])
-    a, b, c, d = ([cell.name for cell in cells.in_round(found, number)] for number in range(4))
+    chosen = cells.cells(composed(), ["cpu"])
+    a, b, c, d = ([cell.name for cell in cells.in_round(chosen, number)] for number in range(4))
     assert a == c == b[::-1] == d[::-1] and a != b
 
 
@@ -138,13 +138,13 @@ def test_a_run_says_where_its_time_went(run: Run, workspace: Path):
     options = ("params.batch_size_train=100", "data.train_samples=250", "params.n_epochs=2", "params.device=cpu")
     assert run("jax", *options).returncode == 0
     (path,) = workspace.glob("outputs/jax/*/times.json")
-    found = json.loads(path.read_text())
-    moments = found["moments"]
-    assert 0 < moments["begun"] < moments["imported"] < moments["built"] < found["calls"][0]["end"]
-    assert [(call["steps"], call["images"]) for call in found["calls"]] == [(3, 250)] * 2
-    assert [epoch["epoch"] for epoch in found["epochs"]] == [1, 2]
-    assert found["calls"][1]["end"] < found["epochs"][1]["end"]
-    assert found["peak_memory"] > 100_000_000
+    content = json.loads(path.read_text())
+    moments = content["moments"]
+    assert 0 < moments["begun"] < moments["imported"] < moments["built"] < content["calls"][0]["end"]
+    assert [(call["steps"], call["images"]) for call in content["calls"]] == [(3, 250)] * 2
+    assert [epoch["epoch"] for epoch in content["epochs"]] == [1, 2]
+    assert content["calls"][1]["end"] < content["epochs"][1]["end"]
+    assert content["peak_memory"] > 100_000_000
 
 
 def test_one_round(run: Run, workspace: Path):
@@ -220,10 +220,10 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     command += ["--steps=3", "--workers=1"]
     done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert (found["batch_size"], found["steps"], found["test_accuracy"]) == (32, 6, None)
-    assert found["seconds_per_epoch"] > 0 and found["moments"]["imported"] > 0
-    assert found["moments"].get("stepped", 0) > found["moments"]["imported"] or baseline == "tuned"
+    content = json.loads(done.stdout.splitlines()[-1])
+    assert (content["batch_size"], content["steps"], content["test_accuracy"]) == (32, 6, None)
+    assert content["seconds_per_epoch"] > 0 and content["moments"]["imported"] > 0
+    assert content["moments"].get("stepped", 0) > content["moments"]["imported"] or baseline == "tuned"
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ CELL = "jax/deterministic/cpu/32/2/60000"
 
 
 def row(content: Benchmark, cell: str = CELL) -> Row:
-    (found,) = [row for row in content.rows if row.cell == cell]
-    return found
+    (result,) = [row for row in content.rows if row.cell == cell]
+    return result
 
 
 def summary(row: Row) -> Summary:
@@ -66,15 +66,15 @@ def test_the_steady_state_is_what_came_before():
 
 def test_a_row_by_hand():
     """Samples of 1.8 s and 1, 2, 3, 4 % more; a float32 rate of 200 GFLOP/s; a bare import of 1.1 s."""
-    found = row(benchmark())
-    assert found.seconds_per_epoch == Summary(
+    result = row(benchmark())
+    assert result.seconds_per_epoch == Summary(
         n=5, median=1.8 * 1.02, quartiles=(1.8 * 1.01, 1.8 * 1.03), interval=(1.8, 1.8 * 1.04)
     )
-    assert found.images_per_second == 60_000 / (1.8 * 1.02)
-    assert found.roofline == pytest.approx(155.7 / 200)
-    assert found.cold_start == pytest.approx(3.0 / (1.1 + 1.0))
-    assert found.first_epoch == 1.8 * 1.02 + 1.0
-    assert (found.agree, found.fingerprints) == (True, [sha256("deterministic 32jax")])
+    assert result.images_per_second == 60_000 / (1.8 * 1.02)
+    assert result.roofline == pytest.approx(155.7 / 200)
+    assert result.cold_start == pytest.approx(3.0 / (1.1 + 1.0))
+    assert result.first_epoch == 1.8 * 1.02 + 1.0
+    assert (result.agree, result.fingerprints) == (True, [sha256("deterministic 32jax")])
 
 
 def test_portable_rows_rest_on_float64():
@@ -209,20 +209,20 @@ def verdicts(old: Benchmark, new: Benchmark) -> dict[str, against.Verdict]:
 
 def test_slower_faster_and_within_the_noise():
     fast, portable = "jax/fast/cpu/32/2/60000", "jax/portable/cpu/32/2/60000"
-    found = verdicts(benchmark(), benchmark(slower={CELL: 1.2, fast: 0.8, portable: 1.01}, commit="def"))
-    assert (found[CELL].verdict, found[fast].verdict) == (against.SLOWER, against.FASTER)
-    assert (found[portable].verdict, found["pytorch/fast/cpu/32/2/60000"].verdict) == (against.EQUAL, against.EQUAL)
-    ratio = found[CELL].ratio
+    result = verdicts(benchmark(), benchmark(slower={CELL: 1.2, fast: 0.8, portable: 1.01}, commit="def"))
+    assert (result[CELL].verdict, result[fast].verdict) == (against.SLOWER, against.FASTER)
+    assert (result[portable].verdict, result["pytorch/fast/cpu/32/2/60000"].verdict) == (against.EQUAL, against.EQUAL)
+    ratio = result[CELL].ratio
     assert ratio is not None and ratio.median == pytest.approx(1.2)
     assert ratio.interval is not None and ratio.interval[0] > 1
-    assert found[CELL].why == "the same bits"
+    assert result[CELL].why == "the same bits"
 
 
 def test_of_the_same_code_the_machine_is_slower():
-    found = verdicts(benchmark(), benchmark(slower={CELL: 1.2}))
-    assert found[CELL].verdict == against.SLOWER
-    assert found[CELL].why == "the same bits, the same commit: the machine or its settings changed"
-    assert found["jax/portable/cpu/32/2/60000"].why == "the same bits"
+    result = verdicts(benchmark(), benchmark(slower={CELL: 1.2}))
+    assert result[CELL].verdict == against.SLOWER
+    assert result[CELL].why == "the same bits, the same commit: the machine or its settings changed"
+    assert result["jax/portable/cpu/32/2/60000"].why == "the same bits"
 
 
 def test_other_bits_are_said_beside_a_better_time():
@@ -232,9 +232,9 @@ def test_other_bits_are_said_beside_a_better_time():
 
 def test_what_cannot_be_compared():
     old = benchmark()
-    found = verdicts(old, benchmark(model="Imaginary 9001"))
-    assert {one.verdict for one in found.values()} == {against.INCOMPARABLE}
-    assert found[CELL].why == "another machine: cpu Imaginary 9000 and Imaginary 9001"
+    result = verdicts(old, benchmark(model="Imaginary 9001"))
+    assert {one.verdict for one in result.values()} == {against.INCOMPARABLE}
+    assert result[CELL].why == "another machine: cpu Imaginary 9000 and Imaginary 9001"
     newer = benchmark()
     for sample in newer.samples:
         assert isinstance(sample, DoneSample)

@@ -213,9 +213,9 @@ def test_a_failed_write_leaves_the_last_good_one(tmp_path: Path, monkeypatch, ca
             with pytest.raises(type(error)):
                 checkpoint.save(tmp_path, make(step, state={"w": np.ones(3, np.float32)}))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-    found = checkpoint.newest(tmp_path)
-    assert found is not None
-    assert bits(found) == bits(first)
+    newest = checkpoint.newest(tmp_path)
+    assert newest is not None
+    assert bits(newest) == bits(first)
 
 
 WRITER = """
@@ -244,10 +244,10 @@ def test_a_killed_writer_leaves_the_last_good_one(tmp_path: Path, attempt: int):
         child.send_signal(signal.SIGKILL)
         finished = [int(line) for line in child.stdout.read().split()]  # besides the first three
         assert child.wait() == -signal.SIGKILL
-    found = checkpoint.newest(tmp_path)
-    assert found is not None
-    assert found.record.step >= max(finished, default=3)
-    assert (found.state["w"] == found.record.step).all()
+    newest = checkpoint.newest(tmp_path)
+    assert newest is not None
+    assert newest.record.step >= max(finished, default=3)
+    assert (newest.state["w"] == newest.record.step).all()
 
 
 # --- several in a folder --------------------------------------------------------------------------------------------
@@ -262,9 +262,9 @@ def test_the_newest_is_the_last_of_the_newest_run(tmp_path: Path):
     assert checkpoint.newest(tmp_path / "no such folder") is None
     for step, run in [(40, "2026-01-01"), (20, "2026-01-02"), (23, "2026-01-02"), (10, "2026-01-02")]:
         checkpoint.save(tmp_path, make(step, run))
-    found = checkpoint.newest(tmp_path)
-    assert found is not None
-    assert (found.record.run, found.record.step) == ("2026-01-02", 23)
+    newest = checkpoint.newest(tmp_path)
+    assert newest is not None
+    assert (newest.record.run, newest.record.step) == ("2026-01-02", 23)
 
 
 def test_the_newest_does_not_pass_over_a_damaged_one(tmp_path: Path):

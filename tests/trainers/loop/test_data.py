@@ -76,9 +76,9 @@ def failure(call: Callable[..., object], *arguments: object) -> str:
 def test_load_gives_the_arrays_in_the_files(tmp_path: Path, contents: dict[str, bytes], arrays: dict[str, np.ndarray]):
     put(tmp_path, contents)
     loaded = data.load(Data(), tmp_path)
-    found = (loaded.train_images, loaded.train_labels, loaded.test_images, loaded.test_labels)
-    assert [array.tolist() for array in found] == [arrays[name].tolist() for name in NAMES]
-    assert [array.dtype.name for array in found] == ["uint8", "int32", "uint8", "int32"]
+    result = (loaded.train_images, loaded.train_labels, loaded.test_images, loaded.test_labels)
+    assert [array.tolist() for array in result] == [arrays[name].tolist() for name in NAMES]
+    assert [array.dtype.name for array in result] == ["uint8", "int32", "uint8", "int32"]
     assert (loaded.name, loaded.folder) == ("mnist", tmp_path)
     assert loaded.sha256 == {name: sha256(content) for name, content in contents.items()}
 

@@ -29,12 +29,12 @@ def record(dataset: Dataset, **params: object) -> dict[str, Any]:
 
 
 def test_the_record_holds_what_was_asked_for(dataset: Dataset):
-    found = record(dataset, seed=7, optimizer="adam")
-    assert found["task"] == "pytorch"
-    assert found["framework"] == FACTS
-    assert found["config"]["params"]["seed"] == 7
-    assert set(found["config"]["params"]) == {key.split(".")[1] for key in config.KEYS if key.startswith("params.")}
-    assert found["config"]["data"]["dataset"] == "mnist"
+    result = record(dataset, seed=7, optimizer="adam")
+    assert result["task"] == "pytorch"
+    assert result["framework"] == FACTS
+    assert result["config"]["params"]["seed"] == 7
+    assert set(result["config"]["params"]) == {key.split(".")[1] for key in config.KEYS if key.startswith("params.")}
+    assert result["config"]["data"]["dataset"] == "mnist"
 
 
 def test_the_record_holds_the_fingerprints(dataset: Dataset):
@@ -48,28 +48,32 @@ def test_the_record_holds_the_fingerprints(dataset: Dataset):
 
 
 def test_the_record_holds_the_machine(dataset: Dataset):
-    found = record(dataset)
-    assert found["versions"]["python"] == platform.python_version()
-    assert found["versions"]["numpy"] == np.__version__
-    assert "torch" not in found["versions"]  # not installed here
-    assert found["cpu"]["architecture"] == platform.machine()
-    assert 1 <= found["cpu"]["usable"] <= found["cpu"]["logical"]
-    assert {"vendor", "model", "cores"} <= set(found["cpu"])
+    recorded = record(dataset)
+    assert recorded["versions"]["python"] == platform.python_version()
+    assert recorded["versions"]["numpy"] == np.__version__
+    assert "torch" not in recorded["versions"]  # not installed here
+    assert recorded["cpu"]["architecture"] == platform.machine()
+    assert 1 <= recorded["cpu"]["usable"] <= recorded["cpu"]["logical"]
+    assert {"vendor", "model", "cores"} <= set(recorded["cpu"])
     flags = Path("/proc/cpuinfo").read_text().split()
-    assert found["cpu"]["instruction_set"] in flags
-    assert not {"avx512f", "avx2"} & set(flags) or found["cpu"]["instruction_set"] in ("avx512f", "avx2")
-    assert all({"internal_api", "version", "num_threads"} == set(pool) for pool in found["thread_pools"])
+    assert recorded["cpu"]["instruction_set"] in flags
+    assert not {"avx512f", "avx2"} & set(flags) or recorded["cpu"]["instruction_set"] in ("avx512f", "avx2")
+    assert all({"internal_api", "version", "num_threads"} == set(pool) for pool in recorded["thread_pools"])
 
 
 def test_an_emulated_cpu_is_not_taken_for_its_host(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts._multiarray_umath, "__cpu_features__", {"AVX": True, "SSE42": True})
     monkeypatch.setenv("REPRO_EMULATOR", "qemu-x86_64 -cpu SandyBridge")
-    found = record(dataset)["cpu"]
-    assert (found["vendor"], found["model"], found["instruction_set"]) == (None, "qemu-x86_64 -cpu SandyBridge", "avx")
+    recorded = record(dataset)["cpu"]
+    assert (recorded["vendor"], recorded["model"], recorded["instruction_set"]) == (
+        None,
+        "qemu-x86_64 -cpu SandyBridge",
+        "avx",
+    )
     monkeypatch.delenv("REPRO_EMULATOR")
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")  # beside the file of an x86-64 machine
-    found = record(dataset)["cpu"]
-    assert (found["architecture"], found["vendor"], found["model"]) == ("aarch64", None, "emulated")
+    recorded = record(dataset)["cpu"]
+    assert (recorded["architecture"], recorded["vendor"], recorded["model"]) == ("aarch64", None, "emulated")
 
 
 @pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="this machine has an NVIDIA driver")
@@ -89,10 +93,10 @@ def test_the_record_holds_the_variables_that_decide_and_those_ignored(dataset: D
 
 
 def test_written_is_what_was_recorded(tmp_path: Path, dataset: Dataset):
-    found = record(dataset)
-    experiment.write(tmp_path, found)
-    assert json.loads((tmp_path / "experiment.json").read_text()) == found
-    experiment.write(tmp_path, found | {"task": "jax"})
+    recorded = record(dataset)
+    experiment.write(tmp_path, recorded)
+    assert json.loads((tmp_path / "experiment.json").read_text()) == recorded
+    experiment.write(tmp_path, recorded | {"task": "jax"})
     assert json.loads((tmp_path / "experiment.json").read_text())["task"] == "jax"
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
 
@@ -110,8 +114,8 @@ def applied(monkeypatch: pytest.MonkeyPatch, task: str, asked: dict[str, str], *
 
 @pytest.mark.parametrize("task", ["pytorch", "tensorflow", "jax"])
 def test_threads_are_as_many_as_asked_for(task: str, monkeypatch):
-    found = applied(monkeypatch, task, {}, threads=3)
-    assert (found["OMP_NUM_THREADS"], found["MKL_NUM_THREADS"]) == ("3", "3")
+    result = applied(monkeypatch, task, {}, threads=3)
+    assert (result["OMP_NUM_THREADS"], result["MKL_NUM_THREADS"]) == ("3", "3")
 
 
 @pytest.mark.parametrize(("numerics", "present"), [("deterministic", True), ("fast", False)])
@@ -122,8 +126,8 @@ def test_deterministic_sets_the_frameworks_variables(numerics: str, present: boo
 
 
 def test_what_the_configuration_asks_for_gets_in(monkeypatch):
-    found = applied(monkeypatch, "pytorch", {"OMP_NUM_THREADS": "9", "MINE": "x"}, threads=3)
-    assert (found["OMP_NUM_THREADS"], found["MKL_NUM_THREADS"], found["MINE"]) == ("9", "3", "x")
+    result = applied(monkeypatch, "pytorch", {"OMP_NUM_THREADS": "9", "MINE": "x"}, threads=3)
+    assert (result["OMP_NUM_THREADS"], result["MKL_NUM_THREADS"], result["MINE"]) == ("9", "3", "x")
 
 
 def test_xla_flags_are_added_to_those_that_are_there(monkeypatch):

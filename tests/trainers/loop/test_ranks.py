@@ -56,9 +56,9 @@ class TestRankInfo:
 
     def test_of_srun_on_two_nodes(self, says) -> None:
         says(SLURM)
-        found = ranks.rank_from_environment()
-        assert found == RankInfo(1, 4, ("n1", "n2"), 61440 + 5000 % 4096, 1)
-        assert [found.host(rank) for rank in range(4)] == ["n1", "n1", "n2", "n2"]
+        result = ranks.rank_from_environment()
+        assert result == RankInfo(1, 4, ("n1", "n2"), 61440 + 5000 % 4096, 1)
+        assert [result.host(rank) for rank in range(4)] == ["n1", "n1", "n2", "n2"]
 
     def test_of_srun_on_one_node_meets_on_loopback(self, says) -> None:
         says(SLURM | {"SLURM_STEP_NODELIST": "login", "MASTER_PORT": "7"})
@@ -74,8 +74,8 @@ class TestRankInfo:
 
     def test_hosts_in_order(self, says) -> None:
         says(TORCHRUN | {"REPRO_HOSTS": "a,b"})
-        found = ranks.rank_from_environment()
-        assert found and [found.host(rank) for rank in range(4)] == ["a", "a", "b", "b"]
+        result = ranks.rank_from_environment()
+        assert result and [result.host(rank) for rank in range(4)] == ["a", "a", "b", "b"]
 
     @pytest.mark.parametrize(
         ("changed", "parts"),
@@ -149,9 +149,9 @@ class TestShare:
     @pytest.mark.parametrize("size", [1, 2, 4])
     def test_the_parts_of_all_ranks_are_the_batch(self, size: int) -> None:
         batch = np.arange(32)
-        found = [batch[Several(rank, size).share(32)[0]] for rank in range(size)]
-        assert np.array_equal(np.concatenate(found), batch)
-        assert {len(part) for part in found} == {32 // size}
+        results = [batch[Several(rank, size).share(32)[0]] for rank in range(size)]
+        assert np.array_equal(np.concatenate(results), batch)
+        assert {len(part) for part in results} == {32 // size}
 
     def test_a_last_batch_that_does_not_divide_is_everybodys(self) -> None:
         assert Several(1, 4).share(6) == (slice(None), SINGLE_PROCESS)

@@ -127,6 +127,6 @@ def test_a_new_run_takes_the_place_of_an_older_ones_checkpoints(workspace: Works
     workspace.run()
     workspace.run(seed=1, n_epochs=1)
     assert workspace.checkpoints() == ["epoch_0001"]
-    found = checkpoint.newest(workspace.folder / "model" / "fake")
-    assert found is not None
-    assert found.record.deciding["params.seed"] == 1
+    newest = checkpoint.newest(workspace.folder / "model" / "fake")
+    assert newest is not None
+    assert newest.record.deciding["params.seed"] == 1

@@ -22,8 +22,8 @@ BITS = ["sha256:" + digit * 64 for digit in "abcdef"]
 
 class TestBefore:
     def test_combinations(self) -> None:
-        found = list(sweep.combinations(["params.seed=0,1", "params.max_steps=5", "params.momentum=0.5,0.9"]))
-        assert found == [
+        result = list(sweep.combinations(["params.seed=0,1", "params.max_steps=5", "params.momentum=0.5,0.9"]))
+        assert result == [
             [f"params.seed={seed}", "params.max_steps=5", f"params.momentum={momentum}"]
             for seed in (0, 1)
             for momentum in (0.5, 0.9)
@@ -111,29 +111,29 @@ class TestReport:
         for number, accuracy in enumerate((0.90, 0.92, 0.97)):
             left(tmp_path, number, "jax", number, BITS[number], accuracy)
         left(tmp_path, 10, "jax", 0, BITS[3], 0.5, learning_rate=0.1)
-        found = sweep_report.build(sweep_report.read(tmp_path))
-        over_seeds, _ = sweep_report.tables(found)
+        report = sweep_report.build(sweep_report.read(tmp_path))
+        over_seeds, _ = sweep_report.tables(report)
         assert over_seeds.rows == [
             ["JAX", "deterministic", "params.learning_rate=0.01", "10", "3", "93.00", "3.61", "90.00 to 97.00", "2.5"],
             ["JAX", "deterministic", "params.learning_rate=0.1", "10", "1", "50.00", "", "50.00 to 50.00", "2.5"],
         ]
-        assert sweep_report.verdict(found) == "No two runs promise the same bits, so none were compared."
+        assert sweep_report.verdict(report) == "No two runs promise the same bits, so none were compared."
 
     def test_a_run_made_twice_must_agree_and_is_one_sample(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 0, BITS[0])
         left(tmp_path, 2, "pytorch", 0, BITS[1])  # another framework, in deterministic: nothing promised
-        found = sweep_report.build(sweep_report.read(tmp_path))
-        assert found.agree == [["0", "1"]] and not found.disagree
-        assert [row[4] for row in sweep_report.tables(found)[0].rows] == ["1", "1"]
-        assert sweep_report.verdict(found) == "Runs that must agree do, to the bit: 0, 1."
+        report = sweep_report.build(sweep_report.read(tmp_path))
+        assert report.agree == [["0", "1"]] and not report.disagree
+        assert [row[4] for row in sweep_report.tables(report)[0].rows] == ["1", "1"]
+        assert sweep_report.verdict(report) == "Runs that must agree do, to the bit: 0, 1."
 
     def test_fewer_samples_are_another_run(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 0, BITS[1], samples=6000)
-        found = sweep_report.build(sweep_report.read(tmp_path))
-        assert not found.agree and not found.disagree
-        assert [row[2] for row in sweep_report.tables(found)[0].rows] == [
+        report = sweep_report.build(sweep_report.read(tmp_path))
+        assert not report.agree and not report.disagree
+        assert [row[2] for row in sweep_report.tables(report)[0].rows] == [
             "data.train_samples=60000",
             "data.train_samples=6000",
         ]
@@ -141,8 +141,8 @@ class TestReport:
     def test_two_that_differ(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 0, BITS[1])
-        found = sweep_report.build(sweep_report.read(tmp_path))
-        assert found.disagree == [["0", "1"]] and "Runs 0, 1 must agree, and differ." in sweep_report.verdict(found)
+        report = sweep_report.build(sweep_report.read(tmp_path))
+        assert report.disagree == [["0", "1"]] and "Runs 0, 1 must agree, and differ." in sweep_report.verdict(report)
 
     @pytest.mark.parametrize(("numerics", "pairs"), [("portable", 1), ("deterministic", 0), ("fast", 0)])
     def test_ranks_and_frameworks_change_nothing_in_portable(self, tmp_path: Path, numerics: str, pairs: int) -> None:
@@ -153,22 +153,22 @@ class TestReport:
     def test_fast_promises_nothing(self, tmp_path: Path) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0], numerics="fast")
         left(tmp_path, 1, "jax", 0, BITS[1], numerics="fast")
-        found = sweep_report.build(sweep_report.read(tmp_path))
-        assert not found.agree and not found.disagree
+        report = sweep_report.build(sweep_report.read(tmp_path))
+        assert not report.agree and not report.disagree
 
     def test_failed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         left(tmp_path, 0, "jax", 0, BITS[0])
         left(tmp_path, 1, "jax", 1, None)
         left(tmp_path, 2, "jax", 2, None)
         shutil.rmtree(tmp_path / "2" / "run")
-        found = sweep_report.report(tmp_path / "report", tmp_path)
-        assert found.failed == ["1", "2"]
-        assert found.runs[2].error == "error: <no> memory"
+        report = sweep_report.report(tmp_path / "report", tmp_path)
+        assert report.failed == ["1", "2"]
+        assert report.runs[2].error == "error: <no> memory"
         text = (tmp_path / "report" / "sweep.md").read_text()
         assert "2 of 3 runs failed: 1, 2." in text
         assert f"| 0 | params.seed=0 | done | 90.00 | 2.5 | {BITS[0][7:15]} |" in text
         assert "| 2 | params.seed=2 | error: \\<no\\> memory |  |  |  |" in text
-        assert json.loads((tmp_path / "report" / "sweep.json").read_text()) == msgspec.to_builtins(found)
+        assert json.loads((tmp_path / "report" / "sweep.json").read_text()) == msgspec.to_builtins(report)
         printed = capsys.readouterr()
         assert "2 of 3 runs failed: 1, 2." in printed.out and BITS[0][7:15] in printed.out
         assert printed.err == f"report in {tmp_path / 'report' / 'sweep.md'}\n"

@@ -81,6 +81,6 @@ def test_fast_layers_are_what_they_are_by_definition(framework: str, computed: P
     expected = convolved(given)
     if framework != "pytorch":  # whose pooling is its own
         expected |= pooled(given)
-    found = load_file(computed / f"{number}.computed")
-    assert found.keys() == expected.keys()
-    assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []
+    result = load_file(computed / f"{number}.computed")
+    assert result.keys() == expected.keys()
+    assert [name for name in expected if not np.array_equal(result[name], expected[name])] == []

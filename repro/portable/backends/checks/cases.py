@@ -155,10 +155,10 @@ def fingerprint(result: np.ndarray) -> str:
     return hashlib.sha256((np.asarray(result, np.float64) + 0.0).tobytes()).hexdigest()[:16]
 
 
-def check(name: str, found: Mapping[str, Sequence[np.ndarray]]) -> None:
+def check(name: str, results: Mapping[str, Sequence[np.ndarray]]) -> None:
     """ReproError if what a library found for inputs() has other bits than expected()."""
     for case, title in TITLES.items():
-        if [fingerprint(result) for result in found[case]] != expected()[case]:
+        if [fingerprint(result) for result in results[case]] != expected()[case]:
             raise ReproError(
                 f"portable numerics: {name} does not compute {title} by the rules on this device; use another device "
                 "(params.device) or version, take flags out of environment in train.yaml, or use "
@@ -215,12 +215,12 @@ def _first_line(error: Exception) -> str:
 
 def _seconds(work: Callable[[], object]) -> float:
     """The least of seven calls."""
-    found = []
+    seconds = []
     for _ in range(7):
         begin = time.perf_counter()
         work()
-        found.append(time.perf_counter() - begin)
-    return min(found)
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
 
 
 @cache

@@ -20,8 +20,8 @@ def self_check(device: torch.device, engine: str = "float64") -> None:
     large = [torch.from_numpy(array).to(device) for array in checks.large()]
 
     def run() -> dict[str, list[np.ndarray]]:
-        found = checks.computed(Backend, given)
-        return {name: [each.cpu().numpy() for each in results] for name, results in found.items()}
+        result = checks.computed(Backend, given)
+        return {name: [each.cpu().numpy() for each in results] for name, results in result.items()}
 
     def multiply() -> float:
         return Backend.matmul(*Backend.operands(large[0], large[1], work=checks.LARGE))[0, 0].item()

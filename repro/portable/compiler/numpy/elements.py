@@ -23,8 +23,8 @@ def run(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     size = flat[0].size
     if size <= CHUNK:
         return np.asarray(function(Backend, *flat, **options)).reshape(shape)
-    found = np.empty(size, arrays[0].dtype)
+    result = np.empty(size, arrays[0].dtype)
     for begin in range(0, size, CHUNK):
         part = slice(begin, begin + CHUNK)
-        found[part] = function(Backend, *(each[part] for each in flat), **options)
-    return found.reshape(shape)
+        result[part] = function(Backend, *(each[part] for each in flat), **options)
+    return result.reshape(shape)

@@ -38,8 +38,8 @@ def quantized(x: Array, axes: tuple[int, ...], slices: int) -> tuple[list[Array]
 
 
 def _sliced(xp: Any, x: Any, axes: tuple[int, ...], slices: int) -> Any:
-    found, p = sliced(xp, x, axes, slices)
-    return [xp.int16(each) for each in found], p
+    parts, p = sliced(xp, x, axes, slices)
+    return [xp.int16(each) for each in parts], p
 
 
 def _padded(x: Array, rows: int, columns: int) -> Array:
@@ -47,9 +47,9 @@ def _padded(x: Array, rows: int, columns: int) -> Array:
     missing = rows - x.shape[-2], columns - x.shape[-1]
     if not any(missing):
         return np.ascontiguousarray(x)
-    found = np.zeros((*x.shape[:-2], rows, columns), np.int16)
-    found[..., : x.shape[-2], : x.shape[-1]] = x
-    return found
+    padded = np.zeros((*x.shape[:-2], rows, columns), np.int16)
+    padded[..., : x.shape[-2], : x.shape[-1]] = x
+    return padded
 
 
 def _up(size: int, step: int) -> int:
@@ -76,8 +76,8 @@ def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False,
     finish = [] if units is None else [units]
     loops = made(products.product, products.Product(high, even // 2, wide, not a_turned, len(finish)))
     sizes, dtype = (left[0].size, right[0].size, *(each.size for each in finish), high * wide), FINISHED[len(finish)]
-    found = called(loops, sizes, dtype, batch, left, right, *finish, speed=SPEED)
-    return found.reshape(batch, high, wide)[:, :rows, :columns]
+    result = called(loops, sizes, dtype, batch, left, right, *finish, speed=SPEED)
+    return result.reshape(batch, high, wide)[:, :rows, :columns]
 
 
 def made(maker: Any, *arguments: Any) -> "Loops":
@@ -87,13 +87,13 @@ def made(maker: Any, *arguments: Any) -> "Loops":
 
 def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
     """What loops make of arrays, of each of a batch. `sizes` are the numbers of an array and of the result in it."""
-    found = empty((batch, sizes[-1]), dtype)
-    itemsizes = tuple(each.itemsize for each in (*arrays, found))
+    result = empty((batch, sizes[-1]), dtype)
+    itemsizes = tuple(each.itemsize for each in (*arrays, result))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)
     with compiling:
         each = code(loops, steps)
-    each([*arrays, found], batch * loops.turns, batch * loops.work // speed)
-    return found
+    each([*arrays, result], batch * loops.turns, batch * loops.work // speed)
+    return result
 
 
 @cache

@@ -43,11 +43,11 @@ def product(a: Array, b: Array) -> Array:
     (a, left_turned), (b, right_turned) = _lying(a), _lying(b)
     rows, terms = a.shape[:0:-1] if left_turned else a.shape[1:]
     columns = b.shape[-2 if right_turned else -1]
-    found = empty((len(a), rows, columns), np.float32)
+    result = empty((len(a), rows, columns), np.float32)
     with compiling:
         chain = _chain(Sizes(len(a), rows, terms, columns, left_turned, right_turned))
-    chain(a, b, found)
-    return found
+    chain(a, b, result)
+    return result
 
 
 def _lying(x: Array) -> tuple[Array, bool]:
@@ -85,9 +85,9 @@ def _chain(sizes: Sizes) -> Chain:
     step(layout.widened(1, batch * high, batch * high, -2 * BITS), p, units)
     step(layout.widened(batch, size, wide, 0), s, scales)
     whole = (high, wide) == (sizes.rows, sizes.columns)
-    found = RESULT if whole else chain.room(batch * high * wide, np.float32)
+    target = RESULT if whole else chain.room(batch * high * wide, np.float32)
     given = products.Product(high, even // 2, wide, not sizes.left_turned, 2, batch, by_columns=True)
-    step(products.product(given), q, w, units, scales, found, speed=SPEED)
+    step(products.product(given), q, w, units, scales, target, speed=SPEED)
     if not whole:
-        step(layout.cut(batch, sizes.rows, sizes.columns, high, wide), found, RESULT)
+        step(layout.cut(batch, sizes.rows, sizes.columns, high, wide), target, RESULT)
     return chain

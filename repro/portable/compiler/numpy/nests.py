@@ -32,18 +32,18 @@ class OneTurn:
 
 def ordered(results: Sequence[Node]) -> list[Node]:
     """All nodes that results need, each after its inputs."""
-    found: dict[Node, None] = {}
+    order: dict[Node, None] = {}
     ahead: list[tuple[Node, bool]] = [(node, False) for node in reversed(results)]
     while ahead:
         node, ready = ahead.pop()
-        if node in found:
+        if node in order:
             continue
         if ready:
-            found[node] = None
+            order[node] = None
             continue
         ahead.append((node, True))
-        ahead += [(each, False) for each in node.inputs if isinstance(each, Node) and each not in found]
-    return list(found)
+        ahead += [(each, False) for each in node.inputs if isinstance(each, Node) and each not in order]
+    return list(order)
 
 
 def is_row(node: Node, axes: tuple[int, ...]) -> bool:

@@ -107,13 +107,13 @@ def _laid_out(x: Array, whole: tuple[int, ...], sizes: tuple[int, int, int]) -> 
     """An array as [outer, along, inner], and its strides in elements: 0 where it has one number for all."""
     if x.size == 1:
         return x, (0, 0, 0)
-    found = x if x.shape == whole else np.broadcast_to(x, whole)
-    found = found.reshape(sizes)
-    steps = [step // x.itemsize if size > 1 else 0 for step, size in zip(found.strides, sizes, strict=True)]
+    array = x if x.shape == whole else np.broadcast_to(x, whole)
+    array = array.reshape(sizes)
+    steps = [step // x.itemsize if size > 1 else 0 for step, size in zip(array.strides, sizes, strict=True)]
     if any(step < 0 for step in steps):
-        found = np.ascontiguousarray(found)
-        return _laid_out(found, sizes, sizes)
-    return found, (steps[0], steps[1], steps[2])
+        array = np.ascontiguousarray(array)
+        return _laid_out(array, sizes, sizes)
+    return array, (steps[0], steps[1], steps[2])
 
 
 class Plan:
@@ -136,8 +136,8 @@ class Plan:
             return given
 
         try:
-            found = function(tracer, *mapped(arguments, np.ndarray, leaf), **options)
-            self.result = _numbered(found, results)
+            value = function(tracer, *mapped(arguments, np.ndarray, leaf), **options)
+            self.result = _numbered(value, results)
             if any(result.operation == "input" for result in results):
                 raise UnknownError("a result that is given")
             self.rows = [is_row(result, axes) and bool(axes) for result in results]

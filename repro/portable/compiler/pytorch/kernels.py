@@ -27,8 +27,8 @@ class Kernel(Elements):
         tables = _tables(targets)
         strides = [[0] * len(space) if leaf in tables else _strides(leaf, space) for leaf in leaves]
         strides += [_target_strides(target, space) for target in targets]
-        self.sizes, found = _ordered(space, strides)
-        self.strides = dict(zip(self.nodes, found, strict=True))
+        self.sizes, ordered = _ordered(space, strides)
+        self.strides = dict(zip(self.nodes, ordered, strict=True))
         self.filled = [target for target in targets if target.operation in REDUCTIONS and not self._whole(target)]
         """Reductions to which several turns of the outermost loop add: of these each thread needs one of its own."""
         self.build, function = started([stored(node.dtype) for node in self.nodes])
@@ -126,15 +126,15 @@ def _neutral(target: Node) -> ir.Constant:
 
 def _tables(targets: Sequence[Node]) -> set[Node]:
     """What is read by indices."""
-    found, ahead, seen = set(), list(targets), set()
+    tables, ahead, seen = set(), list(targets), set()
     while ahead:
         node = ahead.pop()
         if node not in seen and node.operation in COMPILED:
             seen.add(node)
             ahead += nodes_in(node.inputs)
             if node.operation == "take":
-                found.add(node.inputs[0])
-    return found
+                tables.add(node.inputs[0])
+    return tables
 
 
 def _strides(node: Node, space: tuple[int, ...]) -> list[int]:
@@ -158,17 +158,17 @@ def _ordered(space: tuple[int, ...], strides: list[list[int]]) -> tuple[list[int
     """
     widest = max(reversed(strides), key=lambda each: sum(map(bool, each)))
     sizes: list[int] = []
-    found: list[list[int]] = [[] for _ in strides]
+    ordered: list[list[int]] = [[] for _ in strides]
     for axis in sorted(range(len(space)), key=lambda axis: -widest[axis]):
         size = space[axis]
         if size == 1:
             continue
-        if sizes and all(new[-1] == old[axis] * size for new, old in zip(found, strides, strict=True)):
+        if sizes and all(new[-1] == old[axis] * size for new, old in zip(ordered, strides, strict=True)):
             sizes[-1] *= size
-            for new, old in zip(found, strides, strict=True):
+            for new, old in zip(ordered, strides, strict=True):
                 new[-1] = old[axis]
         else:
             sizes.append(size)
-            for new, old in zip(found, strides, strict=True):
+            for new, old in zip(ordered, strides, strict=True):
                 new.append(old[axis])
-    return (sizes, found) if sizes else ([1], [[0] for _ in strides])
+    return (sizes, ordered) if sizes else ([1], [[0] for _ in strides])

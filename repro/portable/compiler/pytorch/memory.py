@@ -62,10 +62,10 @@ def _plain(tensor: Tensor) -> Tensor:
         raise refuse("PyTorch", f"a tensor is {tensor.layout}; {REMEDY}")
     if tensor._is_zerotensor():
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-    found = tensor.as_subclass(Tensor).resolve_conj().resolve_neg()
-    if not (_in_memory(found) or found.is_meta or found.numel() == 0):
-        raise refuse("PyTorch", f"a tensor {list(found.shape)} has no memory of its own; {REMEDY}")
-    return found
+    plain = tensor.as_subclass(Tensor).resolve_conj().resolve_neg()
+    if not (_in_memory(plain) or plain.is_meta or plain.numel() == 0):
+        raise refuse("PyTorch", f"a tensor {list(plain.shape)} has no memory of its own; {REMEDY}")
+    return plain
 
 
 def overlap(tensors: Iterable[Tensor]) -> bool:

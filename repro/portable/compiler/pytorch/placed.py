@@ -90,15 +90,15 @@ def kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], addre
 def products(node: Node, addresses: Addresses) -> list[Placed]:
     """A product of matrices, stage by stage."""
     arrays = [addresses.of(each) for each in nodes_in(node.inputs)]
-    found = []
+    result = []
     stages = node.attributes["stages"]
     for stage in stages:
         index = addresses.place[node] if stage is stages[-1] else addresses.more()
         shape, strides = (node.shape, node.strides) if stage is stages[-1] else (stage.shape, stage.strides)
         made = (index, shape, strides, stage.dtype)
         arrays.append((index, 0))
-        found.append(Placed(sums.code(stage.loops), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
-    return found
+        result.append(Placed(sums.code(stage.loops), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
+    return result
 
 
 class Sequence:
@@ -142,7 +142,7 @@ def joined(steps: list, outside: set[int]) -> list[Step]:
         for index in {index for step in some if isinstance(step, Placed) for index, _ in step.addressed}
     )
     shared = outside | {index for index, number in read.items() if number > 1}
-    found: list[Step] = []
+    result: list[Step] = []
     for some in groups:
-        found += [Sequence(some, shared)] if isinstance(some[0], Placed) else some
-    return found
+        result += [Sequence(some, shared)] if isinstance(some[0], Placed) else some
+    return result

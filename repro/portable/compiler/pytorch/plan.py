@@ -80,9 +80,9 @@ class Plan:
     def trace(self, function: Callable, arguments: Any, options: dict[str, Any], tensors: list[Tensor]) -> Any:
         """The result of a definition, from which the plan is made and tried."""
         tracer = Tracer()
-        found = function(tracer, *_wrapped(tracer, arguments), **options)
-        right = mapped(found, Array, lambda array: array.value)
-        self._schedule(tracer.nodes, mapped(found, Array, lambda array: array.node))
+        result = function(tracer, *_wrapped(tracer, arguments), **options)
+        right = mapped(result, Array, lambda array: array.value)
+        self._schedule(tracer.nodes, mapped(result, Array, lambda array: array.node))
         self.sound = _same(right, self.execute(tensors))
         if not self.sound:
             log.warning("portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__)

@@ -25,7 +25,7 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @wraps(function)
     def definition(xp: Backend, *arrays: Array, **options: Any) -> Array:
-        found = function(xp, *map(xp.f64, arrays), bits=SINGLE, **options)
-        return tuple(map(xp.f32, found)) if isinstance(found, tuple) else xp.f32(found)
+        result = function(xp, *map(xp.f64, arrays), bits=SINGLE, **options)
+        return tuple(map(xp.f32, result)) if isinstance(result, tuple) else xp.f32(result)
 
     return definition

@@ -86,11 +86,11 @@ def _caller() -> Callable[..., None]:
         build.call(build.load(build.gep(functions, [index])), [build.gep(addresses, [start])])
     build.ret_void()
     engine = code(str(module), 1)
-    found = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
+    caller = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
         engine.get_function_address("call")
     )
-    found.engine = engine  # type: ignore[attr-defined]
-    return found
+    caller.engine = engine  # type: ignore[attr-defined]
+    return caller
 
 
 THREADS = "omp_get_thread_num", "omp_get_num_threads"

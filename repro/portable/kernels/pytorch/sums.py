@@ -101,9 +101,9 @@ def of_int16(a: Tensor, b: Tensor, finish: int) -> list[Stage] | None:
 def packed(matrix: Tensor) -> Tensor:
     """A matrix of int16, [N, K], as the right one of products with [M, K]: in panels."""
     (columns, terms), width = matrix.shape, products.width()
-    found = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
-    _run(products.turned(terms, columns, width), matrix, found)
-    return found
+    result = torch.empty(terms * columns, dtype=torch.int16, device="cpu")
+    _run(products.turned(terms, columns, width), matrix, result)
+    return result
 
 
 def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor | None) -> Tensor:
@@ -134,14 +134,14 @@ def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: 
     gradient = _in_rows(gradient)
     paired = weight.dtype == torch.int16
     parts = of_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
-    found = []
+    gradients = []
     for part in parts:
         taps = weight[part.weight].flip(1, 2)
-        found.append(_sum(part, gradient, taps.permute(1, 2, 3, 0).contiguous() if paired else taps.contiguous()))
-    if len(parts) == 1 and found[0].shape == tuple(image):
-        return found[0]
+        gradients.append(_sum(part, gradient, taps.permute(1, 2, 3, 0).contiguous() if paired else taps.contiguous()))
+    if len(parts) == 1 and gradients[0].shape == tuple(image):
+        return gradients[0]
     y = torch.zeros(tuple(image), dtype=torch.float64, device="cpu")
-    for part, some in zip(parts, found, strict=True):
+    for part, some in zip(parts, gradients, strict=True):
         y[part.place] = some
     return y
 

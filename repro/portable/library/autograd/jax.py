@@ -33,14 +33,14 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
         return compute(*once_differentiable(arrays))
 
     def compute(*arrays: Array | None):
-        found, saved = operation.forward(Backend, *Backend.materialized(arrays), **dict(options))
-        return Backend.materialized(found), saved
+        results, saved = operation.forward(Backend, *Backend.materialized(arrays), **dict(options))
+        return Backend.materialized(results), saved
 
     def backward(saved: Any, gradient: Any):
         first = gradient[0] if isinstance(gradient, tuple) else gradient
         saved, first = once_differentiable((saved, first))
-        found = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
-        return Backend.materialized(found)
+        gradients = operation.backward(Backend, saved, first, (True,) * len(shapes), shapes, **dict(options))
+        return Backend.materialized(gradients)
 
     call.defvjp(forward, backward)
     return call

@@ -30,20 +30,20 @@ class _Bound(Function):
 
     @staticmethod
     def forward(ctx, operation: Operation, options: dict[str, Any], *arrays: Tensor | None):
-        found, saved = run(operation.forward, *arrays, **options)
+        result, saved = run(operation.forward, *arrays, **options)
         ctx.operation, ctx.options = operation, options
         ctx.shapes = tuple(None if array is None else tuple(array.shape) for array in arrays)
         ctx.save_for_backward(*saved)
-        if isinstance(found, tuple):
-            ctx.mark_non_differentiable(*(each for each in found[1:] if each is not None))
-        return found
+        if isinstance(result, tuple):
+            ctx.mark_non_differentiable(*(each for each in result[1:] if each is not None))
+        return result
 
     @staticmethod
     def backward(ctx, gradient: Tensor, *_: Tensor):
         first_order()
         needs = ctx.needs_input_grad[2:]
-        found = run(ctx.operation.backward, ctx.saved_tensors, gradient, needs, ctx.shapes, **ctx.options)
-        return None, None, *(each if need else None for each, need in zip(found, needs, strict=True))
+        gradients = run(ctx.operation.backward, ctx.saved_tensors, gradient, needs, ctx.shapes, **ctx.options)
+        return None, None, *(each if need else None for each, need in zip(gradients, needs, strict=True))
 
 
 def apply(operation: Operation, *arrays: Tensor | None, **options: Any):

@@ -25,14 +25,14 @@ def apply(operation: Operation, *arrays: tf.Tensor | None, **options: Any):
         every: list[tf.Tensor | None] = [None] * len(arrays)
         for index, array in zip(there, given, strict=True):
             every[index] = array
-        found, saved = operation.forward(Backend, *Backend.materialized(every), **options)
+        results, saved = operation.forward(Backend, *Backend.materialized(every), **options)
 
         def gradients(gradient: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor | None]:
             every = operation.backward(Backend, saved, gradient, (True,) * len(shapes), shapes, **options)
             sources = [each for each in (gradient, *given) if each.dtype.is_floating]
             return once_differentiable(Backend.materialized([every[index] for index in there]), *sources)
 
-        return Backend.materialized(found), gradients
+        return Backend.materialized(results), gradients
 
     return call(*(arrays[index] for index in there))
 

@@ -111,5 +111,5 @@ def clip_by_global_norm(gradients: Any, limit: float) -> tuple[Any, Array]:
     order = sorted(range(len(names)), key=names.__getitem__)
     arrays = functional.floats(_JAX, "clip_by_global_norm", **{names[i]: paths[i][1] for i in order})
     clipped, norm = optimizers.clip(Backend, once_differentiable(arrays), tables.float32(limit))
-    found = dict(zip(order, clipped, strict=True))
-    return jax.tree_util.tree_unflatten(tree, [found[i] for i in range(len(names))]), norm
+    result = dict(zip(order, clipped, strict=True))
+    return jax.tree_util.tree_unflatten(tree, [result[i] for i in range(len(names))]), norm

@@ -114,27 +114,27 @@ class _Mode(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), options: Any = None) -> Any:
         options = options or {}
         why = _obstacle(function, arguments, options)
-        found = function(*arguments, **options)
+        result = function(*arguments, **options)
         random = torch.Tag.nondeterministic_seeded in function.tags
-        if random or (why and any(map(_is_floating, _tensors((*arguments, *options.values(), found))))):
+        if random or (why and any(map(_is_floating, _tensors((*arguments, *options.values(), result))))):
             place = self._place(sys._getframe(1))
             if place:
                 self.refused[f"{why or function.overloadpacket.__name__} at {place}"] = None
-        return found
+        return result
 
     def _place(self, frame: FrameType | None) -> str | None:
         """The line of the program that called it; None where a portable function or module did."""
-        found = None
+        place = None
         while frame is not None:
             name, own = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
             if name.startswith("repro.portable.") or isinstance(own, Portable):
                 return None
             if own is self.module and frame.f_code.co_name == "_call_impl":
                 break
-            if found is None and name.partition(".")[0] != "torch":
-                found = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            if place is None and name.partition(".")[0] != "torch":
+                place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
             frame = frame.f_back
-        return found or "a line unknown"
+        return place or "a line unknown"
 
     def close(self) -> None:
         """UsageError where functions were called that have no portable form."""

@@ -45,10 +45,12 @@ def convert(model: nn.Module, seed: int = 0) -> nn.Module:
         if tensor._backward_hooks or tensor._post_accumulate_grad_hooks:
             raise refuse("convert", f"{name} has hooks, which its copy would not have; give them to the portable model")
     twin = copy.deepcopy(model)
-    found = [f"{name or 'the model'} ({reason})" for name, each in twin.named_modules() if (reason := _obstacle(each))]
-    if found:
+    obstacles = [
+        f"{name or 'the model'} ({reason})" for name, each in twin.named_modules() if (reason := _obstacle(each))
+    ]
+    if obstacles:
         raise UsageError(
-            f"portable numerics: no portable form of {', '.join(found)}; replace them, or derive a module that calls "
+            f"portable numerics: no portable form of {', '.join(obstacles)}; replace them, or derive a module that calls "
             "none but portable functions from repro.portable.pytorch.Portable"
         )
     modules.number_dropouts(twin, seed)

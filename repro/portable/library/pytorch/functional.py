@@ -68,11 +68,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     arguments.check_embedding(weight)
     rows = weight.shape[0]
     _check_index("embedding", "input", input, rows)
-    found = apply(dense.embedding, input.long(), weight)
+    result = apply(dense.embedding, input.long(), weight)
     if padding_idx is None:
-        return found
+        return result
     check("embedding", -rows <= padding_idx < rows, f"padding_idx={padding_idx} must be from {-rows} to {rows - 1}")
-    return torch.where((input == padding_idx % rows)[..., None], found.detach(), found)
+    return torch.where((input == padding_idx % rows)[..., None], result.detach(), result)
 
 
 def scaled_dot_product_attention(

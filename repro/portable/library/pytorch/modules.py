@@ -22,8 +22,8 @@ class Portable(nn.Module):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        if found := self.obstacle():
-            option, remedy = found
+        if obstacle := self.obstacle():
+            option, remedy = obstacle
             raise refuse(type(self).__name__, f"{option} has no portable form; use {remedy}")
 
     def obstacle(self) -> tuple[str, str] | None:

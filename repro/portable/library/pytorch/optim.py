@@ -100,18 +100,18 @@ class _Optimizer(torch.optim.Optimizer):
 
     def _together(self, weights: list[Tensor]) -> Iterator[list[Tensor]]:
         """Neighbors on one device that have made equally many steps, up to a size."""
-        found: list[Tensor] = []
+        together: list[Tensor] = []
         for weight in weights:
-            if found and (
-                self.state[weight]["step"] != self.state[found[0]]["step"]
-                or weight.device != found[0].device
-                or sum(each.numel() for each in found) + weight.numel() > TOGETHER
+            if together and (
+                self.state[weight]["step"] != self.state[together[0]]["step"]
+                or weight.device != together[0].device
+                or sum(each.numel() for each in together) + weight.numel() > TOGETHER
             ):
-                yield found
-                found = []
-            found.append(weight)
-        if found:
-            yield found
+                yield together
+                together = []
+            together.append(weight)
+        if together:
+            yield together
 
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
         """Of a step, counted from 1. What differs from step to step is a tensor, float64 of no dimension."""

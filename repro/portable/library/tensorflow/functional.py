@@ -90,5 +90,5 @@ def clip_by_global_norm(gradients: Mapping[str, tf.Tensor], limit: float) -> tup
     names = sorted(gradients)
     arrays = functional.floats(_TensorFlow, "clip_by_global_norm", **{name: gradients[name] for name in names})
     clipped, norm = optimizers.clip(Backend, arrays, tables.float32(limit))
-    found = dict(zip(names, once_differentiable(clipped, *arrays), strict=True))
-    return {name: found[name] for name in gradients}, norm
+    result = dict(zip(names, once_differentiable(clipped, *arrays), strict=True))
+    return {name: result[name] for name in gradients}, norm

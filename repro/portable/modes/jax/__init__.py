@@ -44,10 +44,10 @@ class Mode(switch.Mode):
     @staticmethod
     def names(allow: Collection[str]) -> frozenset[str]:
         _load()
-        found = frozenset(map(allowed_name, allow))
-        for name in sorted(found - known_names()):
+        allowed = frozenset(map(allowed_name, allow))
+        for name in sorted(allowed - known_names()):
             raise unknown_operation(name, f"JAX {jax.__version__}", known_names())
-        return found
+        return allowed
 
     def begin(self) -> None:
         options.install(self.undo)

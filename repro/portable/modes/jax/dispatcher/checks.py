@@ -149,9 +149,9 @@ def check_device() -> None:
     if this in _passed:
         return
     with apart(counts), exactly():
-        found = jax.jit(computed)(*inputs())
+        results = jax.jit(computed)(*inputs())
     for name, case in CASES.items():
-        if fingerprint(found[name]) != published(__file__)[name]:
+        if fingerprint(results[name]) != published(__file__)[name]:
             raise UsageError(
                 f"portable numerics: JAX does not compute {case.title} by the rules on this device ({this[0]}), so they "
                 "stay off; use another device or version of JAX, or take options out of XLA_FLAGS"

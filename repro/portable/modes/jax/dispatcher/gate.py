@@ -126,8 +126,8 @@ class Gate:
         if made is None:
             ctx = _inner(ctx) if name in CHOOSES else ctx
             return self.own(primitive, eqn_ctx, effects, *before, ctx, *arguments, **params)
-        found = tuple(made(ctx, *arguments, **params))
-        return found if before else (found, True)
+        results = tuple(made(ctx, *arguments, **params))
+        return results if before else (results, True)
 
     def _rule(self, name: str, eqn: Any) -> Rule | None:
         """The rule of a primitive here, None for JAX's own; RefusedError where it has none."""
@@ -209,9 +209,9 @@ def exactly() -> ExitStack:
 
 def _results(definition: Definition, dtypes: Sequence[Any], *arrays: Array, **params: Any) -> list[Array]:
     """What a definition gives, rounded to the types that the primitive has."""
-    found = definition(*arrays, **params)
-    found = list(found) if isinstance(found, (list, tuple)) else [found]
+    results = definition(*arrays, **params)
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
     return [
         x if x.dtype == dtype else jax.lax.convert_element_type(x, dtype)
-        for x, dtype in zip(found, dtypes, strict=True)
+        for x, dtype in zip(results, dtypes, strict=True)
     ]

@@ -85,8 +85,8 @@ def _multiplied(q: Array, w: Array, units: Array, scales: Array | None, shape: t
     wide = columns + -columns % products.width()
     finish = [units] if scales is None else [units, scales.astype(jnp.float64)]
     given = products.Product(rows, q.shape[-1] // 2, wide, True, len(finish), batch, by_columns=scales is not None)
-    found = ffi.call(products.product(given), "float32", (batch, rows, wide), q, w, *finish)
-    return found[..., :columns]
+    result = ffi.call(products.product(given), "float32", (batch, rows, wide), q, w, *finish)
+    return result[..., :columns]
 
 
 def total(x: Array, axes: Sequence[int]) -> Array:

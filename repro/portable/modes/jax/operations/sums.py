@@ -60,23 +60,23 @@ def reduce_prod(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
     """Numbers are multiplied with their neighbors, in rounds, in float64: the order depends on their number alone."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     shape = [x.shape[axis] for axis in rest]
-    found = x.transpose(*rest, *axes).reshape(*shape, math.prod(x.shape[axis] for axis in axes)).astype(jnp.float64)
-    if not found.shape[-1]:
+    values = x.transpose(*rest, *axes).reshape(*shape, math.prod(x.shape[axis] for axis in axes)).astype(jnp.float64)
+    if not values.shape[-1]:
         return jnp.ones(shape, x.dtype)
-    while found.shape[-1] > 1:
-        even = found.shape[-1] & ~1
-        found = jnp.concatenate([found[..., 0:even:2] * found[..., 1:even:2], found[..., even:]], -1)
-    return found[..., 0]
+    while values.shape[-1] > 1:
+        even = values.shape[-1] & ~1
+        values = jnp.concatenate([values[..., 0:even:2] * values[..., 1:even:2], values[..., even:]], -1)
+    return values[..., 0]
 
 
 @define("cumprod")
 def cumprod(x: Array, *, axis: int, reverse: bool) -> Array:
-    found = jnp.moveaxis(x.astype(jnp.float64), axis, -1)
-    found, step = (found[..., ::-1] if reverse else found), 1
-    while step < found.shape[-1]:
-        found = jnp.concatenate([found[..., :step], found[..., step:] * found[..., :-step]], -1)
+    values = jnp.moveaxis(x.astype(jnp.float64), axis, -1)
+    values, step = (values[..., ::-1] if reverse else values), 1
+    while step < values.shape[-1]:
+        values = jnp.concatenate([values[..., :step], values[..., step:] * values[..., :-step]], -1)
         step *= 2
-    return jnp.moveaxis(found[..., ::-1] if reverse else found, -1, axis)
+    return jnp.moveaxis(values[..., ::-1] if reverse else values, -1, axis)
 
 
 @define("cumlogsumexp")
@@ -84,13 +84,13 @@ def cumlogsumexp(x: Array, *, axis: int, reverse: bool) -> Array:
     from repro.portable.definitions.functions.logarithmic import logaddexp
     from repro.portable.modes.jax.operations.functions import evaluate
 
-    found = jnp.moveaxis(x, axis, -1)
-    found, step = (found[..., ::-1] if reverse else found), 1
-    while step < found.shape[-1]:
-        sums = evaluate(logaddexp, found[..., step:], found[..., :-step]).astype(x.dtype)
-        found = jnp.concatenate([found[..., :step], sums], -1)
+    values = jnp.moveaxis(x, axis, -1)
+    values, step = (values[..., ::-1] if reverse else values), 1
+    while step < values.shape[-1]:
+        sums = evaluate(logaddexp, values[..., step:], values[..., :-step]).astype(x.dtype)
+        values = jnp.concatenate([values[..., :step], sums], -1)
         step *= 2
-    return jnp.moveaxis(found[..., ::-1] if reverse else found, -1, axis)
+    return jnp.moveaxis(values[..., ::-1] if reverse else values, -1, axis)
 
 
 @guard("reduce")
@@ -112,13 +112,13 @@ def reduce(*arrays: Array, jaxpr: Any, dimensions: tuple[int, ...], **_: Any) ->
     half = len(arrays) // 2
     rest = [axis for axis in range(arrays[0].ndim) if axis not in dimensions]
     shape = [arrays[0].shape[axis] for axis in rest]
-    found = [x.transpose(*rest, *dimensions).reshape(*shape, -1) for x in arrays[:half]]
+    values = [x.transpose(*rest, *dimensions).reshape(*shape, -1) for x in arrays[:half]]
     function = core.jaxpr_as_fun(jaxpr)
     for _ in (*shape, 1):
         function = jax.vmap(function)
-    while (size := found[0].shape[-1]) > 1:
+    while (size := values[0].shape[-1]) > 1:
         even = size & ~1
-        pairs = function(*(x[..., 0:even:2] for x in found), *(x[..., 1:even:2] for x in found))
-        found = [jnp.concatenate([pair, x[..., even:]], -1) for pair, x in zip(pairs, found, strict=True)]
+        pairs = function(*(x[..., 0:even:2] for x in values), *(x[..., 1:even:2] for x in values))
+        values = [jnp.concatenate([pair, x[..., even:]], -1) for pair, x in zip(pairs, values, strict=True)]
     first = [jnp.broadcast_to(x, (*shape, 1)) for x in arrays[half:]]
-    return [x[..., 0] for x in (function(*first, *found) if found[0].size else first)]
+    return [x[..., 0] for x in (function(*first, *values) if values[0].size else first)]

@@ -107,7 +107,7 @@ def select_and_gather_add(
     """What goes with the maximum of each window."""
     chosen, sizes = _chosen(operand, window_dimensions, window_strides, padding, select_prim)
     padded = lax.pad(tangents, jnp.zeros((), tangents.dtype), [(*pair, 0) for pair in padding])
-    found = jnp.zeros(sizes, tangents.dtype)
+    result = jnp.zeros(sizes, tangents.dtype)
     for number, place in enumerate(itertools.product(*(range(size) for size in window_dimensions))):
-        found = jnp.where(chosen == number, _strided(padded, place, sizes, window_strides), found)
-    return found
+        result = jnp.where(chosen == number, _strided(padded, place, sizes, window_strides), result)
+    return result

@@ -136,9 +136,9 @@ def root(device: torch.device) -> Made:
 @register("the choice among equal numbers")
 def choices(device: torch.device) -> Made:
     (x,) = to(device, tied(4 * 96).reshape(4, 96))
-    found = [*x.max(1), *x.min(1), x.argmax(1), x.argmin(0), *x.sort(1), *x.sort(1, descending=True), *x.topk(5, 1)]
+    results = [*x.max(1), *x.min(1), x.argmax(1), x.argmin(0), *x.sort(1), *x.sort(1, descending=True), *x.topk(5, 1)]
     planes = x.view(1, 4, 8, 12)
-    return [*found, *x.median(1), *x.cummax(1), *functional.max_pool2d(planes, 2, return_indices=True)]
+    return [*results, *x.median(1), *x.cummax(1), *functional.max_pool2d(planes, 2, return_indices=True)]
 
 
 @register("a sum of numbers")
@@ -211,8 +211,8 @@ def product(device: torch.device) -> Made:
     given = {name: to(device, *checks.inputs()[name]) for name in ("product", "scaled")}
     operands = partial(Backend.operands, work=checks.LARGE)
     *factors, grids = given["scaled"]
-    found = dispatch.plainly(Backend.matmul)(*operands(*given["product"]))
-    return [found, dispatch.plainly(rounded_product)(Backend, *operands(*factors), grids)]
+    result = dispatch.plainly(Backend.matmul)(*operands(*given["product"]))
+    return [result, dispatch.plainly(rounded_product)(Backend, *operands(*factors), grids)]
 
 
 @register("an exact convolution of integers")
@@ -232,8 +232,8 @@ def convolution(device: torch.device) -> Made:
 
 def results(name: str, device: torch.device) -> list[np.ndarray]:
     """What a case gives; bfloat16 as integers."""
-    found = [each.detach().cpu() for each in CASES[name].compute(device)]
-    return [(each.view(torch.int16) if each.dtype == torch.bfloat16 else each).numpy() for each in found]
+    results = [each.detach().cpu() for each in CASES[name].compute(device)]
+    return [(each.view(torch.int16) if each.dtype == torch.bfloat16 else each).numpy() for each in results]
 
 
 def check_device(device: torch.device) -> None:

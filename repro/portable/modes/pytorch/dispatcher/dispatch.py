@@ -128,9 +128,9 @@ KINDS = {
 
 def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
     """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
-    found = False
+    needed = False
     if options:
-        found = any(each.__class__ is torch.dtype and each.is_floating_point for each in options.values())
+        needed = any(each.__class__ is torch.dtype and each.is_floating_point for each in options.values())
         arguments = (*arguments, *options.values())
     for each in arguments:
         if isinstance(each, Tensor):
@@ -141,12 +141,12 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
                 check_device(each.device)
             if kind == REFUSED or each.layout is not torch.strided:
                 raise _refused(name, each)
-            found = found or integers or kind == FLOATING
+            needed = needed or integers or kind == FLOATING
         elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
             if any(tensor.device.type not in DEVICES for tensor in tensors_in(each)):
                 return False
-            found = concerned(name, tuple(tensors_in(each)), {}, integers) or found
-    return found
+            needed = concerned(name, tuple(tensors_in(each)), {}, integers) or needed
+    return needed
 
 
 def has_numbers(arguments: tuple[Any, ...]) -> bool:
@@ -212,10 +212,10 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
     missing = [index for index in tensors if index < len(arguments) and not isinstance(arguments[index], Tensor)]
     if not missing:
         return arguments
-    like, found = next(tensors_in(arguments)), list(arguments)
+    like, changed = next(tensors_in(arguments)), list(arguments)
     for index in missing:
-        found[index] = scalar(found[index], torch.result_type(like, found[index]))
-    return tuple(found)
+        changed[index] = scalar(changed[index], torch.result_type(like, changed[index]))
+    return tuple(changed)
 
 
 def guard(operation: OpOverload, name: str) -> Function:

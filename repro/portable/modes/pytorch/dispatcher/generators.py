@@ -55,8 +55,8 @@ def on_cpu(name: str, generator: Generator | None, device: torch.device) -> Iter
             yield None
             return
     elif generator.device.type != device.type:
-        found = f"Expected a '{device.type}' device type for generator but found '{generator.device.type}'"
-        raise RuntimeError(found)
+        message = f"Expected a '{device.type}' device type for generator but found '{generator.device.type}'"
+        raise RuntimeError(message)
     seed, offset = generator.initial_seed(), generator.get_offset()
     twin = _twins.pop((seed, offset), None) or advanced(Generator().manual_seed(seed), offset // WORD_STEP)
     before = Generator()

@@ -101,10 +101,10 @@ class Registration:
             for key in COMPOSITE:
                 self._library(space).impl(name, key, kernel, False)
             return
-        found = self._kernel(full, kind, allowed)
-        if found is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
+        result = self._kernel(full, kind, allowed)
+        if result is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
             return
-        self._library(space).impl(name, "BackendSelect", found, True)
+        self._library(space).impl(name, "BackendSelect", result, True)
         if kind == SPECIAL and not allowed:
             for key in SPARSE:
                 if _has_kernel(full, key):

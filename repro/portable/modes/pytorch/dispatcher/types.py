@@ -41,13 +41,13 @@ def as_given(function: Callable[..., Any]) -> Callable[..., Any]:
     return any_type
 
 
-def narrowed(found: Any, dtype: torch.dtype) -> Any:
+def narrowed(value: Any, dtype: torch.dtype) -> Any:
     """Results of float32, rounded to a narrower type."""
-    if isinstance(found, Tensor):
-        return found.to(dtype) if found.dtype == torch.float32 else found
-    if isinstance(found, (tuple, list)):
-        return type(found)(narrowed(each, dtype) for each in found)
-    return found
+    if isinstance(value, Tensor):
+        return value.to(dtype) if value.dtype == torch.float32 else value
+    if isinstance(value, (tuple, list)):
+        return type(value)(narrowed(each, dtype) for each in value)
+    return value
 
 
 def axes_of(x: Tensor, dim: Any) -> tuple[int, ...]:

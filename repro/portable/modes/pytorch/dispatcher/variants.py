@@ -26,14 +26,14 @@ def definition(operation: OpOverload, name: str) -> Definition | None:
     outs = sum(argument.is_out for argument in schema.arguments)
     if outs:
         given = schema.arguments[: len(schema.arguments) - outs]
-        found = _functional(base, given) or _functional(base.removesuffix("_"), given)
-        if found is None:
+        result = _functional(base, given) or _functional(base.removesuffix("_"), given)
+        if result is None:
             return None
         names = [argument.name for argument in schema.arguments[-outs:]]
-        return Definition(_with_out(found.function, names), found.composed, found.integers)
+        return Definition(_with_out(result.function, names), result.composed, result.integers)
     if base.endswith("_"):
-        found = _functional(base[:-1], schema.arguments)
-        return found and Definition(_in_place(found.function), found.composed, found.integers)
+        result = _functional(base[:-1], schema.arguments)
+        return result and Definition(_in_place(result.function), result.composed, result.integers)
     return None
 
 
@@ -51,16 +51,16 @@ def _overloads(base: str) -> list[tuple[str, Any]]:
     packet = getattr(torch.ops.aten, base, None)
     if packet is None:
         return []
-    found = [(kind, getattr(packet, kind)._schema) for kind in packet.overloads()]
-    return [(base if kind == "default" else f"{base}.{kind}", schema) for kind, schema in found]
+    overloads = [(kind, getattr(packet, kind)._schema) for kind in packet.overloads()]
+    return [(base if kind == "default" else f"{base}.{kind}", schema) for kind, schema in overloads]
 
 
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def changed(self: Any, *arguments: Any, **options: Any) -> Any:
-        found = function(self, *arguments, **options)
+        result = function(self, *arguments, **options)
         if isinstance(self, Tensor):
-            return self.copy_(found)
-        for old, new in zip(self, found, strict=True):
+            return self.copy_(result)
+        for old, new in zip(self, result, strict=True):
             old.copy_(new)
         return None
 
@@ -74,9 +74,9 @@ def _with_out(function: Callable[..., Any], names: list[str]) -> Callable[..., A
         if missing:  # given by position
             outs = [*arguments[len(arguments) - missing :], *outs]
             arguments = arguments[: len(arguments) - missing]
-        found = function(*arguments, **options)
-        several = isinstance(found, (tuple, list))
-        for out, new in zip(outs, found if several else (found,), strict=True):
+        result = function(*arguments, **options)
+        several = isinstance(result, (tuple, list))
+        for out, new in zip(outs, result if several else (result,), strict=True):
             if isinstance(out, Tensor):
                 fill(out, new)
             else:

@@ -79,8 +79,8 @@ def division(operation: OpOverload, name: str) -> Function:
             and concerned(name, (a, b), {}, integers=False)
         ):
             counts[name] += 1
-            found, out = torch.floor_divide(a, b), a if name.startswith("div_") else options.get("out")
-            return found if out is None else fill(out, found)
+            quotient, out = torch.floor_divide(a, b), a if name.startswith("div_") else options.get("out")
+            return quotient if out is None else fill(out, quotient)
         return redispatch(keys & BELOW, a, b, *rest, **options)
 
     return divided
@@ -123,10 +123,10 @@ def _with_factor(name: str, a: Tensor, b: Any, alpha: Any, out: Tensor | None) -
     dtype = torch.result_type(a, b)
     wide = [each.float() if isinstance(each, Tensor) and dtype in HALVES else each for each in (a, b)]
     product = wide[1] * alpha
-    found = (wide[0] - product if name.startswith("sub") else wide[0] + product).to(dtype)
+    result = (wide[0] - product if name.startswith("sub") else wide[0] + product).to(dtype)
     if out is not None:
-        return fill(out, found)
-    return a.copy_(found) if name[3] == "_" else found
+        return fill(out, result)
+    return a.copy_(result) if name[3] == "_" else result
 
 
 @compose("rsub.Tensor", "rsub.Scalar")

@@ -116,9 +116,9 @@ class _Attention(Function):
         if torch.is_grad_enabled():  # a gradient of this gradient is asked for
             return *_differentiable(gradient, arrays, mask, bias, held, needs, how), None
         saved = ctx.saved_tensors[6:]
-        found = kernels(attention.backward, saved, single(gradient), needs, (None,) * 6, held=held, **how)
+        gradients = kernels(attention.backward, saved, single(gradient), needs, (None,) * 6, held=held, **how)
         dtype = arrays[0].dtype
-        return *(each.to(dtype) if need else None for each, need in zip(found, needs, strict=True)), None
+        return *(each.to(dtype) if need else None for each, need in zip(gradients, needs, strict=True)), None
 
 
 def _differentiable(gradient: Tensor, arrays: Any, mask: Any, bias: Any, held: Any, needs: Any, how: Any) -> Any:

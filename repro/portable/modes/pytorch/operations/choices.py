@@ -17,11 +17,11 @@ NAMES = (
 )
 
 
-def unsigned(found: Any) -> Any:
+def unsigned(result: Any) -> Any:
     """Fresh results without -0."""
-    if isinstance(found, Tensor):
-        return found.add_(0.0) if found.is_floating_point() else found
-    return tuple(unsigned(each) for each in found)
+    if isinstance(result, Tensor):
+        return result.add_(0.0) if result.is_floating_point() else result
+    return tuple(unsigned(each) for each in result)
 
 
 def _choice(name: str) -> None:
@@ -53,8 +53,8 @@ def _limits(name: str) -> None:
 
     @define(name)
     def limited(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
-        found = own(self, *arguments, **options)
-        return unsigned(found) if 0 in (*arguments, *options.values()) else found
+        result = own(self, *arguments, **options)
+        return unsigned(result) if 0 in (*arguments, *options.values()) else result
 
     @define(f"{name}_")
     def limited_in_place(self: Tensor, *arguments: Any, **options: Any) -> Tensor:

@@ -87,22 +87,22 @@ def reduce_scatter_coalesced(
 def _gathered(x: Tensor, group: BOXED, ms: int) -> list[Tensor]:
     """The numbers of each rank, flat."""
     ranks = c10d.ProcessGroup.unbox(group)
-    found = x.new_empty(ranks.size(), x.numel())
+    gathered = x.new_empty(ranks.size(), x.numel())
     if x.numel():
         options = _options(c10d.AllgatherOptions(), ms)
-        ranks._allgather_base(_bytes(found), _bytes(x), options).wait()
-    return list(found)
+        ranks._allgather_base(_bytes(gathered), _bytes(x), options).wait()
+    return list(gathered)
 
 
 def _exchanged(given: Tensor, sizes: list[int], size: int, group: BOXED, ms: int) -> list[Tensor]:
     """The numbers of each rank for this one, flat, of those that each gives for all."""
     ranks = c10d.ProcessGroup.unbox(group)
-    found = given.new_empty(ranks.size(), size)
+    received = given.new_empty(ranks.size(), size)
     wide = given.element_size()
     got, gives = [size * wide] * ranks.size(), [each * wide for each in sizes]
     options = _options(c10d.AllToAllOptions(), ms)
-    ranks.alltoall_base(_bytes(found), _bytes(given), got, gives, options).wait()
-    return list(found)
+    ranks.alltoall_base(_bytes(received), _bytes(given), got, gives, options).wait()
+    return list(received)
 
 
 def _bytes(x: Tensor) -> Tensor:

@@ -43,11 +43,11 @@ def ctc_loss(
 def _beginnings(taken: Tensor, skips: Tensor) -> Tensor:
     """The logarithms of the probabilities of all ways to each label and step, float64 [N, T, L]."""
     alpha = taken[0].masked_fill(torch.arange(taken.shape[2], device=taken.device) > 1, -torch.inf)
-    found = [alpha]
+    alphas = [alpha]
     for probabilities in taken[1:]:
         alpha = probabilities + _joined(alpha, _moved(alpha, 1), _moved(alpha, 2).masked_fill(~skips, -torch.inf))
-        found.append(alpha)
-    return torch.stack(found, 1)
+        alphas.append(alpha)
+    return torch.stack(alphas, 1)
 
 
 def _likelihood(log_alpha: Tensor, steps: Tensor, ends: Tensor) -> Tensor:
@@ -55,8 +55,8 @@ def _likelihood(log_alpha: Tensor, steps: Tensor, ends: Tensor) -> Tensor:
     place = (steps - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, log_alpha.shape[2])
     last = log_alpha.gather(1, place).squeeze(1)
     before = last.gather(1, (ends - 1).clamp(min=0)[:, None]).masked_fill(ends[:, None] == 0, -torch.inf)
-    found = _joined(last.gather(1, ends[:, None]), before).squeeze(1)
-    return torch.where(steps == 0, torch.where(ends == 0, 0.0, -torch.inf), found)
+    likelihood = _joined(last.gather(1, ends[:, None]), before).squeeze(1)
+    return torch.where(steps == 0, torch.where(ends == 0, 0.0, -torch.inf), likelihood)
 
 
 @compose("_ctc_loss_backward", "_ctc_loss_backward.Tensor")
@@ -78,13 +78,13 @@ def ctc_loss_backward(
     place = torch.arange(labels.shape[1], device=labels.device)
     final = (place == ends[:, None]) | (place == ends[:, None] - 1)
     beta = torch.full_like(taken[0], -torch.inf)
-    found = []
+    gradients = []
     for t in reversed(range(len(taken))):
         following = _moved(beta.masked_fill(~skips, -torch.inf), -2)
         beta = taken[t] + _joined(beta, _moved(beta, -1), following)
         beta = torch.where((steps == t + 1)[:, None] & final, taken[t], beta)
-        found.append(beta)
-    log_beta = torch.stack(found[::-1], 1)
+        gradients.append(beta)
+    log_beta = torch.stack(gradients[::-1], 1)
     log_alpha = _beginnings(taken, skips)  # what was saved is rounded
     likelihood = _likelihood(log_alpha, steps, ends).view(-1, 1, 1)
     share = torch.exp(log_alpha + log_beta - likelihood - taken.transpose(0, 1))
@@ -128,9 +128,9 @@ def _taken(log_probs: Tensor, labels: Tensor) -> Tensor:
 
 def _skips(labels: Tensor) -> Tensor:
     """Which labels may follow the label before without a blank between them."""
-    found = torch.zeros_like(labels, dtype=torch.bool)
-    found[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
-    return found
+    skips = torch.zeros_like(labels, dtype=torch.bool)
+    skips[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
+    return skips
 
 
 def _moved(x: Tensor, steps: int) -> Tensor:

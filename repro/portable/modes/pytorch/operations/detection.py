@@ -48,10 +48,10 @@ def roi_align(
     _, channels, height, width = input.shape
     pixels = single(input).permute(0, 2, 3, 1).reshape(-1, channels)
     pooled = pooled_height, pooled_width
-    found = torch.zeros((len(rois) * pooled_height * pooled_width, channels), dtype=torch.float64, device=input.device)
+    sums = torch.zeros((len(rois) * pooled_height * pooled_width, channels), dtype=torch.float64, device=input.device)
     for index, weight in _corners(rois, spatial_scale, (height, width), pooled, sampling_ratio, aligned):
-        found = found + pixels.index_select(0, index).double() * weight
-    return rounded(found.view(len(rois), *pooled, channels).permute(0, 3, 1, 2).contiguous(), input.dtype)
+        sums = sums + pixels.index_select(0, index).double() * weight
+    return rounded(sums.view(len(rois), *pooled, channels).permute(0, 3, 1, 2).contiguous(), input.dtype)
 
 
 @define("torchvision::_roi_align_backward")
@@ -71,11 +71,11 @@ def roi_align_backward(
     rows = grad.permute(0, 2, 3, 1).reshape(-1, channels).double()
     pooled = pooled_height, pooled_width
     empty = torch.zeros((batch_size * height * width, channels), dtype=torch.float64, device=grad.device)
-    found = empty
+    gradient = empty
     for index, weight in _corners(rois, spatial_scale, (height, width), pooled, sampling_ratio, aligned):
         parts = rounded(rows * weight, single(grad).dtype)
-        found = found + total(parts, lambda q, index=index: empty.index_add(0, index, q))  # type: ignore[misc]
-    return rounded(found.view(batch_size, height, width, channels).permute(0, 3, 1, 2).contiguous(), grad.dtype)
+        gradient = gradient + total(parts, lambda q, index=index: empty.index_add(0, index, q))  # type: ignore[misc]
+    return rounded(gradient.view(batch_size, height, width, channels).permute(0, 3, 1, 2).contiguous(), grad.dtype)
 
 
 @define("torchvision::roi_pool")

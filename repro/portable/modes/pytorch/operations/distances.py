@@ -18,7 +18,7 @@ Pairs = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 def _distances(name: str, first: Tensor, second: Tensor, p: float) -> Tensor:
     """Of points [..., M], broadcast: float64."""
-    found: Tensor | None = None
+    result: Tensor | None = None
     for a, b in zip(first.double().unbind(-1), second.double().unbind(-1), strict=True):
         away = (a - b).abs()
         if p == 2:
@@ -27,14 +27,14 @@ def _distances(name: str, first: Tensor, second: Tensor, p: float) -> Tensor:
             away = (away != 0).double()
         elif p not in (1, torch.inf):
             raise refuse(name, f"p={p} has no portable form", "use p=2, 1, 0 or infinity")
-        if found is not None:
-            away = torch.maximum(found, away) if p == torch.inf else found + away
-        found = away
-    if found is None:
+        if result is not None:
+            away = torch.maximum(result, away) if p == torch.inf else result + away
+        result = away
+    if result is None:
         return torch.zeros(
             torch.broadcast_shapes(first.shape[:-1], second.shape[:-1]), dtype=torch.float64, device=first.device
         )
-    return Backend.sqrt(found) if p == 2 else found
+    return Backend.sqrt(result) if p == 2 else result
 
 
 def _pulls(away: Tensor, gradient: Tensor, distance: Tensor, p: float) -> Tensor:
@@ -85,8 +85,8 @@ def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tenso
     distance = _distances("pdist", self[first], self[second], p)[:, None]
     pulls = rounded(_pulls(away, grad.double()[:, None], distance, p), single(self).dtype)
     zeros = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
-    found = total(torch.cat([pulls, -pulls]), lambda q: zeros.clone().index_add_(0, torch.cat([first, second]), q))
-    return rounded(found, self.dtype)
+    gradient = total(torch.cat([pulls, -pulls]), lambda q: zeros.clone().index_add_(0, torch.cat([first, second]), q))
+    return rounded(gradient, self.dtype)
 
 
 @define("linalg_cross")

@@ -60,14 +60,14 @@ def accepted(taken: Any, function: Callable[..., Any], elements: Tensor, *parame
     n = elements.numel()
     repeated = torch.arange(padded(n, elements.device), device=elements.device).clamp(max=n - 1)
     elements, *given = (each[repeated] for each in (elements, *parameters))
-    found, done = torch.zeros_like(given[0]), torch.zeros_like(elements, dtype=torch.bool)
+    numbers, done = torch.zeros_like(given[0]), torch.zeros_like(elements, dtype=torch.bool)
     for part in counting():
         turn = torch.full((), part, device=elements.device)
         drawn, good = run(function, elements, taken, turn, *given)
-        found = torch.where(done, found, drawn)
+        numbers = torch.where(done, numbers, drawn)
         done = done | good
         if bool(done.all()):
-            return found[:n]
+            return numbers[:n]
     raise AssertionError
 
 
@@ -86,12 +86,12 @@ def sampled(
     taken = key(name, generator, like.device)
     given = [each.to(torch.float64).expand(like.shape).reshape(-1) for each in parameters]
     elements = torch.arange(like.numel(), device=like.device)
-    found = torch.empty(like.numel(), dtype=torch.float64, device=like.device)
+    numbers = torch.empty(like.numel(), dtype=torch.float64, device=like.device)
     for function, rows in ((few, choice), (many, None if choice is None else ~choice)):
         index = elements if rows is None else elements[rows.expand(like.shape).reshape(-1)]
         if index.numel() and function is not None:
-            found[index] = accepted(taken, function, index, *(each[index] for each in given))
-    return torch.empty_like(like, memory_format=torch.contiguous_format).copy_(found.view(like.shape))
+            numbers[index] = accepted(taken, function, index, *(each[index] for each in given))
+    return torch.empty_like(like, memory_format=torch.contiguous_format).copy_(numbers.view(like.shape))
 
 
 @define("_standard_gamma")
@@ -102,8 +102,8 @@ def standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
 
 @compose("_sample_dirichlet")
 def sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
-    found = torch._standard_gamma(self, generator)
-    return found / found.sum(-1, keepdim=True)
+    numbers = torch._standard_gamma(self, generator)
+    return numbers / numbers.sum(-1, keepdim=True)
 
 
 @define("poisson")
@@ -121,8 +121,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     rare = torch.where(p > 0.5, 1.0 - p, p)
     few = ~(trials * rare >= distributions.FEW)
     functions = distributions.few_binomial, distributions.binomial
-    found = sampled("binomial", trials, generator, few, *functions, trials, rare)
-    return torch.where(p > 0.5, trials - found, found).to(count.dtype)
+    numbers = sampled("binomial", trials, generator, few, *functions, trials, rare)
+    return torch.where(p > 0.5, trials - numbers, numbers).to(count.dtype)
 
 
 # --- categories -------------------------------------------------------------------------------------------------------

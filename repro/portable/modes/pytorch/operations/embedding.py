@@ -40,16 +40,16 @@ def embedding_bag(
     held = bag[counts].bincount(minlength=bags)
     rows = weight.index_select(0, indices)
     if mode == MAX:
-        found, most = _maxima(rows[counts], indices[counts], bag[counts], bags, weight)
-        return found, bag, held, most
+        result, most = _maxima(rows[counts], indices[counts], bag[counts], bags, weight)
+        return result, bag, held, most
     if per_sample_weights is not None:
         rows = rounded(rows.double() * per_sample_weights.double()[:, None], single(rows).dtype)
     rows = rows.masked_fill(~counts[:, None], 0.0)
     table = torch.zeros(bags, size, dtype=torch.float64, device=weight.device)
-    found = total(rows, lambda q: table.clone().index_add_(0, bag, q))
+    result = total(rows, lambda q: table.clone().index_add_(0, bag, q))
     if mode == MEAN:
-        found = found / held.clamp(min=1).double()[:, None]
-    return rounded(found, weight.dtype), bag, held, held.new_zeros(0)
+        result = result / held.clamp(min=1).double()[:, None]
+    return rounded(result, weight.dtype), bag, held, held.new_zeros(0)
 
 
 def _maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,9 +59,9 @@ def _maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int, weight: Tenso
     position = torch.arange(len(rows), device=rows.device)[:, None].expand(rows.shape)
     position = torch.where(rows == most[bag], position, len(rows))
     first = torch.full(most.shape, len(rows), device=rows.device).scatter_reduce(0, where, position, "amin")
-    found = torch.cat([indices.long(), indices.new_full((1,), -1, dtype=torch.int64)])[first]
+    positions = torch.cat([indices.long(), indices.new_full((1,), -1, dtype=torch.int64)])[first]
     empty = bag.bincount(minlength=bags) == 0
-    return most.masked_fill(empty[:, None], 0.0), found.to(indices.dtype)
+    return most.masked_fill(empty[:, None], 0.0), positions.to(indices.dtype)
 
 
 @define("_embedding_bag_backward", "_embedding_bag_sparse_backward")
@@ -136,20 +136,20 @@ def per_sample_weights_backward(
     padding_idx: int = -1,
 ) -> Tensor:
     products = grad.double().index_select(0, offset2bag) * weight.double().index_select(0, indices)
-    found = sums.exact(rounded(products, single(grad).dtype), (1,)).squeeze(1)
-    return rounded(found.masked_fill(indices == padding_idx, 0.0), grad.dtype)
+    gradient = sums.exact(rounded(products, single(grad).dtype), (1,)).squeeze(1)
+    return rounded(gradient.masked_fill(indices == padding_idx, 0.0), grad.dtype)
 
 
 def _shrunk(x: Tensor, order: float, axes: Any, most: float) -> Tensor:
     """Rows whose norm is larger than it may be, scaled down to it."""
     norm = torch.linalg.vector_norm(x, order, axes, keepdim=True)
-    found = x * _share(norm, most)
+    shrunk = x * _share(norm, most)
     in_range = (norm > 0) & norm.isfinite()
     if not bool(in_range.all()):  # float64 holds the norms of rows that are too large, or too small, for float32
         wide = torch.linalg.vector_norm(x.double(), order, axes, keepdim=True)
         wide = torch.where(wide.isnan() & ~x.isnan().any(axes, True), torch.inf, wide)
-        found = torch.where(in_range, found, (x.double() * _share(wide, most)).to(x.dtype))
-    return found
+        shrunk = torch.where(in_range, shrunk, (x.double() * _share(wide, most)).to(x.dtype))
+    return shrunk
 
 
 def _share(norm: Tensor, most: float) -> Tensor:

@@ -58,8 +58,8 @@ def kaiser_window(operation: OpOverload, name: str) -> Function:
         counts[name] += 1
         n = length + periodic
         place = torch.arange(n, dtype=torch.float64, device=options.get("device")) * (2.0 / max(1, n - 1)) - 1.0
-        found = torch.i0(torch.sqrt((1.0 - place * place).clamp(min=0)) * beta)
-        found = found / torch.i0(torch.full_like(found, beta)) if n > 1 else torch.ones_like(found)
-        return found[:length].to(options.get("dtype") or torch.get_default_dtype())
+        values = torch.i0(torch.sqrt((1.0 - place * place).clamp(min=0)) * beta)
+        values = values / torch.i0(torch.full_like(values, beta)) if n > 1 else torch.ones_like(values)
+        return values[:length].to(options.get("dtype") or torch.get_default_dtype())
 
     return refusal(operation, name) if name.endswith("out") else window

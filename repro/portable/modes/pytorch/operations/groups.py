@@ -18,25 +18,25 @@ def grouped_mm(
 ) -> Tensor:
     """Where a matrix is given for several, `offs` says where each group ends: in rows, in columns, or in what is summed."""
     if offs is None:
-        found = self.bmm(mat2)
+        product = self.bmm(mat2)
     else:
         groups = list(pairwise((0, *offs.tolist())))
         if self.dim() == 2 and mat2.dim() == 2:
-            found = torch.stack([self[:, start:end] @ mat2[start:end] for start, end in groups])
+            product = torch.stack([self[:, start:end] @ mat2[start:end] for start, end in groups])
         elif self.dim() == 2:
             parts = [self[start:end] @ matrix for (start, end), matrix in zip(groups, mat2, strict=True)]
-            found = _filled(torch.cat(parts), self.shape[0], 0)
+            product = _filled(torch.cat(parts), self.shape[0], 0)
         else:
             parts = [matrix @ mat2[:, start:end] for (start, end), matrix in zip(groups, self, strict=True)]
-            found = _filled(torch.cat(parts, 1), mat2.shape[1], 1)
-    found = found if bias is None else found + bias
-    return found if out_dtype is None else found.to(out_dtype)
+            product = _filled(torch.cat(parts, 1), mat2.shape[1], 1)
+    product = product if bias is None else product + bias
+    return product if out_dtype is None else product.to(out_dtype)
 
 
-def _filled(found: Tensor, size: int, dim: int) -> Tensor:
+def _filled(product: Tensor, size: int, dim: int) -> Tensor:
     """Zeros for what belongs to no group."""
-    missing = size - found.shape[dim]
+    missing = size - product.shape[dim]
     if not missing:
-        return found
-    shape = [missing if axis == dim else length for axis, length in enumerate(found.shape)]
-    return torch.cat((found, found.new_zeros(shape)), dim)
+        return product
+    shape = [missing if axis == dim else length for axis, length in enumerate(product.shape)]
+    return torch.cat((product, product.new_zeros(shape)), dim)

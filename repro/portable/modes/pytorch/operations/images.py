@@ -141,9 +141,9 @@ def _correlate(windows: Windows, q: Tensor, taps: Tensor, unit: Tensor, bias: Te
     each = windows.out[0] * windows.out[1]
     for some, rows in windows.rows(q, width):
         units = unit[some].reshape(-1).repeat_interleave(each)
-        found = rounded(rows, right, columns, units, plus)
-        found = found.view(-1, *windows.out, columns)[..., :outputs]
-        y[some].copy_(found.permute(0, 3, 1, 2))
+        result = rounded(rows, right, columns, units, plus)
+        result = result.view(-1, *windows.out, columns)[..., :outputs]
+        y[some].copy_(result.permute(0, 3, 1, 2))
 
 
 def _gradient(windows: Windows, q: Tensor, h: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ def _phases(
     x: Tensor, gradient: Tensor, taps: Pair, stride: Pair, padding: Pair, dilation: Pair
 ) -> Iterator[tuple[slice, slice, tuple[slice, slice], Windows]]:
     """The pixels of images that meet the same taps of a kernel: rows and columns, the taps, and where they meet."""
-    found: list[list[tuple[slice, slice, int, int, int]]] = []
+    result: list[list[tuple[slice, slice, int, int, int]]] = []
     for axis in (0, 1):
         step, pad, hole, number, size = stride[axis], padding[axis], dilation[axis], taps[axis], x.shape[2 + axis]
         phases = []
@@ -178,10 +178,10 @@ def _phases(
                 start = (phase + pad - used[-1] * hole) // step
                 count = -(-(size - phase) // step)
                 phases.append((slice(phase, None, step), slice(used[0], used[-1] + 1, apart), len(used), start, count))
-        found.append([*phases])
-        found[-1] = [(*each[:3], each[3], each[4], max(1, (each[1].step or 1) * hole // step)) for each in phases]  # type: ignore[misc]
-    for rows, down, high, top, height, apart in found[0]:  # type: ignore[misc]
-        for columns, across, wide, left, width, beside in found[1]:  # type: ignore[misc]
+        result.append([*phases])
+        result[-1] = [(*each[:3], each[3], each[4], max(1, (each[1].step or 1) * hole // step)) for each in phases]  # type: ignore[misc]
+    for rows, down, high, top, height, apart in result[0]:  # type: ignore[misc]
+        for columns, across, wide, left, width, beside in result[1]:  # type: ignore[misc]
             yield (
                 rows,
                 columns,

@@ -35,10 +35,10 @@ def nll_loss(
 ) -> tuple[Tensor, Tensor]:
     """Of [N, C] or [C], and of [N, C, H, W]; the sum and the weights are exact."""
     if _is_plain(self, target, weight, reduction):
-        found, total, lost = run(losses.likelihood, self, target, ignore_index, reduction == MEAN)
+        loss, total, lost = run(losses.likelihood, self, target, ignore_index, reduction == MEAN)
         if lost.item():  # PyTorch says itself what is wrong
             return torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)
-        return found[0], total[0]
+        return loss[0], total[0]
     classes, shares = _counted(self, target, weight, ignore_index)
     axis = min(1, self.dim() - 1)
     index = classes if self.dim() > 1 else classes.reshape(1)
@@ -48,10 +48,10 @@ def nll_loss(
     if reduction == NONE and self.dim() > 1:
         return each.squeeze(1), self.new_zeros(())
     total = exact(shares.reshape(-1), (0,)).to(self.dtype).reshape(())
-    found = exact(each.reshape(-1), (0,)).reshape(())
+    loss = exact(each.reshape(-1), (0,)).reshape(())
     if reduction == MEAN:
-        found = found.to(self.dtype) / total
-    return found.to(self.dtype), total
+        loss = loss.to(self.dtype) / total
+    return loss.to(self.dtype), total
 
 
 @define("nll_loss_backward", "nll_loss2d_backward")

@@ -81,8 +81,8 @@ class _Linear(Function):
                 rows.t() @ x.flatten(0, -2),
                 rows.sum(0) if ctx.needs_input_grad[2] else None,
             )
-        found = kernels(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
+        gradients = kernels(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
         return tuple(
             each.to(x.dtype) if needed and each is not None else None
-            for each, needed in zip(found, ctx.needs_input_grad, strict=True)
+            for each, needed in zip(gradients, ctx.needs_input_grad, strict=True)
         )

@@ -67,8 +67,8 @@ def _rows(x: Tensor) -> Tensor:
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     x, is_target, given = _labels(self, target)
     away = _pairs(x, _rows(target), is_target, given)
-    found = _reduced(away.sum((1, 2)) * (1.0 / x.shape[1]), reduction, self.shape[:-1])
-    return found, is_target.to(self.dtype).view(target.shape)
+    loss = _reduced(away.sum((1, 2)) * (1.0 / x.shape[1]), reduction, self.shape[:-1])
+    return loss, is_target.to(self.dtype).view(target.shape)
 
 
 @compose("multilabel_margin_loss_backward")
@@ -78,9 +78,9 @@ def multilabel_margin_loss_backward(
     x, which, given = _labels(self, target)
     labels = _rows(target)
     slope = (_pairs(x, labels, which, given) > 0).to(x.dtype)
-    found = slope.sum(1).scatter_add(1, labels.clamp(min=0), -slope.sum(2))
-    found = found * _share(x, reduction) * grad_output.reshape(-1, 1)
-    return found.view(self.shape)
+    gradient = slope.sum(1).scatter_add(1, labels.clamp(min=0), -slope.sum(2))
+    gradient = gradient * _share(x, reduction) * grad_output.reshape(-1, 1)
+    return gradient.view(self.shape)
 
 
 def _labels(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:

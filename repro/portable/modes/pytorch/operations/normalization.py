@@ -173,8 +173,8 @@ def _backward(
     )
 
 
-def _shaped(input: Tensor, found: Gradients, mask: Mask) -> Gradients:
-    grad_x, *rest = found
+def _shaped(input: Tensor, gradients: Gradients, mask: Mask) -> Gradients:
+    grad_x, *rest = gradients
     grad_x = None if grad_x is None else grad_x.view(input.shape).to(input.dtype)
     return grad_x, *(
         each.flatten() if each is not None and needed else None for each, needed in zip(rest, mask[1:], strict=True)

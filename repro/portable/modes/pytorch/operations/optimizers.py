@@ -148,10 +148,10 @@ def _step(step: Callable[..., Any], tensors: Sequence[Tensor | None], numbers: S
     assert weight is not None
     if weight.dtype == torch.float32 and weight.numel():
         given = torch.tensor(numbers, dtype=torch.float32, device=weight.device).unbind()
-        found = run(_compiled, step, *tensors, given, **options)
+        results = run(_compiled, step, *tensors, given, **options)
     else:
-        found = step(Separate, *tensors, numbers, **options)
-    for old, new in zip((weight, *tensors[2:]), found, strict=True):
+        results = step(Separate, *tensors, numbers, **options)
+    for old, new in zip((weight, *tensors[2:]), results, strict=True):
         if old is not None:
             old.copy_(new)
 

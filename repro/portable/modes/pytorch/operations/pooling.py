@@ -50,11 +50,11 @@ def _misfit(x: Tensor, how: tuple[Any, ...]) -> bool:
 
 def _windows(x: Tensor, how: tuple[Any, ...]) -> tuple[list[Taps], Tensor | float]:
     kernel, stride, padding, ceil_mode, count_include_pad, divisor = how
-    found = [windows(*each, ceil_mode) for each in zip(x.shape[-len(kernel) :], kernel, stride, padding, strict=True)]
-    axes = [taps for taps, _ in found]
+    result = [windows(*each, ceil_mode) for each in zip(x.shape[-len(kernel) :], kernel, stride, padding, strict=True)]
+    axes = [taps for taps, _ in result]
     if divisor is not None:
         return axes, 1.0 / divisor
-    return axes, _share([held if count_include_pad else taps.counts for taps, held in found], x)
+    return axes, _share([held if count_include_pad else taps.counts for taps, held in result], x)
 
 
 def _share(counts: list[np.ndarray], x: Tensor) -> Tensor | float:
@@ -72,8 +72,8 @@ def _adaptive(dimensions: int) -> None:
     own = getattr(aten, name)
 
     def axes(x: Tensor, output_size: Sizes) -> tuple[list[Taps], Tensor | float]:
-        found = [adaptive(*each) for each in zip(x.shape[-dimensions:], output_size, strict=True)]
-        return found, _share([taps.counts for taps in found], x)
+        result = [adaptive(*each) for each in zip(x.shape[-dimensions:], output_size, strict=True)]
+        return result, _share([taps.counts for taps in result], x)
 
     @define(name)
     def forward(self: Tensor, output_size: Sizes) -> Tensor:

@@ -73,8 +73,8 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
     if a.dtype == torch.float64:
-        found, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], torch.matmul)
-        return found * p * s
+        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], torch.matmul)
+        return result * p * s
     return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=precisions.slices)
 
 

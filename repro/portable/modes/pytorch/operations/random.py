@@ -35,11 +35,11 @@ def drawn(
     given = [torch.scalar_tensor(number, dtype=torch.float64, device=device) for number in numbers]
     per_block = 2 if function is random.geometric or DOUBLE in options.values() else 4
     total = -(-n // per_block)
-    found = []
+    parts = []
     for first in range(0, total, LARGEST[device.type]):
         blocks = _blocks(first, min(total - first, LARGEST[device.type]), device)
-        found.append(run(function, blocks, taken, *given, **options).view(-1))
-    return (found[0] if len(found) == 1 else torch.cat(found))[:n]
+        parts.append(run(function, blocks, taken, *given, **options).view(-1))
+    return (parts[0] if len(parts) == 1 else torch.cat(parts))[:n]
 
 
 def _blocks(first: int, size: int, device: torch.device) -> Tensor:
@@ -62,9 +62,9 @@ def _counted(size: int) -> Tensor:
     return torch.arange(size, device="cpu")
 
 
-def filled(self: Tensor, found: Tensor) -> Tensor:
+def filled(self: Tensor, numbers: Tensor) -> Tensor:
     """A tensor with the numbers of a draw, rounded to its type; halves by way of float32."""
-    return self.copy_(found.view(self.shape))
+    return self.copy_(numbers.view(self.shape))
 
 
 def precision(x: Tensor) -> int:
@@ -137,8 +137,8 @@ def normal_of(mean: Any, std: Any, *, generator: Generator | None = None) -> Ten
         "normal expects all elements of std >= 0.0",
     )
     check(isinstance(std, Tensor) or std >= 0, f"normal expects std >= 0.0, but found std {std}")
-    found = given[0].new_empty(torch.broadcast_shapes(*(each.shape for each in given)))
-    return found.normal_(generator=generator).mul_(std).add_(mean)
+    numbers = given[0].new_empty(torch.broadcast_shapes(*(each.shape for each in given)))
+    return numbers.normal_(generator=generator).mul_(std).add_(mean)
 
 
 @compose("rrelu_with_noise")

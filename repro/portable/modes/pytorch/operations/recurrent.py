@@ -127,8 +127,8 @@ def _padded(rows: Tensor, running: Tensor | None, length: int) -> Tensor:
     """[rows, C] -> [T, N, C]."""
     if running is None:
         return rows.view(length, -1, rows.shape[1])
-    found = rows.new_zeros(*running.shape[:2], rows.shape[1])
-    return found.masked_scatter_(running, rows)
+    padded = rows.new_zeros(*running.shape[:2], rows.shape[1])
+    return padded.masked_scatter_(running, rows)
 
 
 def _positions(times: Times) -> list[int]:
@@ -181,8 +181,8 @@ def _differentiable(ctx: Any, inputs: tuple[Tensor | None, ...], gradients: Stat
     assert given is not None and weight is not None
     out, last = _separate(ctx.cell, ctx.times, given, weight, bias, tuple(state))
     wanted = [each for each, need in zip(inputs, ctx.needs_input_grad[2:], strict=True) if need]
-    found = iter(torch.autograd.grad((out, *last), wanted, gradients, create_graph=True, materialize_grads=True))
-    return [next(found) if need else None for need in ctx.needs_input_grad[2:]]
+    derivatives = iter(torch.autograd.grad((out, *last), wanted, gradients, create_graph=True, materialize_grads=True))
+    return [next(derivatives) if need else None for need in ctx.needs_input_grad[2:]]
 
 
 # --- steps as separate operations -------------------------------------------------------------------------------------
@@ -243,13 +243,13 @@ def layers(
     weights = _of_layers(parameters, has_biases, len(states))
     last: list[State] = []
     for depth in range(num_layers):
-        rows, found = x.reshape(-1, x.shape[-1]), []
+        rows, result = x.reshape(-1, x.shape[-1]), []
         for reverse in (False, True)[: 1 + bidirectional]:
             at = len(last)
             out, state = layer(cell, rows, states[at], weights[at], Times(sizes, length, reverse))
-            found.append(out)
+            result.append(out)
             last.append(state)
-        x = torch.cat(found, 1) if bidirectional else found[0]
+        x = torch.cat(result, 1) if bidirectional else result[0]
         x = x.view(*shape, x.shape[-1])
         if dropout and train and depth < num_layers - 1:
             x = torch.dropout(x, dropout, train)
@@ -258,12 +258,12 @@ def layers(
 
 def _of_layers(parameters: Sequence[Tensor], has_biases: bool, number: int) -> list[list[Tensor | None]]:
     size = len(parameters) // number
-    found: list[list[Tensor | None]] = []
+    gradients: list[list[Tensor | None]] = []
     for at in range(0, len(parameters), size):
         each: list[Tensor | None] = list(parameters[at : at + size])
         biases = each[2:4] if has_biases else [None, None]
-        found.append([*each[:2], *biases, each[-1] if size % 2 else None])
-    return found
+        gradients.append([*each[:2], *biases, each[-1] if size % 2 else None])
+    return gradients
 
 
 def _define(name: str, cell: Cell) -> None:

@@ -20,62 +20,62 @@ Column = tuple[slice | Tensor, Tensor | None]
 def resampled(x: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:
     """x with its last axes resampled, times a share of each output; rounded once to its type."""
     moved = all(taps.weight is None and taps.index.shape[1] == 1 for taps in axes)
-    found = x if moved else x.double()
+    result = x if moved else x.double()
     for place, taps in reversed(list(enumerate(axes))):
-        found = _along(found, place - len(axes), taps)
-    return laid_out(found if isinstance(share, float) and share == 1.0 else found * share, x)
+        result = _along(result, place - len(axes), taps)
+    return laid_out(result if isinstance(share, float) and share == 1.0 else result * share, x)
 
 
 def resampled_bytes(x: Tensor, axes: Sequence[Taps]) -> Tensor:
     """The same of uint8, by integers: what each axis gives is rounded, half up, and kept from 0 to 255."""
-    found = x.int()
+    result = x.int()
     for place, taps in reversed(list(enumerate(axes))):
         weights, bits = whole(taps)
-        found = ((_along(found, place - len(axes), weights) + (1 << (bits - 1))) >> bits).clamp(0, 255)
-    return laid_out(found.to(x.dtype), x)
+        result = ((_along(result, place - len(axes), weights) + (1 << (bits - 1))) >> bits).clamp(0, 255)
+    return laid_out(result.to(x.dtype), x)
 
 
 def spread(gradient: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:
     """The gradient of resampled with respect to x."""
     scaled = gradient if isinstance(share, float) and share == 1.0 else gradient.double() * share
-    found = scaled.double()
+    result = scaled.double()
     for place, taps in enumerate(axes):
-        found = _along(found, place - len(axes), transposed(taps))
-    return laid_out(found, gradient)
+        result = _along(result, place - len(axes), transposed(taps))
+    return laid_out(result, gradient)
 
 
-def laid_out(found: Tensor, like: Tensor) -> Tensor:
+def laid_out(result: Tensor, like: Tensor) -> Tensor:
     """Numbers in the type and the memory format of a tensor."""
-    if found.dtype != like.dtype:
-        found = narrowed(found.float(), like.dtype)
+    if result.dtype != like.dtype:
+        result = narrowed(result.float(), like.dtype)
     if like.dim() == 4 and like.is_contiguous(memory_format=torch.channels_last) and not like.is_contiguous():
-        return found.contiguous(memory_format=torch.channels_last)
-    return found.contiguous()
+        return result.contiguous(memory_format=torch.channels_last)
+    return result.contiguous()
 
 
 def _along(x: Tensor, dim: int, taps: Taps) -> Tensor:
     columns, missing = _columns(taps, x.device, -1 - dim)
     if missing:
         x = torch.cat([x, x.new_zeros((*x.shape[:dim], 1, *x.shape[dim:][1:]))], dim)
-    found: Tensor | None = None
+    total: Tensor | None = None
     for where, weight in columns:
         part = x.index_select(dim, where) if isinstance(where, Tensor) else x[..., where, *[slice(None)] * (-1 - dim)]
         if weight is not None:
             part = part * weight
-        found = part if found is None else found + part
-    return x.new_zeros((*x.shape[:dim], len(taps.index), *x.shape[dim:][1:])) if found is None else found
+        total = part if total is None else total + part
+    return x.new_zeros((*x.shape[:dim], len(taps.index), *x.shape[dim:][1:])) if total is None else total
 
 
 @lru_cache(maxsize=1024)
 def _columns(taps: Taps, device: torch.device, after: int) -> tuple[list[Column], bool]:
     """The taps of an axis that so many axes come after, and whether one of them is missing somewhere."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for number, column in enumerate(taps.index.T):
         weight = None
         if taps.weight is not None:
             weight = torch.from_numpy(taps.weight[:, number].copy()).view(-1, *[1] * after).to(device)
-        found.append((_where(column, device), weight))
-    return found, bool((taps.index == taps.size).any())
+        columns.append((_where(column, device), weight))
+    return columns, bool((taps.index == taps.size).any())
 
 
 def _where(column: np.ndarray, device: torch.device) -> slice | Tensor:

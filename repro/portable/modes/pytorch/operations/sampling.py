@@ -33,8 +33,8 @@ def places(grid: Tensor, axis: int, size: int, align_corners: bool) -> tuple[Ten
     """Coordinates in pixels, float64 [N, P], of a grid [N, ..., dimensions], and pixels for 1 of the grid."""
     x = grid.select(-1, axis).double().flatten(1)
     slope = (size - 1) * 0.5 if align_corners else size * 0.5
-    found = (x + 1.0) * slope
-    return found if align_corners else found - 0.5, slope
+    position = (x + 1.0) * slope
+    return position if align_corners else position - 0.5, slope
 
 
 def padded(x: Tensor, size: int, padding: int, align_corners: bool) -> tuple[Tensor, Tensor]:
@@ -81,7 +81,7 @@ def cubic(x: Tensor, size: int, padding: int, align_corners: bool, slope: float)
     x = torch.where(x.isfinite(), x, -FAR)
     first, a = x.floor(), SHARPNESS
     share = x - first
-    found = []
+    taps = []
     for number in range(-1, 3):
         sign = 1.0 if number <= 0 else -1.0
         d = share - number if number <= 0 else number - share
@@ -92,8 +92,8 @@ def cubic(x: Tensor, size: int, padding: int, align_corners: bool, slope: float)
             weight = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
             steep = (3 * a * d - 10 * a) * d + 8 * a
         pixel, _ = padded(first + number, size, padding, align_corners)
-        found.append(tap(pixel.floor(), size, weight, steep * (sign * slope)))
-    return found
+        taps.append(tap(pixel.floor(), size, weight, steep * (sign * slope)))
+    return taps
 
 
 AXES: dict[int, Callable[..., Axis]] = {BILINEAR: linear, NEAREST: nearest, BICUBIC: cubic}
@@ -101,11 +101,11 @@ AXES: dict[int, Callable[..., Axis]] = {BILINEAR: linear, NEAREST: nearest, BICU
 
 def axes_of(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> list[Axis]:
     """For each axis of images, whose order is the other way round in a grid."""
-    found = []
+    axes = []
     for axis, size in enumerate(x.shape[2:]):
         place, slope = places(grid, grid.shape[-1] - 1 - axis, size, align_corners)
-        found.append(AXES[mode](place, size, padding, align_corners, slope))
-    return found
+        axes.append(AXES[mode](place, size, padding, align_corners, slope))
+    return axes
 
 
 def corners(axes: Sequence[Axis], sizes: Sequence[int], slope: int | None = None) -> Iterator[tuple[Tensor, Factor]]:
@@ -127,13 +127,13 @@ def corners(axes: Sequence[Axis], sizes: Sequence[int], slope: int | None = None
 def summed(x: Tensor, axes: Sequence[Axis], slope: int | None = None) -> Tensor:
     """Pixels times weights, float64 [N, C, P]; a pixel of no weight counts as 0, whatever it holds."""
     flat = x.flatten(2)
-    found = None
+    total = None
     for pixel, weight in corners(axes, x.shape[2:], slope):
         part = flat.gather(2, pixel[:, None].expand(-1, flat.shape[1], -1)).double()
         part = torch.where(weight[:, None] == 0, 0.0, part * weight[:, None])
-        found = part if found is None else found + part
-    assert found is not None
-    return found
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
 def undefined(grid: Tensor, mode: int, padding: int) -> Tensor | None:
@@ -150,9 +150,9 @@ def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     axes = axes_of(input, grid, interpolation_mode, padding_mode, align_corners)
-    found, nowhere = summed(input, axes), undefined(grid, interpolation_mode, padding_mode)
-    found = found if nowhere is None else found.masked_fill(nowhere, torch.nan)
-    return rounded(found.view(*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+    result, nowhere = summed(input, axes), undefined(grid, interpolation_mode, padding_mode)
+    result = result if nowhere is None else result.masked_fill(nowhere, torch.nan)
+    return rounded(result.view(*input.shape[:2], *grid.shape[1:-1]), input.dtype)
 
 
 @define("grid_sampler_2d_backward", "grid_sampler_3d_backward")
@@ -173,12 +173,12 @@ def grid_sampler_backward(
         return grad_input, None
     if interpolation_mode == NEAREST:
         return grad_input, torch.zeros_like(grid)
-    found = []
+    gradients = []
     for axis in reversed(range(len(axes))):
         parts = rounded(summed(input, axes, axis) * gradient, single(input).dtype)
         total = sums.exact(parts, (1,))
-        found.append((total if nowhere is None else total.masked_fill(nowhere, torch.nan)).squeeze(1))
-    return grad_input, rounded(torch.stack(found, -1).view(grid.shape), grid.dtype)
+        gradients.append((total if nowhere is None else total.masked_fill(nowhere, torch.nan)).squeeze(1))
+    return grad_input, rounded(torch.stack(gradients, -1).view(grid.shape), grid.dtype)
 
 
 def _of_pixels(gradient: Tensor, x: Tensor, axes: Sequence[Axis]) -> Tensor:
@@ -186,21 +186,21 @@ def _of_pixels(gradient: Tensor, x: Tensor, axes: Sequence[Axis]) -> Tensor:
     pixel = torch.cat(pixels, 1)[:, None].expand(-1, x.shape[1], -1)
     parts = torch.cat([gradient * weight[:, None] for weight in weights], 2)
     zeros = torch.zeros(*x.shape[:2], x.shape[2:].numel(), dtype=torch.float64, device=x.device)
-    found = added(rounded(parts, single(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q))
-    return rounded(found.double(), x.dtype).view(x.shape)
+    result = added(rounded(parts, single(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q))
+    return rounded(result.double(), x.dtype).view(x.shape)
 
 
 @define("affine_grid_generator")
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """theta [N, d, d + 1] -> [N, ..., d]: for each pixel the place of its center, from -1 to 1."""
-    found = None
+    total = None
     for axis, length in enumerate(size[2:]):
         steps = np.arange(length) * 2.0 / max(1, length - 1) - 1.0 if length > 1 else np.zeros(length)
         base = torch.from_numpy(steps if align_corners else steps * ((length - 1) / length)).to(theta.device)
         base = base.view(-1, *[1] * (len(size) - 3 - axis), 1)
         column = theta[:, :, len(size) - 3 - axis].double().view(-1, *[1] * (len(size) - 2), theta.shape[1])
         part = column * base
-        found = part if found is None else found + part
-    assert found is not None
-    found = found + theta[:, :, -1].double().view(-1, *[1] * (len(size) - 2), theta.shape[1])
-    return rounded(found, theta.dtype)
+        total = part if total is None else total + part
+    assert total is not None
+    total = total + theta[:, :, -1].double().view(-1, *[1] * (len(size) - 2), theta.shape[1])
+    return rounded(total, theta.dtype)

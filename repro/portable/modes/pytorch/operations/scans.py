@@ -17,14 +17,14 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtyp
     if not x.dim():
         return x.clone()
     (axis,) = axes_of(x, dim)
-    found = x.double().movedim(axis, -1)
-    if not found.shape[-1]:
-        found = found.new_ones((*found.shape[:-1], 1))
-    while found.shape[-1] > 1:
-        odd = found[..., found.shape[-1] & ~1 :]
-        found = torch.cat([found[..., 0 : found.shape[-1] & ~1 : 2] * found[..., 1::2], odd], -1)
-    found = rounded(found.movedim(-1, axis), x.dtype)
-    return found if keepdim else found.squeeze(axis)
+    values = x.double().movedim(axis, -1)
+    if not values.shape[-1]:
+        values = values.new_ones((*values.shape[:-1], 1))
+    while values.shape[-1] > 1:
+        odd = values[..., values.shape[-1] & ~1 :]
+        values = torch.cat([values[..., 0 : values.shape[-1] & ~1 : 2] * values[..., 1::2], odd], -1)
+    values = rounded(values.movedim(-1, axis), x.dtype)
+    return values if keepdim else values.squeeze(axis)
 
 
 @define("prod")
@@ -37,19 +37,19 @@ def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tens
     x = self if dtype is None else self.to(dtype)
     if not x.dim():
         return x.clone()
-    found = x.double().movedim(dim, -1)
+    values = x.double().movedim(dim, -1)
     step = 1
-    while step < found.shape[-1]:
-        found = torch.cat([found[..., :step], found[..., step:] * found[..., :-step]], -1)
+    while step < values.shape[-1]:
+        values = torch.cat([values[..., :step], values[..., step:] * values[..., :-step]], -1)
         step *= 2
-    return rounded(found.movedim(-1, dim), x.dtype).contiguous()
+    return rounded(values.movedim(-1, dim), x.dtype).contiguous()
 
 
 @compose("logcumsumexp")
 def logcumsumexp(self: Tensor, dim: int) -> Tensor:
-    found = self.movedim(dim, -1) if self.dim() else self.unsqueeze(0)
+    values = self.movedim(dim, -1) if self.dim() else self.unsqueeze(0)
     step = 1
-    while step < found.shape[-1]:
-        found = torch.cat([found[..., :step], torch.logaddexp(found[..., step:], found[..., :-step])], -1)
+    while step < values.shape[-1]:
+        values = torch.cat([values[..., :step], torch.logaddexp(values[..., step:], values[..., :-step])], -1)
         step *= 2
-    return found.movedim(-1, dim).contiguous() if self.dim() else found.squeeze(0)
+    return values.movedim(-1, dim).contiguous() if self.dim() else values.squeeze(0)

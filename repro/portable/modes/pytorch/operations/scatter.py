@@ -145,14 +145,14 @@ def scatter_reduce(
         places = places[
             tuple(slice(size) if axis != dim % self.dim() else slice(None) for axis, size in enumerate(index.shape))
         ].gather(dim, index)
-        found = grouped_product(src.reshape(-1).double(), places.reshape(-1), self.numel()).view(self.shape)
-        found = found * self.double() if include_self else found
+        products = grouped_product(src.reshape(-1).double(), places.reshape(-1), self.numel()).view(self.shape)
+        products = products * self.double() if include_self else products
     else:
-        found = total(src, lambda q: zeros(self).scatter_add_(dim, index, q))
-        found = found + self.double() if include_self else found
+        products = total(src, lambda q: zeros(self).scatter_add_(dim, index, q))
+        products = products + self.double() if include_self else products
         if reduce == "mean":
-            found = found / (met + 1 if include_self else met)
-    return torch.where(met > 0, rounded(found, self.dtype), self)
+            products = products / (met + 1 if include_self else met)
+    return torch.where(met > 0, rounded(products, self.dtype), self)
 
 
 @define("scatter.reduce")

@@ -15,8 +15,8 @@ from repro.portable.numbers import precisions
 
 @define("_softmax")
 def softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    found = _last(lambda x: run(softmax.shares, x), dim, self)
-    return found if half_to_float else found.to(self.dtype)
+    shares = _last(lambda x: run(softmax.shares, x), dim, self)
+    return shares if half_to_float else shares.to(self.dtype)
 
 
 @define("_softmax_backward_data")
@@ -29,8 +29,8 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
 
 @define("_log_softmax")
 def log_softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    found = _last(lambda x: run(softmax.log_softmax, x), dim, self)
-    return found if half_to_float else found.to(self.dtype)
+    result = _last(lambda x: run(softmax.log_softmax, x), dim, self)
+    return result if half_to_float else result.to(self.dtype)
 
 
 @define("_log_softmax_backward_data")

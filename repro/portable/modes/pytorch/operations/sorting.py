@@ -33,9 +33,9 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return values.narrow(dim, 0, k).contiguous(), indices.narrow(dim, 0, k).contiguous()
 
 
-def _chosen(found: Pair, place: Any, dim: int, keepdim: bool) -> Pair:
+def _chosen(pair: Pair, place: Any, dim: int, keepdim: bool) -> Pair:
     """What a sort has at one place of each line: a number, or a tensor with an axis of size 1."""
-    values, indices = found
+    values, indices = pair
     if isinstance(place, int):
         place = torch.full((), place, device=values.device)
     shape = list(values.shape)

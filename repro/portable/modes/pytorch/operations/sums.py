@@ -22,10 +22,10 @@ def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtyp
     axes = axes_of(x, dim)
     if not axes:
         x, axes, keepdim = x.unsqueeze(-1), (x.dim(),), False
-    found = function(x, axes)
-    if isinstance(found, tuple):
-        return tuple(dropped(each, axes, keepdim).to(wanted) for each in found)
-    return dropped(found, axes, keepdim).to(wanted)
+    result = function(x, axes)
+    if isinstance(result, tuple):
+        return tuple(dropped(each, axes, keepdim).to(wanted) for each in result)
+    return dropped(result, axes, keepdim).to(wanted)
 
 
 def exact(x: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -138,10 +138,10 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
     if name in allowed:
         let_through[name] += 1
         return None
-    found = definitions.get(name)
-    if found is None:
+    result = definitions.get(name)
+    if result is None:
         raise refuse(name, values=values)
-    return found
+    return result
 
 
 def complex_numbers(name: str, values: Sequence[Any]) -> Exception:
@@ -157,10 +157,10 @@ _fast, _execute = pywrap_tfe.TFE_Py_FastPathExecute, execute.execute
 def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
     """TFE_Py_FastPathExecute: what is not exact goes the slow way, to execute()."""
     if passes(name, rest[1:2], rest[3] if name == CONVERSION else None):
-        found = _fast(ctx, name, *rest)
-        if name in REAL and getattr(found, "dtype", None) in COMPLEX_TYPES and name not in allowed:
-            raise complex_numbers(name, [found])
-        return found
+        result = _fast(ctx, name, *rest)
+        if name in REAL and getattr(result, "dtype", None) in COMPLEX_TYPES and name not in allowed:
+            raise complex_numbers(name, [result])
+        return result
     raise core._FallbackException("portable numerics")
 
 
@@ -173,16 +173,16 @@ def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, 
         return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     types = {each.dtype.as_datatype_enum for each in inputs}
     types.update(int(given[each]) for each in own if each in given)
-    found = definition(operation, types, inputs)
-    if found is None:
+    results = definition(operation, types, inputs)
+    if results is None:
         return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     given = {key: value.decode() if isinstance(value, bytes) else value for key, value in given.items()}
-    if found.composed:
+    if results.composed:
         counts[operation] += 1
-        result = found.function(given, *inputs)
+        result = results.function(given, *inputs)
         return result if isinstance(result, list) else [result]
     try:
-        arrays = computed(operation, found.function, given, [np.asarray(each._numpy()) for each in inputs])
+        arrays = computed(operation, results.function, given, [np.asarray(each._numpy()) for each in inputs])
     except Exception:
         _execute(op_name, num_outputs, inputs, attrs, ctx, name)  # which says itself what is wrong with an argument
         raise
@@ -200,10 +200,10 @@ def computed(name: str, function: Function, given: Attributes, arrays: list[np.n
     libm.fesetenv(DEFAULT)
     try:
         with np.errstate(all="ignore"):
-            found = function(given, *arrays)
+            results = function(given, *arrays)
     finally:
         libm.fesetenv(before)
-    return list(found) if isinstance(found, tuple) else [found]
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 libm = ctypes.PyDLL("libm.so.6")  # which keeps Python's lock

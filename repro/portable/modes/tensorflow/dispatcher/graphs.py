@@ -61,16 +61,16 @@ def created(
         return made
     types = {each.dtype.base_dtype.as_datatype_enum for each in inputs}
     types.update(attrs[each].type for each in own if attrs and each in attrs)
-    found = definition(op_type, types, inputs)
-    if found is None:
+    result = definition(op_type, types, inputs)
+    if result is None:
         return _create(graph, op_type, inputs, *rest)
     attrs = attrs or {}
     given = {key: _value(value) for key, value in attrs.items() if key[0] != "_"}
-    if found.composed:
-        return _composed(graph, op_type, found.function, given, inputs, name, attrs)
+    if result.composed:
+        return _composed(graph, op_type, result.function, given, inputs, name, attrs)
     # Its shapes and types are those of TensorFlow's own node, which has no use beside and is not computed.
     like = _create(graph, op_type, inputs, dtypes, input_types, None, attrs, op_def, compute_device)
-    node = _calling(op_type, found.function, given, inputs, [each.dtype for each in like.outputs])
+    node = _calling(op_type, result.function, given, inputs, [each.dtype for each in like.outputs])
     made = _create(graph, NODE, inputs, None, None, name or op_type, node, None, compute_device)
     for tensor, other in zip(made.outputs, like.outputs, strict=True):
         tensor.set_shape(other.shape)
@@ -200,12 +200,12 @@ class Standing(Answering):
 
     @property
     def node_def(self) -> Any:
-        found = super().node_def
-        found.op = self._portable_type
-        found.ClearField("attr")
+        result = super().node_def
+        result.op = self._portable_type
+        result.ClearField("attr")
         for name, attribute in self._portable_attributes.items():
-            found.attr[name].CopyFrom(attribute)
-        return found
+            result.attr[name].CopyFrom(attribute)
+        return result
 
 
 def as_operation(node: Any, kind: type, name: str, attributes: Any) -> Any:

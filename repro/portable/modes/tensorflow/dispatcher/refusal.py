@@ -37,10 +37,10 @@ def refuse(
 ) -> RefusedError:
     """The error that says so, in one line. `values` are tensors."""
     shown = (f"{each.dtype.name} {_shape(each)}" for each in values)
-    found = refused(name, shown, place(), why, remedy, REMEDIES)
-    found.ag_pass_through = True  # type: ignore[attr-defined]  # AutoGraph and Keras make errors of their own of others
-    found._keras_call_info_injected = True  # type: ignore[attr-defined]
-    return found
+    error = refused(name, shown, place(), why, remedy, REMEDIES)
+    error.ag_pass_through = True  # type: ignore[attr-defined]  # AutoGraph and Keras make errors of their own of others
+    error._keras_call_info_injected = True  # type: ignore[attr-defined]
+    return error
 
 
 def _shape(tensor: Any) -> str:

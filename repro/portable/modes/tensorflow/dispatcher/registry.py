@@ -50,6 +50,6 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 
 
 def _operations() -> list:
-    found = op_def_pb2.OpList()
-    found.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
-    return list(found.op)
+    operations = op_def_pb2.OpList()
+    operations.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
+    return list(operations.op)

@@ -65,8 +65,8 @@ def _sampler(name: str, draw: Draw, probability: Draw) -> None:
         def expected(each: Array) -> Array:
             share = probability(each.reshape(-1).astype(np.float64), given["range_max"])
             again = tries > given["num_sampled"]  # as TensorFlow has it: without a repetition nothing was rejected
-            found = -expm1(Backend, log1p(Backend, -share) * tries) if again else share * tries
-            return found.reshape(each.shape).astype(np.float32)
+            result = -expm1(Backend, log1p(Backend, -share) * tries) if again else share * tries
+            return result.reshape(each.shape).astype(np.float32)
 
         return chosen, expected(true), expected(chosen)
 

@@ -23,12 +23,12 @@ MERGED: dict[str, Callable[[Array, Array], Array]] = {
 def _merged(given: Attributes, parts: Array) -> Array:
     """Rows of numbers, one after the other; halves are rounded once."""
     wide = single(parts)
-    found = wide[0]
+    total = wide[0]
     for each in wide[1:]:
-        found = MERGED[given["merge_op"]](found, each)
+        total = MERGED[given["merge_op"]](total, each)
     if given["final_op"] == "Div":
-        found = found / found.dtype.type(len(parts))
-    return narrowed(found, parts.dtype)
+        total = total / total.dtype.type(len(parts))
+    return narrowed(total, parts.dtype)
 
 
 @compose("CollectiveReduceV2")
@@ -46,5 +46,5 @@ def reduced(given: Attributes, x: Any, group_size: Any, group_key: Any, instance
     number = tensor_util.constant_value(group_size)
     gathered.set_shape([None if number is None else int(number), x.shape.num_elements()])
     how = {"merge_op": given["merge_op"], "final_op": given["final_op"]}
-    (found,) = calculated("collective_reduce", _merged, how, [gathered], [x.dtype], [[x.shape.num_elements()]])
-    return array_ops.reshape(found, array_ops.shape(x))
+    (result,) = calculated("collective_reduce", _merged, how, [gathered], [x.dtype], [[x.shape.num_elements()]])
+    return array_ops.reshape(result, array_ops.shape(x))

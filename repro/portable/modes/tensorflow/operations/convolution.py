@@ -82,16 +82,16 @@ def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> 
     groups = shape[-1] // inputs
     check_length(math.prod(taps) * outputs)
     sides = [size + sum(edge) for size, edge in zip(shape[1:-1], how.edges, strict=True)]
-    found = np.zeros((shape[0], *sides, shape[-1]))
+    gradient = np.zeros((shape[0], *sides, shape[-1]))
     right, places = _by_group(w, groups).swapaxes(-1, -2), g.shape[1:-1]
     for some in _blocks(len(g), math.prod(places) * math.prod(taps) * shape[-1]):
         rows = g[some].reshape(-1, groups, outputs // groups).transpose(1, 0, 2).astype(np.float64)
         parts = np.matmul(rows, right).reshape(groups, -1, *places, *taps, inputs)
         parts = np.moveaxis(parts, 0, -2).reshape(-1, *places, *taps, shape[-1])
         for tap in np.ndindex(*taps):
-            met = how.met(found[some], tap, places)
+            met = how.met(gradient[some], tap, places)
             met += parts[(slice(None),) * (1 + len(places)) + tap]
-    return how.inner(found)
+    return how.inner(gradient)
 
 
 def gradient_of_weight(q: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
@@ -101,11 +101,11 @@ def gradient_of_weight(q: Array, g: Array, shape: Sequence[int], how: Steps) -> 
     *taps, inputs, outputs = shape
     groups, places = q.shape[-1] // inputs, g.shape[1:-1]
     check_length(math.prod(g.shape[:-1]))
-    found = np.zeros((groups, math.prod(taps) * inputs, outputs // groups))
+    gradient = np.zeros((groups, math.prod(taps) * inputs, outputs // groups))
     for some, rows in _matrices(q, how, taps, places, groups):
         right = g[some].reshape(-1, groups, outputs // groups).transpose(1, 0, 2).astype(np.float64)
-        found += np.matmul(rows.swapaxes(-1, -2), right)
-    return found.transpose(1, 0, 2).reshape(shape)
+        gradient += np.matmul(rows.swapaxes(-1, -2), right)
+    return gradient.transpose(1, 0, 2).reshape(shape)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

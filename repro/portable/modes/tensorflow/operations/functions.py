@@ -186,7 +186,7 @@ def spaced(given: Attributes, start: Array, stop: Array, number: Array) -> Array
         raise ValueError(f"{int(number)} numbers are none")
     begin, end = single(start), single(stop)
     step = (end - begin) / begin.dtype.type(max(1, int(number) - 1))
-    found = begin + step * np.arange(int(number)).astype(begin.dtype)
+    result = begin + step * np.arange(int(number)).astype(begin.dtype)
     if int(number) > 1:
-        found[-1] = end
-    return narrowed(found, start.dtype)
+        result[-1] = end
+    return narrowed(result, start.dtype)

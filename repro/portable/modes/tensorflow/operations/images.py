@@ -21,14 +21,14 @@ def projected(given: Attributes, images: Array, transforms: Array, shape: Array,
     x, mode = single(images).astype(np.float64), given.get("fill_mode", "CONSTANT")
     down, across = _inside(down, x.shape[1], mode), _inside(across, x.shape[2], mode)
     if given["interpolation"] == "NEAREST":
-        found = _read(x, np.rint(down), np.rint(across), value)
+        result = _read(x, np.rint(down), np.rint(across), value)
     else:
         top, left = np.floor(down), np.floor(across)
         low, right = (down - top)[..., None], (across - left)[..., None]
         upper = (1.0 - right) * _read(x, top, left, value) + right * _read(x, top, left + 1.0, value)
         lower = (1.0 - right) * _read(x, top + 1.0, left, value) + right * _read(x, top + 1.0, left + 1.0, value)
-        found = (1.0 - low) * upper + low * lower
-    return narrowed(np.where((below == 0)[..., None], value, found), images.dtype)
+        result = (1.0 - low) * upper + low * lower
+    return narrowed(np.where((below == 0)[..., None], value, result), images.dtype)
 
 
 def _inside(place: Array, size: int, mode: str) -> Array:

@@ -63,14 +63,14 @@ def nearest(size: int, outputs: int, how: How) -> Taps:
 @define("MirrorPadGrad")
 def mirrored(given: Attributes, gradient: Array, edges: Array) -> Array:
     """What was mirrored at each edge is added to what it was made of, axis by axis."""
-    found, same = single(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
+    result, same = single(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
     for axis, (before, after) in enumerate(edges.tolist()):
-        size = found.shape[axis] - before - after
+        size = result.shape[axis] - before - after
         index = np.arange(-before, size + after)
         index = np.where(index < 0, -index - same, index)
         index = np.where(index >= size, 2 * size - 2 + same - index, index)
-        found = along(found, axis, transposed(Taps(size, index[:, None])))
-    return narrowed(found, gradient.dtype)
+        result = along(result, axis, transposed(Taps(size, index[:, None])))
+    return narrowed(result, gradient.dtype)
 
 
 def _interpolation(name: str, taps: Callable[[int, int, How], Taps], single_result: bool) -> None:
@@ -83,15 +83,15 @@ def _interpolation(name: str, taps: Callable[[int, int, How], Taps], single_resu
         if x.ndim != 4 or min(size) < 1 or not x.size:
             raise ValueError(f"images {list(x.shape)} cannot have sides {list(size)}")
         wide = x.astype(np.float32) if single_result and x.dtype != np.float64 else x
-        found = resampled(wide, axes(given, x.shape[1:3], tuple(map(int, size))))
-        return found.astype(np.float32) if single_result else narrowed(found, x.dtype)
+        result = resampled(wide, axes(given, x.shape[1:3], tuple(map(int, size))))
+        return result.astype(np.float32) if single_result else narrowed(result, x.dtype)
 
     @define(f"{name}Grad")
     def backward(given: Attributes, gradient: Array, like: Array) -> Array:
         """`like` are the images, or their sides."""
         sizes = tuple(map(int, like)) if like.ndim == 1 else like.shape[1:3]
-        found = spread(single(gradient), axes(given, sizes, gradient.shape[1:3]))
-        return narrowed(found, gradient.dtype if like.ndim == 1 else like.dtype)
+        result = spread(single(gradient), axes(given, sizes, gradient.shape[1:3]))
+        return narrowed(result, gradient.dtype if like.ndim == 1 else like.dtype)
 
 
 _interpolation("ResizeBilinear", linear, True)

@@ -60,12 +60,12 @@ def batch_norm_gradient(
     if given["is_training"]:
         root = Backend.r32(np.sqrt(spread.astype(np.float64) + eps))
         inverse = Backend.r32(1.0 / root.astype(np.float64))
-        found = run(
+        gradients = run(
             axes, normalization.scaled_backward, wide, middle, inverse, factor, factor, g, axes, needs, slices=slices
         )
     else:
-        found = run(
+        gradients = run(
             axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
         )
     none = np.zeros(0, np.float32)
-    return narrowed(found[0], x.dtype), found[1].reshape(-1), found[2].reshape(-1), none, none
+    return narrowed(gradients[0], x.dtype), gradients[1].reshape(-1), gradients[2].reshape(-1), none, none

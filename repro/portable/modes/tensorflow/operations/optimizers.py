@@ -25,10 +25,10 @@ def step(name: str, variables: int) -> Callable[[Step], Step]:
             resources, rest = inputs[:variables], inputs[variables:]
             dtype = dtypes.as_dtype(rest[-1].dtype)
             values = [gen_resource_variable_ops.read_variable_op(each, dtype) for each in resources]
-            found = function(given, *values, *rest)
+            results = function(given, *values, *rest)
             assigned = [
                 gen_resource_variable_ops.assign_variable_op(resource, value)
-                for resource, value in zip(resources, found, strict=True)
+                for resource, value in zip(resources, results, strict=True)
             ]
             return [] if context.executing_eagerly() else control_flow_ops.group(*assigned)
 

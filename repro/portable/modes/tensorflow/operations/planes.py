@@ -73,7 +73,7 @@ def gradient_of_weight(q: Array, g: Array, shape: Sequence[int], how: Steps) -> 
     *taps, inputs, outputs = shape
     terms = math.prod(taps) * inputs
     check_length(math.prod(g.shape[:-1]))
-    found = np.zeros((terms, outputs))
+    gradient = np.zeros((terms, outputs))
     for some, rows in _rows(q, _windows(q.shape[1:-1], taps, g.shape[1:-1], how)):
-        found += multiply(rows[None], g[some].reshape(1, len(rows), outputs), a_turned=True)[0][:terms]
-    return found.reshape(shape)
+        gradient += multiply(rows[None], g[some].reshape(1, len(rows), outputs), a_turned=True)[0][:terms]
+    return gradient.reshape(shape)

@@ -37,16 +37,16 @@ def _sides(given: Attributes, shape: Sequence[int]) -> tuple[int, ...]:
 
 def _taps(sizes: Sequence[int], kernel: Sequence[int], how: Steps) -> tuple[list[Taps], Share]:
     """Those of each axis, and 1 over the number of numbers in each window: what is outside does not count."""
-    found = []
+    result = []
     for size, length, step, edge, number in zip(
         sizes, kernel, how.stride, how.edges, how.outputs(sizes, kernel), strict=True
     ):
         begins = tuple(step * place - edge[0] for place in range(number))
-        found.append(ranges(size, begins, tuple(begin + length for begin in begins)))
+        result.append(ranges(size, begins, tuple(begin + length for begin in begins)))
     counts: Any = 1
-    for taps in found:
+    for taps in result:
         counts = np.multiply.outer(counts, taps.counts)
-    return found, (1.0 / counts)[..., None]
+    return result, (1.0 / counts)[..., None]
 
 
 def _average(name: str) -> None:
@@ -106,11 +106,11 @@ def _maximum(name: str) -> None:
 
         def given_back(images: Array, g: Array) -> Array:
             _, first, outputs = _largest(images, kernel, how)
-            found = how.padded(np.zeros(images.shape, np.float64))
+            result = how.padded(np.zeros(images.shape, np.float64))
             for place, tap in enumerate(np.ndindex(*kernel)):
-                met = how.met(found, tap, outputs)
+                met = how.met(result, tap, outputs)
                 met += np.where(first == place, g, 0.0)
-            return narrowed(how.inner(found), x.dtype)
+            return narrowed(how.inner(result), x.dtype)
 
         return back(_by_samples(given_back, last(single(x), channels), last(single(gradient), channels)), channels)
 
@@ -120,10 +120,10 @@ def _maximum(name: str) -> None:
         kernel, how, channels = _windows(given, _sides(given, x.shape))
         _, first, outputs = _largest(last(single(x), channels), kernel, how)
         padded = how.padded(last(gradient, channels))
-        found = np.zeros(first.shape, gradient.dtype)
+        result = np.zeros(first.shape, gradient.dtype)
         for place, tap in enumerate(np.ndindex(*kernel)):
-            found = np.where(first == place, how.met(padded, tap, outputs), found)
-        return back(found, channels)
+            result = np.where(first == place, how.met(padded, tap, outputs), result)
+        return back(result, channels)
 
 
 for _dimensions in ("", "3D"):

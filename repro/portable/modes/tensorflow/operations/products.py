@@ -23,8 +23,8 @@ def product(a: Array, b: Array) -> Array:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
     if a.dtype == np.float64:
-        found, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
-        return found * p * s
+        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
+        return result * p * s
     if integers.fits(a.shape[-1]):
         return _by_kernels(a, b)
     multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched
@@ -103,8 +103,8 @@ def einsum(given: Attributes, *operands: Array) -> Array:
     flat = [math.prod(each) for each in shape[1:]]
     a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
     b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
-    found = product(a, b).reshape(*shape[0], *shape[1], *shape[3])
-    return narrowed(_expanded(found, "".join((*batch, *rows, *columns)), output), dtype)
+    result = product(a, b).reshape(*shape[0], *shape[1], *shape[3])
+    return narrowed(_expanded(result, "".join((*batch, *rows, *columns)), output), dtype)
 
 
 def _expanded(x: Array, names: str, output: str) -> Array:
@@ -140,8 +140,8 @@ def _without_ellipsis(terms: list[str], output: str, arrays: list[Array]) -> tup
             at = term.index("...")
             shape = (*x.shape[:at], *whole[most - rank :], *x.shape[at + rank :])
             arrays[place] = np.broadcast_to(x, shape)
-    found = [
+    result = [
         term.replace("...", "".join(names[most - rank :]) if rank else "")
         for term, rank in zip(terms, ranks, strict=True)
     ]
-    return found, output.replace("...", "".join(names))
+    return result, output.replace("...", "".join(names))

@@ -51,8 +51,8 @@ def _normal_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
         return radius * sin(xp, angle, 24, large=False), radius * cos(xp, angle, 24, large=False)
 
     pairs = shares.reshape(-1, 2)
-    found = numbers(Backend, pairs[:, 0].copy(), pairs[:, 1].copy())
-    flat = np.stack(found, 1).reshape(-1)[: math.prod(map(int, shape))]
+    normals = numbers(Backend, pairs[:, 0].copy(), pairs[:, 1].copy())
+    flat = np.stack(normals, 1).reshape(-1)[: math.prod(map(int, shape))]
     return narrowed(flat.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
 
 
@@ -64,8 +64,8 @@ def _truncated_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
         return xp.clip(ndtri(xp, share * (1.0 - 2.0 * low) + low), -2.0, 2.0)
 
     flat = words[: math.prod(map(int, shape))].astype(np.float64) + 0.5
-    found = elements.run(numbers, flat * (1.0 / WORD))
-    return narrowed(found.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
+    result = elements.run(numbers, flat * (1.0 / WORD))
+    return narrowed(result.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
 
 
 DISTRIBUTIONS = {"normal": _normal_of_bits, "truncated": _truncated_of_bits}
@@ -78,10 +78,10 @@ def _drawn(kind: str, given: Attributes, shape: Any, words: Any) -> Any:
     bits = words(array_ops.reshape((number + 3) // 4 * 4, [1]))
     dtype = dtypes.as_dtype(given["dtype"])
     known = tensor_util.constant_value_as_shape(shape)
-    (found,) = calculated(
+    (result,) = calculated(
         f"random_{kind}", DISTRIBUTIONS[kind], {"dtype": dtype.as_datatype_enum}, [bits, shape], [dtype], [known]
     )
-    return found
+    return result
 
 
 def _stateless(kind: str, *names: str) -> None:
@@ -130,15 +130,15 @@ def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm
     low, high, *_ = philox(Backend, tuple(halves[:4]), tuple(halves[4:]))
     mixed = low | high >> 1 << 32
     parameters = np.broadcast_to(alpha, tuple(map(int, shape))).reshape(-1).astype(np.float64)
-    found, left = np.empty_like(parameters), np.arange(parameters.size)
+    numbers, left = np.empty_like(parameters), np.arange(parameters.size)
     for part in count():
         if not left.size:
             break
         drawn, accepted = distributions.gamma(Backend, left, mixed, part, parameters[left])
-        found[left[accepted]] = drawn[accepted]
+        numbers[left[accepted]] = drawn[accepted]
         left = left[~accepted]
     smallest = float(np.finfo(np.float32).tiny)
-    return narrowed(np.maximum(found, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
+    return narrowed(np.maximum(numbers, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def _chosen(given: Attributes, logits: Array, drawn: Array) -> Array:
     power, total, _ = exponentials.powers(Backend, steps)
     ends = np.rint(power).cumsum(-1)
     place = drawn * total
-    found = np.stack([np.searchsorted(row, at, side="right") for row, at in zip(ends, place, strict=True)])
-    return np.minimum(found, logits.shape[1] - 1).astype(_numpy(given["output_dtype"]))
+    classes = np.stack([np.searchsorted(row, at, side="right") for row, at in zip(ends, place, strict=True)])
+    return np.minimum(classes, logits.shape[1] - 1).astype(_numpy(given["output_dtype"]))
 
 
 def _classes(given: Attributes, logits: Any, number: Any, make: Any) -> Any:
@@ -159,8 +159,8 @@ def _classes(given: Attributes, logits: Any, number: Any, make: Any) -> Any:
     dtype = dtypes.as_dtype(given["output_dtype"])
     known = [logits.shape[0], tensor_util.constant_value(number)]
     given = {"output_dtype": dtype.as_datatype_enum}
-    (found,) = calculated("categorical", _chosen, given, [logits, make(shape)], [dtype], [known])
-    return found
+    (result,) = calculated("categorical", _chosen, given, [logits, make(shape)], [dtype], [known])
+    return result
 
 
 @compose("Multinomial")

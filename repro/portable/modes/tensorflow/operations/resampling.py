@@ -17,19 +17,19 @@ Share = Array | float
 def resampled(x: Array, axes: Sequence[Taps], share: Share = 1.0) -> Array:
     """Images [B, ..., C] resampled, times a share of each output; rounded once to their type."""
     moved = all(taps.weight is None and taps.index.shape[1] == 1 for taps in axes)
-    found = x if moved else x.astype(np.float64)
+    result = x if moved else x.astype(np.float64)
     for place, taps in reversed(list(enumerate(axes))):
-        found = along(found, 1 + place, taps)
-    return narrowed(found if _is_one(share) else found * share, x.dtype)
+        result = along(result, 1 + place, taps)
+    return narrowed(result if _is_one(share) else result * share, x.dtype)
 
 
 def spread(gradient: Array, axes: Sequence[Taps], share: Share = 1.0) -> Array:
     """The gradient of resampled with respect to x."""
-    found = single(gradient).astype(np.float64)
-    found = found if _is_one(share) else found * share
+    result = single(gradient).astype(np.float64)
+    result = result if _is_one(share) else result * share
     for place, taps in enumerate(axes):
-        found = along(found, 1 + place, transposed(taps))
-    return narrowed(found, gradient.dtype)
+        result = along(result, 1 + place, transposed(taps))
+    return narrowed(result, gradient.dtype)
 
 
 def along(x: Array, axis: int, taps: Taps) -> Array:
@@ -37,14 +37,14 @@ def along(x: Array, axis: int, taps: Taps) -> Array:
     if (taps.index == taps.size).any():
         edge = np.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
         x = np.concatenate([x, edge], axis)
-    found: Array | None = None
+    total: Array | None = None
     for number, column in enumerate(taps.index.T):
         part = x.take(column, axis)
         if taps.weight is not None:
             part = part * taps.weight[:, number].reshape(-1, *[1] * (x.ndim - 1 - axis))
-        found = part if found is None else found + part
-    assert found is not None
-    return found
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
 def _is_one(share: Share) -> bool:

@@ -23,9 +23,9 @@ def added(index: Array, x: Array, rows: int) -> Array:
     there, begins = np.unique(index[order], return_index=True)
 
     def add(q: Array) -> Array:
-        found = np.zeros((rows, x.shape[1]))
-        found[there] = np.add.reduceat(q[order].astype(np.float64), begins, 0)
-        return found
+        sums = np.zeros((rows, x.shape[1]))
+        sums[there] = np.add.reduceat(q[order].astype(np.float64), begins, 0)
+        return sums
 
     if x.dtype == np.float64:
         bits = doubles.sum_bits(x.size)
@@ -50,9 +50,9 @@ def unsorted_sum(given: Attributes, x: Array, ids: Array, number: Array) -> Arra
     return narrowed(segments(x, ids, int(number)), x.dtype)
 
 
-def _counts(ids: Array, found: Array) -> Array:
-    number = np.bincount(ids, minlength=len(found)).astype(np.float64)
-    return np.maximum(number, 1.0).reshape(-1, *[1] * (found.ndim - 1))
+def _counts(ids: Array, counts: Array) -> Array:
+    number = np.bincount(ids, minlength=len(counts)).astype(np.float64)
+    return np.maximum(number, 1.0).reshape(-1, *[1] * (counts.ndim - 1))
 
 
 @define("SegmentSum", "SegmentSumV2")
@@ -62,16 +62,16 @@ def segment_sum(given: Attributes, x: Array, ids: Array, *number: Array) -> Arra
 
 @define("SegmentMean")
 def segment_mean(given: Attributes, x: Array, ids: Array) -> Array:
-    found = segments(x, ids, int(ids[-1]) + 1 if ids.size else 0)
-    return narrowed(found / _counts(ids, found), x.dtype)
+    sums = segments(x, ids, int(ids[-1]) + 1 if ids.size else 0)
+    return narrowed(sums / _counts(ids, sums), x.dtype)
 
 
 def _sparse(name: str, divide: Any) -> None:
     @define(name, f"{name}WithNumSegments")
     def forward(given: Attributes, x: Array, index: Array, ids: Array, *number: Array) -> Array:
         """Of rows of x."""
-        found = segments(x[index], ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0)
-        return narrowed(divide(found, ids), x.dtype)
+        sums = segments(x[index], ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0)
+        return narrowed(divide(sums, ids), x.dtype)
 
 
 _sparse("SparseSegmentSum", lambda found, ids: found)
@@ -103,8 +103,8 @@ def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Arr
     flat = index.reshape(rows, -1).astype(np.int64)
     there = (flat < number).reshape(-1)
     places = (flat + np.arange(rows)[:, None] * number).reshape(-1)[there]
-    found = added(places, single(weights).reshape(-1, 1)[there], rows * number)
-    return narrowed(found.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
+    sums = added(places, single(weights).reshape(-1, 1)[there], rows * number)
+    return narrowed(sums.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
 
 
 @define("SparseTensorDenseMatMul")
@@ -163,9 +163,9 @@ def scatter_update(given: Attributes, x: Array, index: Array, updates: Array) ->
     place, outer, inner = _flat(index, x.shape)
     order = np.argsort(place, kind="stable")
     last = order[np.append(np.diff(place[order]) > 0, True)] if len(place) else order
-    found = x.copy().reshape(math.prod(outer), math.prod(inner))
-    found[place[last]] = updates.reshape(len(place), math.prod(inner))[last]
-    return found.reshape(x.shape)
+    result = x.copy().reshape(math.prod(outer), math.prod(inner))
+    result[place[last]] = updates.reshape(len(place), math.prod(inner))[last]
+    return result.reshape(x.shape)
 
 
 def _variable(name: str, scatter: Any, nd: bool) -> None:
@@ -179,8 +179,8 @@ def _variable(name: str, scatter: Any, nd: bool) -> None:
 
 
 def _assigned(resource: Any, value: Any) -> Any:
-    found = gen_resource_variable_ops.assign_variable_op(resource, value)
-    return [] if found is None else found
+    result = gen_resource_variable_ops.assign_variable_op(resource, value)
+    return [] if result is None else result
 
 
 for _name, _scatter in {

@@ -59,9 +59,9 @@ def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep:
         return x.copy()
     wide = np.ascontiguousarray(single(x))
     axes = given or (x.ndim,)
-    found = function(wide if given else wide[..., None], axes)
+    result = function(wide if given else wide[..., None], axes)
     shape = [1 if axis in given else size for axis, size in enumerate(x.shape) if keep or axis not in given]
-    return narrowed(found.reshape(shape), x.dtype)
+    return narrowed(result.reshape(shape), x.dtype)
 
 
 def _reduction(function: Callable[[Array, Axes], Array]) -> Callable[[Attributes, Array, Array], Array]:
@@ -74,13 +74,13 @@ def _reduction(function: Callable[[Array, Axes], Array]) -> Callable[[Attributes
 def product(x: Array, axes: Axes) -> Array:
     """The product along axes, of neighbors, in rounds, float64."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
-    found = x.astype(np.float64).transpose(*kept, *axes).reshape([x.shape[axis] for axis in kept] + [-1])
-    if not found.shape[-1]:
-        found = np.ones((*found.shape[:-1], 1))
-    while found.shape[-1] > 1:
-        even = found.shape[-1] & ~1
-        found = np.concatenate([found[..., 0:even:2] * found[..., 1::2], found[..., even:]], -1)
-    return found
+    values = x.astype(np.float64).transpose(*kept, *axes).reshape([x.shape[axis] for axis in kept] + [-1])
+    if not values.shape[-1]:
+        values = np.ones((*values.shape[:-1], 1))
+    while values.shape[-1] > 1:
+        even = values.shape[-1] & ~1
+        values = np.concatenate([values[..., 0:even:2] * values[..., 1::2], values[..., even:]], -1)
+    return values
 
 
 for _name, _function in {"Sum": total, "Mean": mean, "EuclideanNorm": norm, "Prod": product}.items():
@@ -101,10 +101,10 @@ def bias_gradient(given: Attributes, gradient: Array) -> Array:
 @define("AddN", "AccumulateNV2")
 def add_n(given: Attributes, *arrays: Array) -> Array:
     """In their order; halves are rounded once."""
-    found = single(arrays[0])
+    total = single(arrays[0])
     for each in arrays[1:]:
-        found = found + single(each)
-    return narrowed(found, arrays[0].dtype)
+        total = total + single(each)
+    return narrowed(total, arrays[0].dtype)
 
 
 # --- scans ------------------------------------------------------------------------------------------------------------
@@ -116,14 +116,14 @@ def _scan(function: Callable[[Array], Array], neutral: float) -> Callable[[Attri
     def scanned(given: Attributes, x: Array, axis: Array) -> Array:
         if not x.size or not x.ndim:
             return x.copy()
-        found = np.moveaxis(single(x), int(axis), -1)
-        found = found[..., ::-1] if given.get("reverse") else found
+        values = np.moveaxis(single(x), int(axis), -1)
+        values = values[..., ::-1] if given.get("reverse") else values
         if given.get("exclusive"):
-            edge = np.full((*found.shape[:-1], 1), neutral, found.dtype)
-            found = np.concatenate([edge, found[..., :-1]], -1)
-        found = function(np.ascontiguousarray(found))
-        found = found[..., ::-1] if given.get("reverse") else found
-        return narrowed(np.moveaxis(found, -1, int(axis)), x.dtype)
+            edge = np.full((*values.shape[:-1], 1), neutral, values.dtype)
+            values = np.concatenate([edge, values[..., :-1]], -1)
+        values = function(np.ascontiguousarray(values))
+        values = values[..., ::-1] if given.get("reverse") else values
+        return narrowed(np.moveaxis(values, -1, int(axis)), x.dtype)
 
     return scanned
 
@@ -140,22 +140,22 @@ def _cumulative_sum(x: Array) -> Array:
 
 
 def _cumulative_product(x: Array) -> Array:
-    found, step = x.astype(np.float64), 1
-    while step < found.shape[-1]:
-        found = np.concatenate([found[..., :step], found[..., step:] * found[..., :-step]], -1)
+    values, step = x.astype(np.float64), 1
+    while step < values.shape[-1]:
+        values = np.concatenate([values[..., :step], values[..., step:] * values[..., :-step]], -1)
         step *= 2
-    return found
+    return values
 
 
 def _cumulative_log(x: Array) -> Array:
     """The logarithm of the sum of exponential functions."""
     function = logarithmic.logaddexp if x.dtype == np.float64 else functions.rounded(logarithmic.logaddexp)
-    found, step = x, 1
-    while step < found.shape[-1]:
-        more = function(Backend, *(np.ascontiguousarray(each) for each in (found[..., step:], found[..., :-step])))  # type: ignore[arg-type]
-        found = np.concatenate([found[..., :step], more], -1)
+    values, step = x, 1
+    while step < values.shape[-1]:
+        more = function(Backend, *(np.ascontiguousarray(each) for each in (values[..., step:], values[..., :-step])))  # type: ignore[arg-type]
+        values = np.concatenate([values[..., :step], more], -1)
         step *= 2
-    return found
+    return values
 
 
 define("CumulativeLogsumexp")(_scan(_cumulative_log, -math.inf))
