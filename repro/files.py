@@ -169,7 +169,7 @@ def check_space(folder: Path) -> None:
 
 
 def write_json(path: Path, content: Any, indent: int = 2) -> None:
-    """The same for JSON."""
+    """Write JSON in the place of a file, whole or not at all."""
     write_atomically(path, json.dumps(content, indent=indent).encode() + b"\n")
 
 

@@ -10,7 +10,7 @@ MOST_NAMES = 3  # names
 
 
 def printable(value: Any) -> Any:
-    """The same with a space for whatever is no visible character: a file may hold what a terminal would obey."""
+    """Replace each invisible character by a space: a file may hold what a terminal would obey."""
     if isinstance(value, dict):
         result: dict[Any, Any] = {}
         for key, inner in value.items():
@@ -27,12 +27,12 @@ def printable(value: Any) -> Any:
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text of several lines, which stay."""
+    """Replace invisible characters in a text of several lines, which stay."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def escaped(text: str) -> str:
-    """The same with `\\n`, `\\xa0` or `\\udcff` for whatever is no visible character, so that other texts stay other ones.
+    """Escape each invisible character, as `\\n`, `\\xa0` or `\\udcff`, so that different texts stay different.
 
     The last one stands for a byte of a file's name that is no UTF-8. A backslash is doubled.
     """

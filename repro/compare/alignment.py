@@ -107,7 +107,7 @@ def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
 
 
 def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
-    """The same without the names."""
+    """Align two processes by their steps alone, without names."""
     if b.begun > a.begun:
         return Alignment(b.begun)
     whole, rest, ends = Course(a), Course(b), a.last - b.last
@@ -156,7 +156,7 @@ def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str])
 
 
 def aligned(process: Process, alignment: Alignment) -> Process:
-    """The same with its steps counted from 1, and its optimizers and arrays called as those of the whole run."""
+    """A process with its steps counted from 1, and its optimizers and arrays named as in the whole run."""
     steps = process.steps
     if alignment.after and alignment.after == process.begun:
         steps = {step - process.begun: hashes for step, hashes in steps.items()}

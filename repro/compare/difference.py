@@ -35,7 +35,7 @@ class Difference:
     """The first difference of two records."""
 
     step: int | None
-    """As the first record counts; None for outputs."""
+    """The step in which they diverge, as the first record counts; None for outputs."""
     channel: str
     names: list[str]
     pair: Pair | None = None
@@ -152,7 +152,7 @@ def _order(difference: Difference) -> tuple[int, int]:
 
 
 def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
-    """Of two records that are the same: what drew other numbers or handed out another batch, as the end of a line."""
+    """The end of a line about two equal records: what drew other numbers or handed out another batch, without effect."""
     both = pairs(a, b, resumed)
     names = {
         name
@@ -168,7 +168,7 @@ def without_effect(a: Record, b: Record, resumed: bool | None = None) -> str:
 
 
 def _of_count(a: Record, b: Record, resumed: bool | None) -> Difference:
-    """... of two runs from the beginning: one process took no step. UsageError where one of them was resumed."""
+    """The difference of two runs from the beginning of which one took no step. UsageError where one was resumed."""
     if resumed is not False:
         raise UsageError(
             f"compare: {len(a.processes)} processes of {a.path} train, {len(b.processes)} of {b.path}; compare records with equally many"

@@ -38,7 +38,7 @@ class Live:
     folder: Path
     """The run's, which its processes write into."""
     resumed: bool | None = None
-    """As in pairs()."""
+    """Whether the run was resumed, as in pairs()."""
     keep: bool = False
     """Whether the run keeps its arrays: those of steps that are equal are removed, but for the last ones."""
     until: int | None = None

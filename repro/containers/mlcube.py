@@ -132,7 +132,7 @@ def _parameters(cube: Cube, task: str, given: dict[str, str], apart: bool) -> tu
 def _parameter(
     cube: Cube, name: str, said: Any, given: str | None, output: bool = False, apart: bool = False
 ) -> Parameter:
-    """As MLCube takes it: a text is the default; without one that is the name; a / at its end makes it a folder."""
+    """A parameter as MLCube reads it. A text is the default; without one, the name is; a / at its end makes it a folder."""
     entry = {"default": said} if isinstance(said, str) else _mapping(cube, said, f"parameter {name!r}")
     default = entry.get("default", name)
     kind, shared = entry.get("type") or UNKNOWN, entry.get("opts")

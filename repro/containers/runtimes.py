@@ -33,7 +33,7 @@ class ContainerRuntime:
     environment: Mapping[str, str]
     """What the command is started with."""
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Of the containers that are started by us."""
+    """The label of the containers that this runtime starts."""
     _rights: dict[Path, int] = field(default_factory=dict)
     """Those that folders had before they were opened."""
 

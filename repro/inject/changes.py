@@ -25,7 +25,7 @@ def seed(value: str) -> None:
 
 
 def _seed_numpy(numpy: ModuleType, number: int) -> None:
-    """Of the old interface, and of each new generator that is made without a seed."""
+    """Seed NumPy's old interface, and each new generator that is made without a seed."""
     numpy.random.seed(number)
     default_rng = numpy.random.default_rng
     made: list[None] = []
@@ -63,7 +63,7 @@ def draw(value: str) -> None:
 
 
 def draw_first(generator: str) -> None:
-    """... before a loader of PyTorch begins to hand out batches."""
+    """Draw from a generator before a loader of PyTorch begins to hand out batches."""
     imports.finder.when_imported("torch", lambda torch: _draw_before_batches(torch, generator))
     imports.start()
 

@@ -64,7 +64,7 @@ def hash_tensor(tensor: Any) -> str:
 
 
 def _hash_wrapper(tensor: Any) -> str:
-    """Of a subclass with a dispatch of its own: its address may be 0, as its values are in other tensors."""
+    """Hash a subclass with a dispatch of its own. Its address may be 0, as its values are in other tensors."""
     kind = type(tensor).__name__
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is None:
@@ -88,7 +88,7 @@ def _hash_described(value: Any) -> str:
 
 
 def _hash_layout(torch: Any, tensor: Any) -> str:
-    """Of a tensor without a dispatch of its own: its parts and what is said of it, by layout; a dense one by itself."""
+    """Hash a tensor without a dispatch of its own: a dense one by itself, others by their parts and layout."""
     layout = str(tensor.layout).replace("torch.", "")
     if tensor.is_meta:
         parts = ["meta"]
@@ -120,7 +120,7 @@ def _quantization(tensor: Any) -> list[str]:
 
 
 def _hash_memory(torch: Any, tensor: Any) -> str:
-    """Of a dense tensor, whose values are read where they are: never beyond what is there."""
+    """Hash a dense tensor. Its values are read in place, never beyond its memory."""
     import ctypes  # PyTorch needs it, but not every Python has it
 
     if tensor._is_zerotensor():

@@ -114,7 +114,7 @@ def _watch_updates(library: Any) -> None:
 
 
 def _watch_optimizer(update: Any) -> Any:
-    """The same function for the same optimizer, since jit keeps its programs by function."""
+    """Wrap an optimizer's update. One optimizer gets one function, since jit keeps its programs by function."""
 
     @functools.wraps(update)
     def watched(gradients: Any, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +178,7 @@ def _program_inputs(known: Arrays) -> Arrays:
 
 
 def _argument(name: str) -> str:
-    """Of which argument an array is a part: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
+    """The argument that an array is a part of: `state` of `state.params['bias']`. Equinox' wrapper has all in one."""
     return name if name.startswith("dynamic") else name.replace("[", ".").partition(".")[0]
 
 

@@ -172,7 +172,7 @@ def _name(operation: Any) -> str:
 
 
 def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any]]:
-    """Of the arguments, those that are read, and those that are written to."""
+    """The tensors among the arguments that are read, and those that are written to."""
     schema = getattr(operation, "_schema", None)
     if schema is None:
         return [args, kwargs], []

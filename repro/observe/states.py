@@ -61,7 +61,7 @@ def _parts(value: Any, path: str, above: tuple[int, ...], depth: int) -> Iterato
 
 
 def _text(value: Any) -> Optional[str]:
-    """Of a class or a function its name; of a type of numbers and the like its text."""
+    """The name of a class or function; the text of a dtype and the like."""
     if isinstance(value, (type, type(sys), type(_text), type(len))):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
     if isinstance(value, (complex, range, slice)) or type(value).__name__.endswith("DType"):

@@ -53,7 +53,7 @@ class Process:
     """What one process that trained, or could have, wrote down of its steps."""
 
     name: str
-    """As its file is called: `12`, or `rank-0.12`."""
+    """The name of its file: `12`, or `rank-0.12`."""
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
     """By step, those that were hashed; 0 is before the first one."""

@@ -21,7 +21,7 @@ UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-recor
 MANY = 50_000  # files; more are not looked through
 
 State = tuple[int, int, int]
-"""Of a file: when it was changed (ns), its size and its inode. A file that was written has another one."""
+"""A file's time of change (ns), size and inode. A file that was written has another state."""
 
 
 def in_run(text: str, run: Path | None) -> str:
@@ -111,7 +111,7 @@ def named(folder: Path) -> set[str]:
 
 
 def own(names: Iterable[str], known: Set[str]) -> set[str]:
-    """Of some files those that are known, or lie in a folder that is, as one which was renamed."""
+    """Files that are known, or lie in a folder that is, such as one that was renamed."""
     return {
         name for name in names if any(os.path.realpath(path) in known for path in (Path(name), *Path(name).parents))
     }

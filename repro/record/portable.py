@@ -28,7 +28,7 @@ class Report(Struct):
 
     process: Integer
     version: str
-    """Of the framework."""
+    """The framework's version."""
     ended: bool
     """Whether the process wrote it at its end."""
     framework: str = "pytorch"

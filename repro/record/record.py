@@ -35,7 +35,7 @@ class TrainedProcess(Struct):
     steps: int
     frameworks: dict[str, str]
     seal: Hash | UnsetType = UNSET
-    """Of its lines, but for the last one, of the kind `end`: it may come late. Older versions wrote none."""
+    """The seal of its lines, but for the last one, of kind `end`, which may come late. Older versions wrote none."""
 
 
 class Content(Struct):

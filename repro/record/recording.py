@@ -36,7 +36,7 @@ class Recording:
     folder: Path
     """The record's; made here, so it must be empty or not there."""
     patterns: Sequence[str] = ()
-    """Of the outputs."""
+    """Glob patterns of the outputs."""
     every: int = 1
     keep: bool = False
     run: Path | None = None

@@ -162,7 +162,7 @@ def show_table(table: Table, console: Console) -> None:
 
 
 def markdown(content: Benchmark) -> str:
-    """The same for places that show Markdown."""
+    """The tables for places that show Markdown."""
     lines = ["# How fast is training here?", "", md.escaped(f"{content.machine.cpu.model}, {content.created}")]
     for line in content.disagreements:
         lines += ["", f"**NOT REPRODUCIBLE: {md.escaped(line)}**"]

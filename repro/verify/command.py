@@ -336,6 +336,6 @@ def run_name(change: Change) -> str:
 
 
 def without_local_folders(results: Results) -> Results:
-    """The same where the folder that the command was started in is a dot, and the home ~."""
+    """Results in which the folder that the command was started in is a dot, and the home ~."""
     moved: Results = without_folders(results, {Path.cwd(): ".", Path.home(): "~"})
     return moved

@@ -66,7 +66,7 @@ class Trials:
         return trial
 
     def _later(self, trial: Trial, stops: Sequence[Stop]) -> Trial | None:
-        """The same run, stopped once it has written a file of another name than until now; None where it never does."""
+        """Run again, stopped once it has written a file of another name than until now; None where it never does."""
         kept = trial.folder.rename(trial.folder.with_name(f"{trial.folder.name}.earlier"))
         ignored, self.ignored = self.ignored, self.ignored | trial.stopped_with
         later = self.run(trial.change, stops)

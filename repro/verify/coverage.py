@@ -11,7 +11,7 @@ CHECKPOINT = "a checkpoint within an accumulation window"
 
 
 def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool, within: bool = False) -> str:
-    """As the end of a line; `twice`: whether something went on from a run that had gone on itself.
+    """What resuming did not cover, as the end of a line. `twice`: whether something went on from a run that had gone on itself.
 
     `within`: whether a run was stopped between two backward passes of a step; what it went on from may be older.
     """

@@ -70,7 +70,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Clock(Hypothesis):
-    """... of the number of steps, which no value makes the same: the faster time runs, the fewer they are."""
+    """A test of the number of steps, which no value makes equal: the faster time runs, the fewer they are."""
 
     def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
         """What the runs say if each faster clock halves the number of steps at least, twice."""
@@ -158,7 +158,7 @@ def chance(counts: Sequence[int], groups: Sequence[int]) -> float:
 
 
 def again(change: Change, count: int) -> Change:
-    """The same change for one more run."""
+    """A change for one more run like it."""
     return replace(change, label=f"{change.label}, run {count}")
 
 

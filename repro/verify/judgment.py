@@ -31,7 +31,7 @@ class Steps:
     baseline: Trial
     """The run that others are compared with."""
     repeat: Trial
-    """The same once more, with the same bits."""
+    """The run once more, with the same bits."""
     notes: Sequence[str] = ()
     """What is to be said about runs that wrote to one place."""
     trials: Sequence[Trial] = ()

@@ -71,7 +71,7 @@ def answers(machines: list[MachineResults], deciding: Deciding) -> list[tuple[An
 def _answer(
     a: MachineResults, b: MachineResults, task: str, numerics: str, deciding: Deciding
 ) -> tuple[Answer, list[Run]]:
-    """Of one run or more that both machines made with one configuration; the others are not compared."""
+    """The answer from runs that both machines made with one configuration; others are not compared."""
     ours, theirs = (one.runs.get((task, numerics), {}) for one in (a, b))
     compared, refused = [], []
     for name in [name for name in ours if name in theirs]:

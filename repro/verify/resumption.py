@@ -106,7 +106,7 @@ def _within(trials: Sequence[Trial]) -> bool:
 
 
 def _all(sides: Sequence[Sequence[Sequence[Pair]]]) -> list[Pair]:
-    """Of all runs, all parts and all processes."""
+    """The pairs of all runs, all parts and all processes."""
     return [pair for run in sides for part in run for pair in part]
 
 

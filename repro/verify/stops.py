@@ -31,7 +31,7 @@ def with_stops(question: CommandQuestion, count: int | None) -> CommandQuestion:
 
 
 def _at(change: Change, number: int, count: int) -> Change:
-    """The same change, begun earlier or later; what is stopped more than once is so at points of what is left."""
+    """A change begun earlier or later. What is stopped more than once is stopped at points of what is left."""
     begin = number / count
     more = tuple(begin + (1 - begin) * (stop - change.stops[0]) for stop in change.stops[1:])
     window = (number - 1) / count if number == 2 else None

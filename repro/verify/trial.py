@@ -81,7 +81,7 @@ class Trial:
     incomparable: bool = False
     """Whether it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
     named: list[Process] | None = None
-    """Of a resumed run its processes, with the names that the whole one's arrays have."""
+    """The processes of a resumed run, with the names that the whole one's arrays have."""
     divergence: Difference | None = None
     """The first difference from the baseline, where the run was stopped at it."""
     listed: list[str] = field(default_factory=list)

@@ -47,7 +47,7 @@ def optimizer_starts_from_another_state(case: Case) -> str | None:
 
 @rule(GUESS, SAVE_ALL)
 def watched_state_not_restored(case: Case) -> str | None:
-    """Of what repro.watch was given, a part is equal, and another part is not."""
+    """A part of what repro.watch was given is equal, and another part is not."""
     if not case.resumed or case.channel != "weights":
         return None
     both = case.pair.hashes(case.step, case.channel)
@@ -155,7 +155,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _of_a_first_step(case: Case) -> list[str]:
-    """Of the optimizer's names that differ: counters at the value of the first step, and momenta that are the gradient."""
+    """The optimizer's names that differ and are as after a first step: counters of 1, and momenta equal to the gradient."""
     both = case.pair.hashes(case.step, "optimizer")
     gradients = case.pair.hashes(case.step, "gradients")
     first = case.pair.a.of("optimizer").get(1, {})

@@ -25,7 +25,7 @@ SHIFT = 8
 
 
 def gamma(xp: Backend, blocks: Array, key: Any, part: Any, shape: Array) -> tuple[Array, Array]:
-    """Of scale 1, and whether it is accepted.
+    """A number of the gamma distribution of scale 1, and whether it is accepted.
 
     G. Marsaglia and W. Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS 26 (2000).
     """
@@ -93,7 +93,7 @@ def poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tup
 
 
 def few_binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: Array) -> tuple[Array, Array]:
-    """The same of count trials with probability p <= 1/2 each."""
+    """The same for the number of successes in `count` trials with probability p <= 1/2."""
     share, _ = _uniform(xp, blocks, key, part)
     odds = p / (1.0 - p)
     probability = exp(xp, count * log1p(xp, -p))

@@ -73,7 +73,7 @@ def product(
 
 
 def multiplied(first: Sequence[Array], second: Sequence[Array], bits: int, multiply: Multiply) -> Array:
-    """The same of slices of both, in units of the first ones."""
+    """The product of two sliced operands, in units of their first slices."""
     parts = []
     for order in range(len(first)):
         part = multiply(first[0], second[order])

@@ -110,7 +110,7 @@ def scaled_backward(
 
 
 def fixed_forward(xp: Backend, x, mean, variance, scale, shift, eps: float):
-    """The same with a mean and a variance that are given, of a shape that fits that of x."""
+    """Normalize x with a given mean and variance, of shapes that broadcast to that of x."""
     y, _ = _fixed_forward(xp, x, mean, variance, eps)
     return _scaled(xp, y, scale, shift)
 

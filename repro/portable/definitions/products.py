@@ -21,7 +21,7 @@ def matmul(xp: Backend, a: Array, b: Array, plus: Array | None = None, slices: i
 
 
 def batched(xp: Backend, a: Array, b: Array, slices: int = 1) -> Array:
-    """The same of many matrices, [..., M, K] and [..., K, N]."""
+    """The products of many matrices, [..., M, K] and [..., K, N]."""
     q, p = sliced(xp, a, (-1,), slices)
     w, s = sliced(xp, b, (-2,), slices)
     return xp.r32(scaled(xp, product_of_slices(xp, partial(product, xp), q, w), 2 * BITS, p, s))

@@ -116,7 +116,7 @@ def uniform(xp: Backend, blocks: Array, key: Any, *ends: Any, bits: int) -> Arra
 
 
 def normals(xp: Backend, blocks: Array, key: Any, precision: int) -> list[Array]:
-    """Of the standard normal distribution, float64: G. Box and M. Muller, A Note on the Generation of Random Normal Deviates.
+    """Numbers of the standard normal distribution, float64: G. Box and M. Muller, A Note on the Generation of Random Normal Deviates.
 
     Two shares give two numbers.
     """

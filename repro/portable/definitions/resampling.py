@@ -12,7 +12,7 @@ import numpy as np
 SHARPNESS = -0.75
 """The free parameter of cubic convolution, as PyTorch and OpenCV have it."""
 SMOOTH_SHARPNESS = -0.5
-"""The same where an image is smoothed as it gets smaller, as Pillow has it."""
+"""The free parameter of Pillow, which smooths an image as it gets smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def nearest(size: int, outputs: int, scale: float | None, exact: bool) -> Taps:
 
 @lru_cache(maxsize=1024)
 def whole(taps: Taps) -> tuple[Taps, int]:
-    """The same with weights that are integers of 15 bits, and how many of them come after the point, as Pillow has it.
+    """Taps with integer weights of 15 bits, and how many of these are fractional, as Pillow has it.
 
     Weights of one input are added before they are rounded, half away from 0.
     """

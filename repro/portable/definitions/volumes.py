@@ -29,7 +29,7 @@ class Steps:
 
     @property
     def planes(self):
-        """The same of planes, for a backend."""
+        """The two-dimensional geometry, for a backend."""
         return self.stride[1:], self.padding[1:], self.dilation[1:], self.groups, LAYOUT
 
 

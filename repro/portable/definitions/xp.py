@@ -31,10 +31,10 @@ class Backend(Protocol):
         """The same numbers in a type of the framework, or in the one of this name."""
 
     def f64(self, x: Array) -> Array:
-        """The same numbers as float64, of any shape and type."""
+        """Convert numbers of any shape and type to float64."""
 
     def f32(self, x: Array) -> Array:
-        """The same numbers as float32, which holds them."""
+        """Convert numbers that float32 holds to float32."""
 
     def r32(self, x: Array) -> Array:
         """Rounded once to float32, half to even; then magnitudes below 2^-100, and -0, become +0."""
@@ -130,7 +130,7 @@ class Backend(Protocol):
     # --- shapes -------------------------------------------------------------------------------------------------------
 
     def reshape(self, x: Array, shape: Sequence[int], /) -> Array:
-        """The same numbers in a shape, of which one size may be -1."""
+        """Reshape; one size may be -1."""
 
     def stack(self, arrays: Sequence[Array], axis: int, /) -> Array:
         """Arrays of one shape along a new axis."""

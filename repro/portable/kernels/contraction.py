@@ -191,7 +191,7 @@ class Contraction:
             build.store(build.fadd(build.load(total), product, flags=["contract"]), total)
 
     def _factors(self, read: dict[Place, ir.Value], index: Index, place: Place) -> list[ir.Value]:
-        """Of both operands, at a place of a tile; what has been read is not read again."""
+        """The factors of both operands at a place of a tile. Each is read once."""
         factors = []
         for operand in (0, 1):
             own = tuple(where for where, tile in zip(place, self.tiles, strict=True) if self.strides[operand][tile])
@@ -201,7 +201,7 @@ class Contraction:
         return factors
 
     def _range(self, limit: Limit, index: Index) -> tuple[ir.Value, ir.Value]:
-        """Of a reduced axis, between the edges."""
+        """The range of a reduced axis, between the edges."""
         build, step = self.build, limit.at_reduced
         row = build.add(I64(limit.start), build.mul(index[limit.kept], I64(limit.at_kept)))
         begin = build.sdiv(build.sub(I64(step - 1), row), I64(step))  # rounded up, where it is above 0

@@ -199,7 +199,7 @@ def in_rows(shape: Sequence[int], order: Sequence[int] | None = None) -> Operand
 
 
 def _met(x: Operand, inputs: int, how: How) -> dict[str, int]:
-    """Of images: what each pixel of a result meets."""
+    """The extents of the patch of images that each pixel of a result meets."""
     own = _strides(x, how.layout)
     return {
         "B": own["B"],

@@ -102,7 +102,7 @@ def panels(batch: int, terms: int, columns: int, tile: int, part: int = 0) -> Lo
             there = build.gep(target, [build.mul(pair, I64(2 * part))])
 
             def place(lane: ir.Value) -> ir.Value:
-                """Of a pair, from that of the first column on."""
+                """The place of a pair, from that of the first column on."""
                 if part == tile:
                     return lane
                 return build.add(build.mul(build.udiv(lane, I64(part)), I64(pairs * part)), build.urem(lane, I64(part)))

@@ -43,7 +43,7 @@ def call_all(made: Loops, results: Sequence[tuple[str, tuple[int, ...]]], *array
 
 
 def materialized(x: Array) -> Array:
-    """The same, held in memory: XLA does not compute it again for all that need it."""
+    """Hold an array in memory, so that XLA does not compute it again for each use."""
     return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
 
 

@@ -43,7 +43,7 @@ class Lanes:
         build.store(build.select(build.icmp_signed(">", bits, most), bits, most), here)
 
     def largest(self) -> ir.Value:
-        """Of all lanes."""
+        """The largest number of all lanes."""
         build = self.build
         result = build.load(self.most)
         for lane in range(1, self.count):
@@ -83,14 +83,14 @@ def vector_at(build: ir.IRBuilder, x: ir.Value, at: ir.Value) -> ir.Value:
 
 
 def raise_most(build: ir.IRBuilder, most: ir.Value, numbers: ir.Value) -> None:
-    """As Lanes.raise_most, of a vector."""
+    """Raise the largest numbers so far, as Lanes.raise_most does, for a vector."""
     bits = build.and_(build.bitcast(numbers, VECTOR), VECTOR([MAGNITUDE] * LANES))
     old = build.load(most)
     build.store(build.select(build.icmp_signed(">", bits, old), bits, old), most)
 
 
 def integers(build: ir.IRBuilder, numbers: ir.Value, ups: ir.Value) -> ir.Value:
-    """As quantized, of a vector, int32."""
+    """Quantize a vector to int32, as quantized does for one number."""
     name = f"llvm.rint.v{LANES}f32"
     rint = build.module.globals.get(name) or ir.Function(build.module, ir.FunctionType(NUMBERS, [NUMBERS]), name)
     return build.fptosi(build.call(rint, [build.fmul(numbers, ups)]), VECTOR)
@@ -107,7 +107,7 @@ def quantized(build: ir.IRBuilder, x: ir.Value, up: ir.Value) -> ir.Value:
 
 
 def rounded(build: ir.IRBuilder, total: ir.Value) -> ir.Value:
-    """As r32 rounds."""
+    """Round a float64 total to float32, as r32 does."""
     result = build.fptrunc(total, F32)
     above, below = F32(-BELOW_TINY), F32(BELOW_TINY)
     small = build.and_(build.fcmp_ordered(">=", result, above), build.fcmp_ordered("<=", result, below))

@@ -148,7 +148,7 @@ _widest = 512
 
 
 def limit(bits: int) -> None:
-    """As on a processor whose vectors have 512, 256 or 128 bits; this one must have them.
+    """Compile as for a processor whose vectors have 512, 256 or 128 bits; this one must have them.
 
     RuntimeError once a feature was asked for: what is compiled, or decided, stays as it is.
     """
@@ -168,5 +168,5 @@ def features() -> Mapping[str, bool]:
 
 
 def vector_bits() -> int:
-    """Of the widest registers in use."""
+    """The number of bits of the widest registers in use."""
     return 512 if features().get("avx512f") else 256 if features().get("avx") else 128

@@ -50,7 +50,7 @@ class _Pairs(Contraction):
     registers = 10
 
     def _lanes(self) -> tuple[int, int]:
-        """As of Contraction, but -1 where nothing is fit; `wide` is how many sums of pairs are made at once."""
+        """The lanes, as in Contraction, but -1 where no axis fits. `wide`: the number of sums of pairs made at once."""
         a, b, out = self.strides
         last, size = len(self.sizes) - 1, self.sizes[-1]
         wide = [count for count in (16, 8, 4) if count <= widest()]
@@ -89,7 +89,7 @@ class _Pairs(Contraction):
         return math.prod(sizes)
 
     def _turns(self, axis: int, begin: ir.Value, end: ir.Value, index: Index) -> None:
-        """As many turns at a time as int32 has room for."""
+        """Loop over an axis, as many turns at a time as int32 has room for."""
         build, last = self.build, axis == len(self.sizes) - 1
         step = 1 if not last else 2 * self.wide if axis == self.vector else 2
         odd = last and self.sizes[axis] % step == 1

@@ -14,7 +14,7 @@ from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
 from repro.portable.numbers.constants import BELOW_TINY
 
 ROWS, VECTORS = 4, 2
-"""Of a tile of the result: its sums are in registers."""
+"""The size of a tile of the result, whose sums are in registers."""
 BLOCK = 64
 """Rows of the first matrix that stay in the cache."""
 HALF = 16
@@ -77,7 +77,7 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
 
 @cache
 def turned(terms: int, columns: int, tile: int) -> Loops:
-    """The same of a matrix that lies by columns, [N, K]: pairs lie beside one another already."""
+    """Pack a matrix that is stored by columns, [N, K]; its pairs are neighbors already."""
     _check_panels(terms, columns, tile)
     pairs = terms // 2
     build, function = started([I32, I32])

@@ -25,7 +25,7 @@ ALIAS = (
     "operand_tuple_indices = []>]"
 )
 VERSION = 9
-"""Of XlaCallModule, which takes such a module."""
+"""The version of XlaCallModule that takes such a module."""
 TYPES = {"int16": "i16", "float32": "f32", "float64": "f64"}
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) ->
 
 
 def materialized(x: tf.Tensor) -> tf.Tensor:
-    """The same, held in memory: XLA does not compute it again for all that need it."""
+    """Hold a tensor in memory, so that XLA does not compute it again for each use."""
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 
 

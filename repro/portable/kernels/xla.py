@@ -19,7 +19,7 @@ SHARE = 2**18
 """Elements that are worth one of XLA's threads, which other parts of the program use as well."""
 
 VERSION = (0, 2)
-"""Of the interface: later ones that begin with the same number take it, too."""
+"""The version of the interface. Later ones with the same first number accept it, too."""
 METADATA = 1
 """The extension of a call that asks for the version."""
 
@@ -40,7 +40,7 @@ class Handler:
 
 @cache
 def handler(loops: Loops) -> Handler:
-    """Of loops whose last arrays are the results, and the others are the operands."""
+    """A handler for a kernel whose last arrays are results; the others are operands."""
     module = loops.function.module
     arrays = len(loops.function.args) - 2
     _handler(loops, arrays, _work(loops))

@@ -46,7 +46,7 @@ from repro.portable.definitions.softmax import softmax as softmax_of_rows
 from repro.portable.definitions.xp import Array, Backend
 
 SEEDS, STEPS = 2**62, 2**32
-"""Of dropouts."""
+"""The number of seeds and of steps that a dropout can have."""
 
 Size = int | Sequence[int]
 Padding = int | str | Sequence[Any]
@@ -265,7 +265,7 @@ def _activation(fw: Framework, function: str, x: Array, table: str) -> Array:
 
 
 def softmax(fw: Framework, x: Array) -> Array:
-    """Of the last axis."""
+    """Softmax over the last axis."""
     (x,) = floats(fw, "softmax", x=x)
     check_dimensions("softmax", 1, x=x)
     return fw.apply(softmax_of_rows, x)
@@ -315,7 +315,7 @@ def group_norm(
     bias: Array | None = None,
     epsilon: float = 1e-5,
 ) -> Array:
-    """As layer_norm, but of all of a sample that is in a group of neighboring channels: [B, ..., C] -> [B, ..., C]."""
+    """Normalize all of a sample that is in a group of neighboring channels, as layer_norm does: [B, ..., C] -> [B, ..., C]."""
     x, scale, bias = floats(fw, "group_norm", x=x, scale=scale, bias=bias)
     check_groups("group_norm", "x", x, -1, groups)
     check_number("group_norm", "epsilon", epsilon)

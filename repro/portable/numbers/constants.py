@@ -10,7 +10,7 @@ SIGNIFICAND = 53
 SUM_BITS = 24
 """A number in a sum of numbers is an integer of at most 2^SUM_BITS, which float32 holds, times a power of two."""
 MEAN_BITS = 23
-"""The same where the mean is taken away from each number again: float32 holds the difference, too."""
+"""SUM_BITS where the mean is subtracted from each number again: float32 holds the difference, too."""
 SMALLEST = -100
 """Magnitudes below 2^SMALLEST become +0 where a number is rounded to float32, and grids are no finer than for it."""
 TINY = 2.0**SMALLEST
@@ -20,7 +20,7 @@ BELOW_TINY = TINY - 2.0 ** (SMALLEST - 24)
 EXP_BITS = 20
 """exp is taken of multiples of 2^-EXP_BITS."""
 EXP_SPLIT = 13
-"""Of the bits of its index, those of the second of its two tables."""
+"""Bits of exp's index that belong to the second of its two tables."""
 POWER_BITS = 40
 """The summands of a softmax' denominator are multiples of 2^-POWER_BITS, or of fewer bits in rows above 2^13."""
 LOSS_BITS = 24

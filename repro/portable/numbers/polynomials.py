@@ -138,11 +138,11 @@ SCALED_ERFC_TAIL = (105.0, -15.0, 3.0, -1.0, 1.0)
 
 ERFINV_SPLIT = 5.0
 ERFINV_ENDS = 2.2, 11.0, 28.0
-"""Of sqrt w: one polynomial up to the second, another beyond, where float32 has no number."""
+"""Ends of the intervals of sqrt w: one polynomial up to the second, another beyond, where float32 has no number."""
 
 
 def erfinv_middle(part: int) -> float:
-    """Of an interval of 1 / sqrt w."""
+    """The middle of an interval of 1 / sqrt w."""
     return (1 / ERFINV_ENDS[part] + 1 / ERFINV_ENDS[part + 1]) / 2
 
 

@@ -10,7 +10,7 @@ SLICES = {"high": 1, "highest": 2}
 """The slices of an operand, by the name of the precision."""
 
 slices = SLICES["high"]
-"""Of operands of float32, now."""
+"""The number of slices of float32 operands, at present."""
 
 
 def slices_of(precision: str) -> int:

@@ -181,7 +181,7 @@ def _gelu(count: int) -> list[tuple[int, int]]:
 
 
 def _gelu_tanh(count: int) -> list[tuple[int, int]]:
-    """As _gelu, approximated: x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)."""
+    """The table of GELU by tanh: x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     root = math.isqrt((2 << 2 * PRECISION + PRECISION) // PI)
     cubic, unit = 44715 * ONE // 10**6, _powers(_exp_of_small(-(ONE >> NODE_BITS)), 2**16)
     entries = []
@@ -257,7 +257,7 @@ def rotations(positions: int, size: int, base: float = 10000.0) -> tuple[np.ndar
 
 
 LARGEST_BETA = 0.99999
-"""Of Adam: the table of another one would be of more than 2^22 steps."""
+"""The largest beta of Adam: the table of a larger one would have more than 2^22 steps."""
 
 
 @cache

@@ -17,7 +17,7 @@ CHANCE = 20  # bits: what comes by chance once in a million times is suspicious
 
 
 def epochs_in_one_order(record: Record) -> Iterator[str]:
-    """... though there are so many orders that chance gives none twice.
+    """Epochs have one order, though there are too many orders for one to come twice by chance.
 
     Right where there are two batches or more: a data set that is smaller than a batch is the same batch each time.
     """
@@ -93,7 +93,7 @@ def _bits(number: int) -> float:
 
 
 def augmentation_repeats(record: Record) -> Iterator[str]:
-    """... though a generator of the process draws while each batch is fetched.
+    """Augmentations repeat, though a generator of the process draws while each batch is fetched.
 
     Samples are compared by their indices: those that another order, or another tensor of the batch, makes different do not count.
     """
@@ -119,7 +119,7 @@ def augmentation_repeats(record: Record) -> Iterator[str]:
 
 
 def samples_twice_or_never(record: Record) -> Iterator[str]:
-    """... of a data set whose sampler does not draw with replacement."""
+    """An epoch has samples twice or never, of a data set whose sampler does not draw with replacement."""
     if len(record.processes) > 1:
         return
     for _, passes in loaders(record):
@@ -143,7 +143,7 @@ def _repeated(indices: list[int]) -> list[int]:
 
 
 def samples_of_each_worker(record: Record) -> Iterator[str]:
-    """... of an iterable data set, each as often as there are workers."""
+    """Each worker hands out all samples of an iterable data set."""
     for process, passes in loaders(record):
         for one in passes:
             counts = Counter(one.rows or [])
@@ -156,7 +156,7 @@ def samples_of_each_worker(record: Record) -> Iterator[str]:
 
 
 def workers_with_equal_batches(record: Record) -> Iterator[str]:
-    """... of different samples, as where each worker has a copy of one generator. Workers take turns."""
+    """Workers hand out equal batches of different samples, as with copies of one generator. Workers take turns."""
     for process, passes in loaders(record):
         for one in passes:
             workers = max(one.about.workers, 1)

@@ -28,7 +28,7 @@ class Pass:
 
     @property
     def indices(self) -> list[int] | None:
-        """Of all samples; None where those of a batch are not known."""
+        """The indices of all samples; None where those of a batch are not known."""
         known = [one.indices for one in self.samples if one.indices is not None]
         return [index for indices in known for index in indices] if len(known) == len(self.samples) else None
 

@@ -29,7 +29,7 @@ def _replicated(a: Process, b: Process, step: int) -> bool:
 
 
 def ranks_with_equal_batches(record: Record) -> Iterator[str]:
-    """... that hold the same weights: ranks that share a model's layers get one batch rightly."""
+    """Ranks with the same weights get equal batches. (Ranks that share a model's layers rightly do.)"""
     for a, b in _pairs(record):
         steps = _shared(a, b)
         batches = [(a.steps[step].get("batch"), b.steps[step].get("batch")) for step in steps]
@@ -38,7 +38,7 @@ def ranks_with_equal_batches(record: Record) -> Iterator[str]:
 
 
 def samples_of_several_ranks(record: Record) -> Iterator[str]:
-    """... of a sampler that shares a data set among ranks, of which it repeats a few at most."""
+    """Samples go to several ranks, though the sampler shares a data set among them and repeats a few at most."""
     epochs: dict[int, Counter[int]] = {}
     ranks = len(record.processes)
     for _, passes in loaders(record):
@@ -53,7 +53,7 @@ def samples_of_several_ranks(record: Record) -> Iterator[str]:
 
 
 def replicas_differ(record: Record) -> Iterator[str]:
-    """... whose weights were all equal before the first step, and never are again.
+    """Replicas differ: their weights were all equal before the first step, and never are again.
 
     Shards differ from the start, and replicas that are averaged now and then are equal again. Buffers are each rank's own.
     """

@@ -19,7 +19,7 @@ def _zero(process: Process, step: int, channel: str) -> set[str]:
 
 
 def zero_gradients(record: Record) -> Iterator[str]:
-    """... of one weight in every step, or of all weights from a step on."""
+    """Gradients are zero for one weight in every step, or for all weights from a step on."""
     for process in record.processes:
         steps, whose = _steps(process, "gradients"), rank(process, record)
         seen: dict[str, list[bool]] = {}
@@ -39,7 +39,7 @@ def zero_gradients(record: Record) -> Iterator[str]:
 
 
 def zero_weights(record: Record) -> Iterator[str]:
-    """... after each step, though the weight has a gradient that is not: a layer may begin with zeros."""
+    """A weight is zero after each step, though its gradient is not: a layer may begin with zeros."""
     for process in record.processes:
         steps = _steps(process, "weights")
         if len(steps) < LEAST:
@@ -59,7 +59,7 @@ def _learns(process: Process, name: str) -> bool:
 
 
 def unchanged_weights(record: Record) -> Iterator[str]:
-    """... of all the training, not of a first step, whose learning rate may be 0."""
+    """Weights never change in the whole training. A first step is left out: its learning rate may be 0."""
     for process in record.processes:
         steps = _steps(process, "weights")
         starts = process.steps.get(0, {}).get(STARTS)
@@ -68,7 +68,7 @@ def unchanged_weights(record: Record) -> Iterator[str]:
 
 
 def not_a_number(record: Record) -> Iterator[str]:
-    """... in gradients or weights, from a step on to the last one."""
+    """Gradients or weights hold NaN, from a step on to the last one."""
     for process in record.processes:
         held = {step: line.nan for step, line in process.lines.items() if line.nan}
         steps = sorted(step for step in process.steps if step > 0)

@@ -133,7 +133,7 @@ def _to_target(row: Row, content: Benchmark) -> TimeToTarget | None:
 
 
 def _ratios(content: Benchmark) -> Iterator[Ratio]:
-    """Of samples of two cells taken in the same rounds, for each pair of cells that differ in their numerics alone."""
+    """Ratios of samples of two cells taken in the same rounds, for each pair that differs in its numerics alone."""
     for kind, (above, below) in RATIOS.items():
         for name, cell in content.cells.items():
             if cell.numerics != below:

@@ -182,7 +182,7 @@ def compose_config(workspace: Path, overrides: list[str]) -> Config:
 
 
 def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Config, "DictConfig"]:
-    """The same, and all that Hydra composed for a job of this name, Hydra's own part included."""
+    """The configuration, and all that Hydra composed for a job of this name, Hydra's own part included."""
     from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException, OverrideParseException
     from omegaconf import OmegaConf

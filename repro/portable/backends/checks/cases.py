@@ -37,7 +37,7 @@ FACTOR = 0.3
 SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
 
 WEIGHTS = {"int16": 0.7, "int8": 1.4}
-"""Of their times beside float64's, with `auto`: int16 is for convolutions, too, and int8 must be clearly faster."""
+"""Weights of an engine's time beside float64's, for `auto`. int16 is for convolutions, too; int8 must be clearly faster."""
 LARGE = 2**30  # multiplications: a number for which every matmul backend is used
 
 TITLES = {

@@ -34,7 +34,7 @@ def correlate_with(x: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
 
 
 def _side(x: tf.Tensor, rows: int, columns: int) -> int:
-    """Of the squares of results that a patch of x gives.
+    """The side of the squares of results that a patch of x gives.
 
     Two for images of one channel: their matrices, 10 x 25 in LeNet, are too small for products at full speed. As
     40 x 36 they have 1.4 times the operations, but patches, which overlap less, take a third of the memory.

@@ -21,7 +21,7 @@ if integers.available:
     from repro.portable.kernels.numpy.threads import compiling, empty
 
 COLUMNS = 16
-"""Of a left operand that lies by columns: they are made at a time."""
+"""The number of columns that are made at a time, for a left operand stored by columns."""
 LEFT, RIGHT, RESULT = range(3)
 
 

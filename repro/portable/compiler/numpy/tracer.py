@@ -13,7 +13,7 @@ from repro.portable.compiler.tracer import Array
 
 
 class Tracer(tracer.Tracer):
-    """Of definitions that reduce these axes, which stay with size 1. UnknownError for what is no element of the others."""
+    """A tracer of definitions that reduce these axes, which stay with size 1. UnknownError for what is no element of the others."""
 
     backend, ranks, engine = Backend, Backend.ranks, Backend.engine
     result_type = staticmethod(np.result_type)

@@ -82,7 +82,7 @@ class Kernel(Elements):
         return innermost not in (0, len(self.sizes)) and 0 not in self.strides[target][:innermost]
 
     def _body(self) -> None:
-        """Of the innermost loop."""
+        """Write the body of the innermost loop."""
         self.values.clear()
         for target in self.targets:
             place = self._place(target)
@@ -108,7 +108,7 @@ class Kernel(Elements):
     # --- elements -----------------------------------------------------------------------------------------------------
 
     def value(self, node: Node) -> ir.Value:
-        """Of this turn."""
+        """The value of a node in this turn of the loop."""
         if node not in self.values:
             if node in self.leaves:
                 self.values[node] = self.load(self._place(node), node.dtype)
@@ -138,13 +138,13 @@ def _tables(targets: Sequence[Node]) -> set[Node]:
 
 
 def _strides(node: Node, space: tuple[int, ...]) -> list[int]:
-    """Of a tensor that is broadcast to a space."""
+    """Strides of a tensor that is broadcast to a space."""
     own = [0 if size == 1 else stride for size, stride in zip(node.shape, node.strides, strict=True)]
     return [0] * (len(space) - len(own)) + own
 
 
 def _target_strides(node: Node, space: tuple[int, ...]) -> list[int]:
-    """Of what is written; the parts of a stack lie beside one another."""
+    """Strides of a result. The parts of a stack lie beside one another."""
     own = _strides(node, node.shape)
     if node.operation == "stack":
         del own[node.attributes["axis"]]

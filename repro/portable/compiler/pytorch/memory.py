@@ -82,7 +82,7 @@ def overlap(tensors: Iterable[Tensor]) -> bool:
 
 
 def _twice(cluster: list[Tensor]) -> bool:
-    """The same of tensors whose memory begins within that of those before them."""
+    """Whether memory is written twice, for tensors whose memory begins within that of those before them."""
     places = [(tensor.data_ptr() - cluster[0].data_ptr()) // tensor.element_size() for tensor in cluster]
     taken = np.zeros(max(place + _span(tensor) for place, tensor in zip(places, cluster, strict=True)), bool)
     for place, tensor in zip(places, cluster, strict=True):

@@ -24,7 +24,7 @@ def _scaled_of_positive(xp: Backend, x: Array, bits: int) -> Array:
 
 
 def _erfc_of_positive(xp: Backend, x: Array, bits: int, rest: Array | None = None) -> Array:
-    """Of 0 <= x <= ERFC_END, or of x + rest."""
+    """erfc of 0 <= x <= ERFC_END, or of x + rest."""
     y = _scaled_of_positive(xp, x, bits)
     if bits == 24:
         return exp(xp, -(x * x), bits) * y
@@ -62,7 +62,7 @@ def ndtr(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def ndtr_of_small(xp: Backend, x: Array) -> Array:
-    """The same of |x| <= 1, with 53 bits whatever is asked for: (1 + erf(x / sqrt 2)) / 2."""
+    """The normal distribution function of |x| <= 1, always with 53 bits: (1 + erf(x / sqrt 2)) / 2."""
     z = xp.clip(x, -1.0, 1.0) * polynomials.constant("sqrt 1/2")[0]
     return _erf_near(xp, z, 53) * 0.5 + 0.5
 

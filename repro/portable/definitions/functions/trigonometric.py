@@ -96,7 +96,7 @@ def _near(xp: Backend, x: Array, shift: float, bits: int) -> tuple[Array, Array,
 
 
 def _far(xp: Backend, x: Array, shift: float) -> tuple[Array, Array, Array]:
-    """The same, of x from LARGE on: the product of two integers, digit by digit, modulo 2 ** 175."""
+    """Reduce x from LARGE on: the product of two integers, digit by digit, modulo 2 ** 175."""
     pattern = xp.pattern(x)
     row = xp.clip(xp.integer(xp.shift_right(pattern, 52)) - FIRST_EXPONENT, 0, LAST_EXPONENT - FIRST_EXPONENT)
     inverse = [xp.take(table, row) for table in xp.tables(x, tables.inverse_pi)]

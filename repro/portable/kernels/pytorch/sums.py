@@ -174,7 +174,7 @@ def _in_float64(sums: Sums) -> Loops:
 
 
 def _in_rows(x: Tensor) -> Tensor:
-    """As its layout says, the last axis in a row: the others of PyTorch's channels-first images do not lie so."""
+    """An image whose last axis is contiguous, as its layout says; other axes of channels-first images are not."""
     return x if x.stride(-1) == 1 else x.contiguous()
 
 

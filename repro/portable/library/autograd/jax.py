@@ -47,7 +47,7 @@ def _bound(operation: Operation, options: tuple[tuple[str, Any], ...], shapes: t
 
 
 def once_differentiable(arrays: Any) -> Any:
-    """The same arrays, in nested tuples, that a gradient is computed of: UsageError where it is differentiated, too.
+    """Pass arrays, in nested tuples, whose gradient may be taken once: UsageError where it is differentiated, too.
 
     Each by itself, as JAX takes out of a loop what is the same in all its steps.
     """

@@ -38,7 +38,7 @@ def apply(operation: Operation, *arrays: tf.Tensor | None, **options: Any):
 
 
 def once_differentiable(gradients: Sequence[tf.Tensor | None], *sources: tf.Tensor) -> list[tf.Tensor | None]:
-    """The same gradients, which were computed of these sources: UsageError where they are differentiated, too.
+    """Pass gradients with respect to these sources: UsageError where they are differentiated, too.
 
     TensorFlow makes the derivative of a tf.function beforehand, whether or not somebody wants it. There the error comes
     when it is computed; XLA has no errors, and NaN comes instead.

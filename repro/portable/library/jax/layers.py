@@ -83,7 +83,7 @@ class Embed(nn.Embed):
 
 
 class LayerNorm(nn.LayerNorm):
-    """Of the last axis."""
+    """Layer normalization over the last axis."""
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -92,7 +92,7 @@ class LayerNorm(nn.LayerNorm):
 
 
 class RMSNorm(nn.RMSNorm):
-    """Of the last axis."""
+    """RMS normalization over the last axis."""
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -102,7 +102,7 @@ class RMSNorm(nn.RMSNorm):
 
 
 class GroupNorm(nn.GroupNorm):
-    """Of all of a sample that is in a group of channels, the last axis."""
+    """Group normalization; channels are the last axis."""
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -120,7 +120,7 @@ class GroupNorm(nn.GroupNorm):
 
 
 class BatchNorm(nn.BatchNorm):
-    """Of the last axis, with running averages in the collection `batch_stats`.
+    """Batch normalization over the last axis, with running averages in the collection `batch_stats`.
 
     They keep `momentum` of what they were. Other than Flax, and as PyTorch, the running variance is over n - 1.
     """

@@ -37,7 +37,7 @@ MOVING = {
 }
 """Operations that compute no number."""
 REPEATING = {"as_strided", "expand", "gather", "index", "index_select", "repeat", "unfold"}
-"""The same, but the gradient of a number that they take twice is a sum."""
+"""Operations that compute no number, but the gradient of a number that they take twice is a sum."""
 EXACT = {
     *("abs", "add", "argmax", "argmin", "ceil", "clamp", "clamp_max", "clamp_min", "copy", "div", "eq", "equal"),
     *("floor", "ge", "gt", "hardtanh", "isinf", "isnan", "le", "leaky_relu", "lt", "masked_fill", "max", "maximum"),
@@ -88,7 +88,7 @@ class _Looking:
                 mode.close()
 
     def close(self, module: nn.Module, training: bool) -> None:
-        """Of a forward that calls none but portable functions."""
+        """Close a forward pass that calls portable functions alone."""
         self.seen.add(training)
         if len(self.seen) == 2:
             module._forward_pre_hooks.pop(self.hooks[0], None)
@@ -103,7 +103,7 @@ def _mode() -> "_Mode | None":
 
 
 class _Mode(TorchDispatchMode):
-    """Of the outermost module that is looked at."""
+    """The dispatch mode of the outermost module that is observed."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ TWINS: dict[type, type] = {
 } | {NonDynamicallyQuantizableLinear: modules.Linear}  # of MultiheadAttention
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 KEPT = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten, nn.ZeroPad2d)
-"""Of PyTorch's modules, those that compute nothing."""
+"""PyTorch's modules that compute nothing."""
 
 
 def convert(model: nn.Module, seed: int = 0) -> nn.Module:

@@ -341,7 +341,7 @@ def mse_loss(input: Tensor, target: Tensor) -> Tensor:
 
 
 class _PyTorch:
-    """As repro.portable.library.functional has it."""
+    """PyTorch, as repro.portable.library.functional needs a framework."""
 
     xp: ClassVar[AnyBackend] = Backend
     apply = staticmethod(apply)

@@ -19,7 +19,7 @@ from repro.portable.numbers import tables
 TOGETHER = 2**22
 """Numbers that are put together, since a step is elementwise: fewer calls, the same bits."""
 PIECE = 2**16
-"""Of those, numbers that a CPU updates at once, so that they stay in its cache."""
+"""Numbers that a CPU updates at once, so that they stay in its cache."""
 
 
 NUMBERS = ("weight_decay", "eps", "momentum", "rho", "betas")
@@ -32,7 +32,7 @@ class _Optimizer(torch.optim.Optimizer):
     """Backend, weights, gradients and slots, each [N], and what constants() gives -> the new weights and slots."""
     slots: ClassVar[tuple[str, ...]]
     _addresses: Sequence[int] = ()
-    """Of weights that were seen to lie apart."""
+    """Addresses of weights that do not overlap, as was checked."""
 
     def __init__(self, params: Any, others: dict[str, Any], **defaults: Any) -> None:
         for option, value in others.items():
@@ -114,7 +114,7 @@ class _Optimizer(torch.optim.Optimizer):
             yield together
 
     def constants(self, group: dict[str, Any], step: int) -> tuple[Any, ...]:
-        """Of a step, counted from 1. What differs from step to step is a tensor, float64 of no dimension."""
+        """The constants of a step, counted from 1. What differs from step to step is a float64 tensor of no dimension."""
         raise NotImplementedError
 
 

@@ -107,7 +107,7 @@ class Embedding(Portable, keras.layers.Embedding):
 
 
 class LayerNormalization(Portable, keras.layers.LayerNormalization):
-    """Of the last axis."""
+    """Layer normalization over the last axis."""
 
     only: ClassVar = {"axis": (-1, [-1]), "rms_scaling": (False,)}
 
@@ -116,7 +116,7 @@ class LayerNormalization(Portable, keras.layers.LayerNormalization):
 
 
 class RMSNormalization(Portable, keras.layers.RMSNormalization):
-    """Of the last axis."""
+    """RMS normalization over the last axis."""
 
     only: ClassVar = {"axis": (-1, [-1])}
 
@@ -132,7 +132,7 @@ class GroupNormalization(Portable, keras.layers.GroupNormalization):
 
 
 class BatchNormalization(Portable, keras.layers.BatchNormalization):
-    """Of the last axis. Other than Keras, and as PyTorch, the moving variance is over n - 1."""
+    """Batch normalization over the last axis. Unlike Keras, and like PyTorch, the moving variance is over n - 1."""
 
     only: ClassVar = {"axis": (-1, [-1]), "renorm": (False,), "synchronized": (False,)}
 
@@ -165,7 +165,7 @@ class Activation(Portable, keras.layers.Activation):
 
 
 class Add(Portable, keras.layers.Add):
-    """Of tensors of one shape, in their order."""
+    """Add tensors of one shape, in their order."""
 
     def _merge_function(self, inputs: list[tf.Tensor]) -> tf.Tensor:
         return reduce(functional.add, inputs)
@@ -238,7 +238,7 @@ class _Loss(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("repro")
 class SparseCategoricalCrossentropy(_Loss):
-    """Of labels, integers [...] or [..., 1], and logits [..., V]; from_logits must be True."""
+    """Cross entropy of integer labels [...] or [..., 1] and logits [..., V]; from_logits must be True."""
 
     def __init__(self, from_logits: bool = False, name: str = "sparse_categorical_crossentropy") -> None:
         super().__init__(name)
@@ -256,7 +256,7 @@ class SparseCategoricalCrossentropy(_Loss):
 
 @keras.saving.register_keras_serializable("repro")
 class MeanSquaredError(_Loss):
-    """Of targets and predictions of one shape."""
+    """Mean squared error of targets and predictions of one shape."""
 
     def __init__(self, name: str = "mean_squared_error") -> None:
         super().__init__(name)

@@ -95,5 +95,5 @@ def counted() -> dict[str, dict[str, int]]:
 
 
 def summary() -> str:
-    """The same in words, without the numbers of each."""
+    """The counts in words, without the number of each."""
     return switch.in_words(**counted())

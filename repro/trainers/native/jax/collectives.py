@@ -17,7 +17,7 @@ MAXIMUM, SUM = lax.pmax_p, lax.psum_p
 
 
 def together(ranks: SingleProcess, function: Callable) -> Callable:
-    """The same function of arrays; collectives in its loops and branches stay where they are."""
+    """Join the collectives of a function of arrays; those in its loops and branches stay where they are."""
     if ranks.size == 1:
         return function
 

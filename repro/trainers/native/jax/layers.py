@@ -37,7 +37,7 @@ def convolve(x: Array, kernel: Array) -> Array:
 
 @jax.custom_vjp
 def convolve_as_product(x: Array, kernel: Array) -> Array:
-    """The same as a matrix product: inside a loop, XLA's own convolution is many times slower on the CPU."""
+    """A convolution as a matrix product: inside a loop, XLA's own is many times slower on the CPU."""
     return correlate(x, kernel)
 
 

@@ -20,7 +20,7 @@ def mean_over_parts(function: Callable, part: int | None) -> Callable:
 
 
 def joined_parts(function: Callable, part: int | None) -> Callable:
-    """The same for results by name, and the loss's gradients with respect to them and to the weights.
+    """Join parts of a batch, for results by name, and the loss's gradients with respect to them and to the weights.
 
     Results of a part have its images along their first axis, and are joined along it; of losses it is the mean.
     """
@@ -40,7 +40,7 @@ def joined_parts(function: Callable, part: int | None) -> Callable:
 
 
 def joined_shares(function: Callable, count: int) -> Callable:
-    """The same for `count` shares of a batch, each of neighboring images, as threads have them, one after another."""
+    """Join `count` shares of a batch, each of neighboring images, as threads have them, one after another."""
 
     def of_batch(weights, *arrays):
         share = len(arrays[0]) // count

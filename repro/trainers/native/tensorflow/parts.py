@@ -42,7 +42,7 @@ def mean_over_shares(function: Callable, threads: int | None) -> Callable:
 
 
 def joined_shares(function: Callable, threads: int | None) -> Callable:
-    """The same for results by name, and the loss's gradients with respect to them and to the weights.
+    """Join shares of a batch, for results by name, and the loss's gradients with respect to them and to the weights.
 
     Results of parts are joined along the batch; of losses it is the mean.
     """

@@ -92,7 +92,7 @@ def _by_kernels(
     strides: Sequence[int],
     steps: Sequence[int],
 ) -> Array:
-    """The same of float32 as one product of matrices of int16."""
+    """A convolution of float32 as one product of matrices of int16."""
     samples, terms, sizes = x.shape[0], math.prod(w.shape[:-1]), shape[1:-1]
     q, p = calls.quantized(x.reshape(samples, -1), math.prod(x.shape[1:]))
     low, dilations = [low for low, _, _ in edges[1:-1]], [hole + 1 for _, _, hole in edges[1:-1]]

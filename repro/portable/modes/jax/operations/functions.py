@@ -76,5 +76,5 @@ for _name, _function in FUNCTIONS.items():
 
 @define("pow")
 def power(x: Array, exponent: Array) -> Array:
-    """Of an exponent of the same type, or an integer."""
+    """x to an exponent of the same type, or to an integer."""
     return evaluate(powers.power, x, exponent.astype(x.dtype))

@@ -45,7 +45,7 @@ class _Thread(threading.local):
     inside = False
     """Whether a definition runs: what it calls is PyTorch's own."""
     before = False
-    """The same when the garbage collector began."""
+    """Whether a definition ran when the garbage collector began."""
 
 
 thread = _Thread()

@@ -130,7 +130,7 @@ def is_exact(name: str) -> bool:
 
 
 def is_guarded(name: str) -> bool:
-    """The same for real numbers alone."""
+    """Whether an operation is exact for real numbers alone."""
     return base(name) in REAL
 
 

@@ -151,7 +151,7 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 def _several(function: Function) -> Function:
-    """Of halves the result alone is rounded. Tensors of one type go straight to PyTorch's kernels, which is quicker."""
+    """Compute halves with one rounding, of the result. Tensors of one type go straight to PyTorch's kernels, which is faster."""
     of_any_type = as_given(function)
 
     def computed(*arguments: Any, **options: Any) -> Tensor:

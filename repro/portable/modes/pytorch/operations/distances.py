@@ -17,7 +17,7 @@ Pairs = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def _distances(name: str, first: Tensor, second: Tensor, p: float) -> Tensor:
-    """Of points [..., M], broadcast: float64."""
+    """Distances of points [..., M], broadcast: float64."""
     result: Tensor | None = None
     for a, b in zip(first.double().unbind(-1), second.double().unbind(-1), strict=True):
         away = (a - b).abs()

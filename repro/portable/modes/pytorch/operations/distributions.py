@@ -56,7 +56,7 @@ def log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: 
 
 
 def accepted(taken: Any, function: Callable[..., Any], elements: Tensor, *parameters: Tensor) -> Tensor:
-    """Of each element the first number that is accepted: float64 [N]."""
+    """The first accepted number of each element: float64 [N]."""
     n = elements.numel()
     repeated = torch.arange(padded(n, elements.device), device=elements.device).clamp(max=n - 1)
     elements, *given = (each[repeated] for each in (elements, *parameters))
@@ -80,7 +80,7 @@ def sampled(
     many: Any,
     *parameters: Tensor,
 ) -> Tensor:
-    """Of elements where `choice` holds by one definition, and of the others by another one."""
+    """Numbers by one definition for elements where `choice` holds, and by another one for the others."""
     if not like.numel():
         return torch.empty_like(like)
     taken = key(name, generator, like.device)
@@ -115,7 +115,7 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
 
 @define("binomial")
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Of the rarer of success and failure."""
+    """Draw the count of the rarer of success and failure."""
     count, prob = torch.broadcast_tensors(count, prob)
     trials, p = count.double().floor(), prob.double()
     rare = torch.where(p > 0.5, 1.0 - p, p)

@@ -40,7 +40,7 @@ class Windows:
     dilation: Pair
 
     def rows(self, q: Tensor, width: int) -> Iterator[tuple[slice, Tensor]]:
-        """Of some samples at a time of int16 [B, I, H, W] the matrix of what meets: [samples H' W', h w I and zeros]."""
+        """The matrix of patches of int16 [B, I, H, W], some samples at a time: [samples H' W', h w I and zeros]."""
         batch, inputs, *sizes = q.shape
         terms = self.taps[0] * self.taps[1] * inputs
         columns = -(-terms // width) * width

@@ -36,7 +36,7 @@ def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
-    """The same, rounded to the type of x."""
+    """A sum that `add` makes of x in float64, rounded to the type of x."""
     return rounded(total(x, add), x.dtype)
 
 

@@ -33,7 +33,7 @@ def _is_plain(self: Tensor, target: Tensor, weight: Tensor | None, reduction: in
 def nll_loss(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """Of [N, C] or [C], and of [N, C, H, W]; the sum and the weights are exact."""
+    """The likelihood loss of [N, C], [C] or [N, C, H, W]. The sum of losses and that of weights are exact."""
     if _is_plain(self, target, weight, reduction):
         loss, total, lost = run(losses.likelihood, self, target, ignore_index, reduction == MEAN)
         if lost.item():  # PyTorch says itself what is wrong

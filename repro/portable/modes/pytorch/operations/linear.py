@@ -20,7 +20,7 @@ _unsafe_view = torch.ops.aten._unsafe_view.default
 
 @replace("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As repro.portable.pytorch.Linear, where nothing but a gradient is asked for, and operands have one slice."""
+    """A dense layer as repro.portable.pytorch.Linear, where first gradients alone are needed and operands have one slice."""
     if is_plain(input) and is_plain(weight) and (bias is None or is_plain(bias)) and _is_dense(input, weight):
         if torch.is_grad_enabled():
             return _Linear.apply(input, weight, bias)

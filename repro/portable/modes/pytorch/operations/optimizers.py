@@ -61,7 +61,7 @@ class Separate:
 
 
 class Compiled:
-    """The same of a backend's float32 arrays: each rounds by itself."""
+    """The arithmetic of a step on a backend's float32 arrays: each operation rounds by itself."""
 
     def __init__(self, xp: Backend) -> None:
         self.xp = xp

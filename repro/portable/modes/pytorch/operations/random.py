@@ -182,7 +182,7 @@ def permutation(n: int, *, generator: Generator | None = None, out: Tensor) -> T
 
 @compose("native_dropout")
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """As torch.nn.functional.dropout computes it on a CPU, so that a GPU gives the same."""
+    """Dropout as torch.nn.functional.dropout computes it on a CPU, so that a GPU gives the same."""
     if train is False or not x.numel():
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     noise = _noise(torch.empty_like(x).bernoulli_(1 - p), 1 - p)

@@ -132,7 +132,7 @@ def _padded(rows: Tensor, running: Tensor | None, length: int) -> Tensor:
 
 
 def _positions(times: Times) -> list[int]:
-    """Of each time, which step it was."""
+    """The step of each time."""
     return times.order()  # a reversal is its own inverse
 
 

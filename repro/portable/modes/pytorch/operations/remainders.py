@@ -18,7 +18,7 @@ STEP = 2.0**500
 
 
 def _operands(a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Of one type, that of the result."""
+    """Operands of one type, that of the result."""
     like = a if isinstance(a, Tensor) else b
     a, b = (each if isinstance(each, Tensor) else number_like(like, each) for each in (a, b))
     dtype = torch.result_type(a, b)

@@ -27,7 +27,7 @@ def resampled(x: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> T
 
 
 def resampled_bytes(x: Tensor, axes: Sequence[Taps]) -> Tensor:
-    """The same of uint8, by integers: what each axis gives is rounded, half up, and kept from 0 to 255."""
+    """Resample uint8 by integers: the result of each axis is rounded, half up, and clamped to 0..255."""
     result = x.int()
     for place, taps in reversed(list(enumerate(axes))):
         weights, bits = whole(taps)

@@ -103,7 +103,7 @@ def _wide(
 
 
 def _product(first: list[Tensor], second: list[Tensor], bits: int, multiply: Multiply) -> Tensor:
-    """Of slices, which float32 holds."""
+    """The product of slices, which float32 holds."""
     return doubles.multiplied([part.float() for part in first], [part.float() for part in second], bits, multiply)
 
 

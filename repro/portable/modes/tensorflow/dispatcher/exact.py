@@ -55,7 +55,7 @@ CONTROL = """
 """What calls functions and decides which; their own operations are looked at when they are made."""
 
 REAL = frozenset(SINGLE.split())
-"""Of complex numbers these are several operations, which are refused."""
+"""Operations that are exact for real numbers. For complex ones each is several operations, which are refused."""
 EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
 WORDS = (
     *("Dataset", "Iterator", "Optional", "TensorList", "TensorArray", "TensorMap", "Queue", "Stack", "LookupTable"),

@@ -28,7 +28,7 @@ def _uniform_probability(chosen: Array, classes: int) -> Array:
 
 
 def _log_uniform(share: Array, classes: int) -> Array:
-    """Of Zipf's law: those with a low number are frequent."""
+    """Classes by Zipf's law: low numbers are frequent."""
     return np.floor(exp(Backend, share * _log(classes + 1.0))) - 1.0
 
 

@@ -60,7 +60,7 @@ def correlated(q: Array, w: Array, how: Steps, units: Array | None = None) -> Ar
 
 
 def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps, units: Array | None = None) -> Array:
-    """As the convolution, with the kernel turned around, of the gradient with zeros between its numbers."""
+    """The convolution, with the kernel flipped, of the gradient with zeros between its numbers."""
     taps, axes = w.shape[:-2], range(w.ndim - 2)
     turned = np.ascontiguousarray(w[tuple(slice(None, None, -1) for _ in taps)].swapaxes(-1, -2))
     low = tuple(how.dilation[axis] * (taps[axis] - 1) - how.edges[axis][0] for axis in axes)

@@ -75,7 +75,7 @@ def _by_samples(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def _largest(x: Array, kernel: Sequence[int], how: Steps) -> tuple[Array, Array, tuple[int, ...]]:
-    """Of each window, NaN where it holds one, and the place of the first of equals."""
+    """The largest number of each window, NaN where it holds one, and the place of the first of equals."""
     edges = ((0, 0), *how.edges, (0, 0))
     padded = np.pad(x, edges, constant_values=-np.inf)
     outputs = how.outputs(x.shape[1:-1], kernel)

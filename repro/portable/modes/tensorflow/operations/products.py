@@ -32,7 +32,7 @@ def product(a: Array, b: Array) -> Array:
 
 
 def _by_kernels(a: Array, b: Array) -> Array:
-    """The same by products of int16; each operand lies by rows, or by columns."""
+    """A product by kernels of int16. Each operand is stored by rows or by columns."""
     rows, columns = a.shape[-2], b.shape[-1]
     if b.ndim == 2:
         outer = a.shape[:-2]
@@ -77,7 +77,7 @@ def matmul(given: Attributes, a: Array, b: Array) -> Array:
 
 @define("Einsum")
 def einsum(given: Attributes, *operands: Array) -> Array:
-    """Of one or two operands: axes that both have are those of batches, or are summed over."""
+    """An einsum of one or two operands. Axes that both have are batch axes, or are summed over."""
     inputs, output = given["equation"].replace(" ", "").split("->")
     terms = inputs.split(",")
     dtype, arrays = operands[0].dtype, [single(each) for each in operands]

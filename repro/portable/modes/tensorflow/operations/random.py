@@ -42,7 +42,7 @@ def _numpy(dtype: Any) -> np.dtype:
 
 
 def _normal_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
-    """Of uint32 words, two for two numbers: G. Box and M. Muller, as TensorFlow takes them for float32."""
+    """Normal numbers from uint32 words, two for two numbers: G. Box and M. Muller, as TensorFlow has it for float32."""
     shares = (words & np.uint32(0x7FFFFF)).astype(np.float64) * 2.0**-23
 
     def numbers(xp: Any, first: Array, second: Array) -> Array:
@@ -125,7 +125,7 @@ _stateless(
 
 @define("StatelessRandomGammaV3")
 def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
-    """Of scale 1. The bits are the definition's own, by a key that is made of TensorFlow's key and counter."""
+    """Numbers of the gamma distribution of scale 1, with the definition's own bits. Its key is made of TensorFlow's key and counter."""
     halves = [np.array([int(whole) >> bits & (WORD - 1)]) for whole in (*counter, *key) for bits in (0, 32)]
     low, high, *_ = philox(Backend, tuple(halves[:4]), tuple(halves[4:]))
     mixed = low | high >> 1 << 32

@@ -69,7 +69,7 @@ def segment_mean(given: Attributes, x: Array, ids: Array) -> Array:
 def _sparse(name: str, divide: Any) -> None:
     @define(name, f"{name}WithNumSegments")
     def forward(given: Attributes, x: Array, index: Array, ids: Array, *number: Array) -> Array:
-        """Of rows of x."""
+        """Reduce segments of rows of x."""
         sums = segments(x[index], ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0)
         return narrowed(divide(sums, ids), x.dtype)
 
@@ -82,7 +82,7 @@ _sparse("SparseSegmentSqrtN", lambda found, ids: found / np.sqrt(_counts(ids, fo
 def _sparse_gradient(name: str, share: Any) -> None:
     @define(name)
     def backward(given: Attributes, gradient: Array, index: Array, ids: Array, rows: Array) -> Array:
-        """Of rows, each with the share that it had."""
+        """The gradient with respect to rows, each with its share."""
         g = single(gradient)
         if share is not None:
             g = (g.astype(np.float64) * share(_counts(ids, g))).astype(g.dtype)

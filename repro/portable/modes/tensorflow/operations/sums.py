@@ -25,7 +25,7 @@ def exact(x: Array, axes: Axes) -> Array:
 
 
 def total(x: Array, axes: Axes) -> Array:
-    """The same, rounded to the type of x."""
+    """The sum over axes, rounded to the type of x."""
     if x.dtype == np.float64 or not x.size:
         return exact(x, axes).astype(x.dtype)
     return run(axes, definitions.total, x, axes)
