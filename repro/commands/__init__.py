@@ -5,7 +5,7 @@ verify_trainers                            `verify` for the reference trainers
 train, download, sweep, benchmark          for the reference trainers; `train` has `pytorch`, `tensorflow`, `jax`
 job                                        a training as a Hydra job
 commands, parser                           all commands; the parser of one
-own_command                                what `record` and `verify` share
+command_options                                what `record` and `verify` share
 workspace                                  what commands of the reference trainers share
 
 parser() of a file declares its options, run() does the work. README.md says why a file imports the standard library only.

@@ -2,7 +2,7 @@
 
 import argparse
 
-from repro.commands import own_command
+from repro.commands import command_options
 from repro.commands.parser import Parser
 from repro.errors import UsageError
 
@@ -13,19 +13,19 @@ EPILOG = "The exit code is that of the command."
 def parser() -> Parser:
     made = Parser("portable", SUMMARY, ("repro portable [OPTIONS] -- COMMAND...",), run, epilog=EPILOG)
     made.takes_command = True
-    own_command.add_portable(made, switch=False)
+    command_options.add_portable(made, switch=False)
     made.add_argument("parameters", nargs="*", help=argparse.SUPPRESS)  # a command without --
     return made
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs it; the exit code is the command's own, or 128 and the number of the signal that killed it."""
-    chosen = own_command.portable(options)
+    chosen = command_options.portable(options)
     if not options.command:
         raise UsageError("portable: no command; put it after --, as in: repro portable -- python train.py")
     from repro.record import portable
 
     assert chosen is not None
     code, computed = portable.run(options.command, chosen)
-    own_command.say(f"repro portable: {computed}")
+    command_options.say(f"repro portable: {computed}")
     return code

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.commands import own_command
+from repro.commands import command_options
 from repro.commands.parser import Parser
 from repro.errors import INCONCLUSIVE, NOT_REPRODUCIBLE, NotRecordedError, ReproError, explained
 from repro.text import counted
@@ -24,29 +24,29 @@ STOPPED = "stopped by --against at the first difference"
 
 
 def parser() -> Parser:
-    made = own_command.parser("record", "run a command once and record what it computes, step by step", run, EPILOG)
+    made = command_options.parser("record", "run a command once and record what it computes, step by step", run, EPILOG)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the record (default: repro-records/TIME)")
     against = "compare the run with a record as it goes, and stop it at the first difference"
     made.add_argument("--against", type=Path, metavar="RECORD", help=against)
-    own_command.add_outputs(made)
-    own_command.add_portable(made)
-    own_command.add_cube(made)
+    command_options.add_outputs(made)
+    command_options.add_portable(made)
+    command_options.add_cube(made)
     return made
 
 
 def run(options: argparse.Namespace) -> int:
     """Records; the exit code is the command's own, or 128 and the number of the signal that killed it."""
-    own_command.check(options)
-    portable = own_command.portable(options)
+    command_options.check(options)
+    portable = command_options.portable(options)
     from repro.record.recording import Recording
 
-    command = own_command.words(options)
+    command = command_options.words(options)
     other = None
     if options.against is not None:
         from repro.compare.against import recorded
 
         other = recorded(options.against, options.every)
-    to = options.to or own_command.fresh()
+    to = options.to or command_options.fresh()
     every = other.content.every if other else options.every
     recording = Recording(command, to, options.output, every, options.keep, portable=portable)
     if other:
@@ -64,12 +64,12 @@ def _finished(recording: "Recording", code: int, *remarks: str) -> "Record":
         why = explained(error) if isinstance(error, OSError) else str(error).removeprefix("record: ")
         raise NotRecordedError(f"record: {why}; the command ended with code {code}, without a record", code) from error
     if recording.computed:
-        own_command.say(f"repro portable: {recording.computed}")
-    own_command.say(f"repro: {_summary(record)}")
+        command_options.say(f"repro portable: {recording.computed}")
+    command_options.say(f"repro: {_summary(record)}")
     from repro.record.warnings import warnings
 
     for warning in warnings(record):
-        own_command.say(f"repro: warning: {warning.text}")
+        command_options.say(f"repro: warning: {warning.text}")
     return record
 
 
@@ -89,7 +89,7 @@ def _compared(recording: "Recording", other: "Record") -> int:
         log_to_console()
         result = against.comparison() if against.keep_recorded(result.found) else result
     for line in comparison.told(result).splitlines():
-        own_command.say(line)
+        command_options.say(line)
     if result.found:
         return NOT_REPRODUCIBLE
     return code or (INCONCLUSIVE if result.unseen else 0)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from repro.commands.own_command import RECORDS
+from repro.commands.command_options import RECORDS
 from repro.commands.parser import Parser
 from repro.commands.workspace import folder
 from repro.errors import UsageError

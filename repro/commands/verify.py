@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.commands import own_command, verify_trainers, workspace
+from repro.commands import command_options, verify_trainers, workspace
 from repro.commands.parser import Parser
 from repro.errors import UsageError
 
@@ -62,7 +62,7 @@ EPILOG = "\n".join(
 
 def parser() -> Parser:
     trainers = "./run.sh verify --workspace=DIR [KEY=VALUE ...]"
-    made = own_command.parser("verify", SUMMARY, run, EPILOG, trainers)
+    made = command_options.parser("verify", SUMMARY, run, EPILOG, trainers)
     made.dashed = ("--seed-option", "--resume")
     made.add_argument("--ask", metavar="NAMES", help="questions to ask, separated by commas (default: all)")
     made.add_argument(
@@ -79,9 +79,9 @@ def parser() -> Parser:
     made.add_argument("--cure", action="store_true", help=cure)
     made.add_argument("--to", type=Path, metavar="DIR", help="folder for the runs (default: repro-records/verify-TIME)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answers to FILE as JSON")
-    own_command.add_outputs(made)
-    own_command.add_portable(made)
-    own_command.add_cube(made, ", or of the reference trainers")
+    command_options.add_outputs(made)
+    command_options.add_portable(made)
+    command_options.add_cube(made, ", or of the reference trainers")
     return made
 
 
@@ -89,10 +89,10 @@ def run(options: argparse.Namespace) -> int:
     """Asks and prints; the exit code is 3 where a training is not reproducible, 1 where a run failed, 4 without an answer."""
     if options.command is None and options.mlcube is None and options.workspace is not None:
         return _of_trainers(options)
-    own_command.check(options)
+    command_options.check(options)
     names = _questions(options)
     _check(options)
-    portable = own_command.portable(options)
+    portable = command_options.portable(options)
     from msgspec import UNSET
 
     from repro.console import log_to_console, wide_console
@@ -105,10 +105,10 @@ def run(options: argparse.Namespace) -> int:
     from repro.verify.verification import Verification
 
     varied = vary.questions(options.vary, QUESTIONS)
-    command = own_command.words(options, apart=True)
-    resume = own_command.split("--resume", options.resume) if options.resume is not None else None
+    command = command_options.words(options, apart=True)
+    resume = command_options.split("--resume", options.resume) if options.resume is not None else None
     if resume:
-        resume = own_command.words(options, resume, apart=True)
+        resume = command_options.words(options, resume, apart=True)
     log_to_console()
     stop_as_interrupted()
     seed, image = options.seed_option, options.image
@@ -186,7 +186,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.seed_option is not None:
         if "{}" not in options.seed_option:
             raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")
-        own_command.split("--seed-option", options.seed_option)
+        command_options.split("--seed-option", options.seed_option)
     if options.stops is not None and (options.stops < 1 or options.resume is None):
         why = "must be 1 or more" if options.stops < 1 else "goes with --resume"
         raise UsageError(f"verify: --stops {options.stops}: {why}")
@@ -204,4 +204,4 @@ def _folder(to: Path | None) -> Path:
     """The folder of the runs. UsageError where there is something in it."""
     if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UsageError(f"verify: {to} is there already, and not empty; name another folder with --to")
-    return (to or own_command.fresh("verify-")).resolve()
+    return (to or command_options.fresh("verify-")).resolve()

@@ -9,7 +9,7 @@ import pytest
 
 import repro.commands
 from repro import __main__, __version__
-from repro.commands import commands, own_command, verify
+from repro.commands import command_options, commands, verify
 from repro.containers import mlcube
 from repro.frameworks import FRAMEWORKS
 from repro.verify.command_questions import COMMAND_QUESTIONS
@@ -38,7 +38,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_names_that_other_files_have_too() -> None:
     assert tuple(verify.QUESTIONS) == tuple(question.name for question in COMMAND_QUESTIONS)
     assert tuple(question.name for question in COMMAND_QUESTIONS if question.slow) == verify.BY_NAME
-    assert own_command.PLATFORMS == mlcube.PLATFORMS
+    assert command_options.PLATFORMS == mlcube.PLATFORMS
 
 
 def test_help_lists_every_command_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:

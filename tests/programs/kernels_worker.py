@@ -21,7 +21,7 @@ import numpy as np
 from programs.guards import SIDES, copied, guarded
 from repro.portable.kernels import machine, pairs, products
 from repro.portable.kernels.contraction import Sums, in_float64
-from repro.portable.kernels.convolution import ONE, How, forward, in_rows, of_images, of_weight
+from repro.portable.kernels.convolution import ONE, How, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.machine import ADDRESS, I64, VOID, Loop, Loops
 from repro.portable.numbers.constants import BELOW_TINY
 
@@ -63,10 +63,10 @@ def sums_of_products() -> Iterator[Kernel]:
         name = f"{name}, {layout}, {batch} x {inputs} -> {outputs}"
         part = forward(in_rows(image), in_rows(weight), how)
         yield from sum_of_products(f"convolution, {name}", part.sums, image, weight)
-        part = of_weight(in_rows(image), in_rows(gradient), weight, how, 1)
+        part = grad_weight(in_rows(image), in_rows(gradient), weight, how, 1)
         yield from sum_of_products(f"of its weight, {name}", part.sums, image, gradient)
         for dtype, last in ((np.float64, False), (np.int16, True)):
-            for part in of_images(in_rows(gradient), weight, image, how, last):
+            for part in grad_images(in_rows(gradient), weight, image, how, last):
                 taps = part.sums.axes[-3].size * part.sums.axes[-2].size * weight[0] * inputs
                 yield from sum_of_products(f"of its images, {name}", part.sums, gradient, (taps,), [dtype])
 

@@ -83,7 +83,7 @@ def emulated(right: Callable, a: Tensor, b: Tensor) -> Tensor:
 
 def in_order(right: Callable, *given: Any, **options: Any) -> Tensor:
     """PyTorch's own kernel: one rounding after the other."""
-    return dispatch.plainly(right)(*given, **options)
+    return dispatch.with_native_ops(right)(*given, **options)
 
 
 def truncated(right: Callable, x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ import repro.portable.pytorch as portable
 from programs import meeting_cases, sampling_cases, volume_cases  # noqa: F401
 from programs.indexing_cases import CASES, Case
 from repro.portable.kernels import pytorch as compiler
-from repro.portable.modes.pytorch.dispatcher.dispatch import plainly
+from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops
 
 CLOSE = {torch.float64: 1e-12, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 """Of the largest number of a result, beside float64."""
@@ -86,7 +86,7 @@ def main(names: list[str]) -> None:
         if names and name not in names:
             continue
         try:
-            inputs = plainly(case.inputs)()
+            inputs = with_native_ops(case.inputs)()
             first = results(case, inputs)
             report["fingerprints"][name] = same = fingerprint(first)
             for device, threads, kernels, layout in WAYS:
@@ -94,11 +94,11 @@ def main(names: list[str]) -> None:
                 compiler.available = kernels and fast
                 with torch.device(device):
                     result = results(case, [each.to(device) for each in inputs], layout)
-                if plainly(fingerprint)(result) != same:
+                if with_native_ops(fingerprint)(result) != same:
                     report["differ"].append([name, device, threads, kernels, layout.__name__])
             if case.compared:
-                expected = plainly(results)(case, [wide(each) for each in inputs])
-                if plainly(is_far)(first, expected, case.close):
+                expected = with_native_ops(results)(case, [wide(each) for each in inputs])
+                if with_native_ops(is_far)(first, expected, case.close):
                     report["far"].append(name)
         except Exception as error:  # which case it is decides, not where it stopped
             report["failed"][name] = f"{type(error).__name__}: {error}"

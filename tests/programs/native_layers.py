@@ -54,10 +54,10 @@ def jax(given: Arrays) -> Arrays:
     from repro.trainers.native.jax.layers import conv, max_pool
 
     def differentiated(function: Callable, gradient: str, *names: str) -> list:
-        def of_images(images, *others):  # the batch is the last axis within
+        def grad_images(images, *others):  # the batch is the last axis within
             return function(images.transpose(3, 1, 2, 0), *others).transpose(3, 1, 2, 0)
 
-        y, backward = jax.vjp(jax.jit(of_images), *(given[name] for name in names))
+        y, backward = jax.vjp(jax.jit(grad_images), *(given[name] for name in names))
         return [y, *backward(given[gradient])]
 
     return named(differentiated(conv, "gradient", "x", "kernel", "bias"), differentiated(max_pool, "pooled", "image"))

@@ -55,8 +55,8 @@ def convolved(taps: tuple[int, int], stride: int, dilation: int, channels: int, 
     given = {"strides": [1, stride, stride, 1], "dilations": [1, dilation, dilation, 1], "padding": padding}
     y = called["Conv2D"].function(given, x, w)
     g = draw.standard_normal(y.shape, np.float32)
-    of_images = called["Conv2DBackpropInput"].function(given, np.array(x.shape), w, g)
-    return [y, of_images, called["Conv2DBackpropFilter"].function(given, x, np.array(w.shape), g)]
+    grad_images = called["Conv2DBackpropInput"].function(given, np.array(x.shape), w, g)
+    return [y, grad_images, called["Conv2DBackpropFilter"].function(given, x, np.array(w.shape), g)]
 
 
 def convolutions() -> dict[str, bool]:

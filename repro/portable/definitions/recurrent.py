@@ -91,16 +91,16 @@ def lstm(xp: Backend, given: Array, state: Gates, weight: Any, bias: Array | Non
 def lstm_back(xp: Backend, gradients: Gates, state: Gates, saved: Gates, weight: Any, running: Array | None) -> Any:
     """Gradients of what was given, of the state's product and of the state."""
     (grad_h, grad_c), (_, cell), (i, f, g, o, t) = gradients, state, saved
-    of_cell = _add(xp, grad_c, _tanh_back(xp, _mul(xp, grad_h, o), t))
+    grad_cell = _add(xp, grad_c, _tanh_back(xp, _mul(xp, grad_h, o), t))
     gates = (
-        _sigmoid_back(xp, _mul(xp, of_cell, g), i),
-        _sigmoid_back(xp, _mul(xp, of_cell, cell), f),
-        _tanh_back(xp, _mul(xp, of_cell, i), g),
+        _sigmoid_back(xp, _mul(xp, grad_cell, g), i),
+        _sigmoid_back(xp, _mul(xp, grad_cell, cell), f),
+        _tanh_back(xp, _mul(xp, grad_cell, i), g),
         _sigmoid_back(xp, _mul(xp, grad_h, t), o),
     )
-    of_x = _joined(xp, running, gates)
-    result = times(xp, of_x, weight), _mul(xp, of_cell, f)
-    return of_x, of_x, tuple(_only(xp, running, new, old) for new, old in zip(result, gradients, strict=True))
+    grad_x = _joined(xp, running, gates)
+    result = times(xp, grad_x, weight), _mul(xp, grad_cell, f)
+    return grad_x, grad_x, tuple(_only(xp, running, new, old) for new, old in zip(result, gradients, strict=True))
 
 
 def _joined(xp: Backend, running: Array | None, parts: Gates) -> Array:
@@ -126,13 +126,13 @@ def gru(xp: Backend, given: Array, state: Gates, weight: Any, bias: Array | None
 
 def gru_back(xp: Backend, gradients: Gates, state: Gates, saved: Gates, weight: Any, running: Array | None) -> Any:
     (grad_h,), (r, z, n, own_n, away) = gradients, saved
-    of_away = _mul(xp, grad_h, z)
-    of_n = _tanh_back(xp, _less(xp, grad_h, of_away), n)
-    of_r = _sigmoid_back(xp, _mul(xp, of_n, own_n), r)
-    of_z = _sigmoid_back(xp, _mul(xp, grad_h, away), z)
-    of_x = _joined(xp, running, (of_r, of_z, of_n))
-    of_own = _joined(xp, running, (of_r, of_z, _mul(xp, of_n, r)))
-    return of_x, of_own, (_only(xp, running, _add(xp, of_away, times(xp, of_own, weight)), grad_h),)
+    grad_away = _mul(xp, grad_h, z)
+    grad_n = _tanh_back(xp, _less(xp, grad_h, grad_away), n)
+    grad_r = _sigmoid_back(xp, _mul(xp, grad_n, own_n), r)
+    grad_z = _sigmoid_back(xp, _mul(xp, grad_h, away), z)
+    grad_x = _joined(xp, running, (grad_r, grad_z, grad_n))
+    grad_own = _joined(xp, running, (grad_r, grad_z, _mul(xp, grad_n, r)))
+    return grad_x, grad_own, (_only(xp, running, _add(xp, grad_away, times(xp, grad_own, weight)), grad_h),)
 
 
 # --- Elman's networks -------------------------------------------------------------------------------------------------
@@ -148,8 +148,8 @@ def _elman(function: Callable[..., Array]) -> Callable[..., Any]:
 
 def _elman_back(function: Callable[..., Array]) -> Callable[..., Any]:
     def back(xp: Backend, gradients: Gates, state: Gates, saved: Gates, weight: Any, running: Array | None) -> Any:
-        of_x = _joined(xp, running, (function(xp, gradients[0], saved[0]),))
-        return of_x, of_x, (_only(xp, running, times(xp, of_x, weight), gradients[0]),)
+        grad_x = _joined(xp, running, (function(xp, gradients[0], saved[0]),))
+        return grad_x, grad_x, (_only(xp, running, times(xp, grad_x, weight), gradients[0]),)
 
     return back
 

@@ -8,7 +8,7 @@ from repro.portable.definitions.convolution import OUTPUTS_LAST
 from repro.portable.definitions.xp import XlaBackend
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import in_float64
-from repro.portable.kernels.convolution import How, Part, forward, in_rows, of_images, of_weight
+from repro.portable.kernels.convolution import How, Part, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.pairs import in_pairs
 
 
@@ -32,7 +32,7 @@ def convolve(xp: XlaBackend, q, w, how: How):
 
 def convolve_with(xp: XlaBackend, q, g, shape, how: How):
     """The gradient with respect to a weight of this shape."""
-    return _sum(xp, of_weight(in_rows(q.shape), in_rows(g.shape), tuple(shape), how, xp.ranks.size), q, g)
+    return _sum(xp, grad_weight(in_rows(q.shape), in_rows(g.shape), tuple(shape), how, xp.ranks.size), q, g)
 
 
 def convolve_back(xp: XlaBackend, g, w, image, how: How):
@@ -40,7 +40,7 @@ def convolve_back(xp: XlaBackend, g, w, image, how: How):
     (down, across), (rows, columns) = how.stride, (how.layout.index(name) for name in "HW")
     order = OUTPUTS_LAST if "int16" in str(w.dtype) else (0, 1, 2, 3)
     gradients = {}
-    for part in of_images(in_rows(g.shape), tuple(w.shape), tuple(image), how, order == OUTPUTS_LAST):
+    for part in grad_images(in_rows(g.shape), tuple(w.shape), tuple(image), how, order == OUTPUTS_LAST):
         taps = xp.permute(w[part.weight][:, ::-1, ::-1], order)
         y = _sum(xp, part, g, taps)
         if how.stride == (1, 1):

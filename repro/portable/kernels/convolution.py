@@ -76,7 +76,7 @@ def forward(x: Operand, weight: Operand, how: How) -> Part:
 
 
 @cache
-def of_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
+def grad_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
     """The gradient with respect to a weight of this shape; `ranks` ranks add theirs to it."""
     outputs, height, width, inputs = shape
     sizes = _sizes(gradient, how.layout) | {
@@ -104,7 +104,7 @@ def of_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int)
 
 
 @cache
-def of_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_last: bool = False) -> list[Part]:
+def grad_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_last: bool = False) -> list[Part]:
     """The gradient with respect to images of this shape, with a weight of that; what no part gives is 0.
 
     In each direction stride or dilation must be 1.

@@ -13,7 +13,7 @@ from repro.portable.arguments import refuse
 from repro.portable.definitions.ranks import SingleProcess
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import Axis, Sums, in_float64
-from repro.portable.kernels.convolution import How, Operand, Part, forward, of_images, of_weight
+from repro.portable.kernels.convolution import How, Operand, Part, forward, grad_images, grad_weight
 from repro.portable.kernels.machine import Loops
 from repro.portable.kernels.pairs import in_pairs
 from repro.portable.kernels.pytorch.openmp import Compiled, compiled
@@ -126,14 +126,14 @@ def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
 def convolve_with(ranks: SingleProcess, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to a weight of this shape."""
     x, gradient = _in_rows(x), _in_rows(gradient)
-    return _sum(of_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
+    return _sum(grad_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
 
 
 def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to images of this shape."""
     gradient = _in_rows(gradient)
     paired = weight.dtype == torch.int16
-    parts = of_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
+    parts = grad_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
     gradients = []
     for part in parts:
         taps = weight[part.weight].flip(1, 2)

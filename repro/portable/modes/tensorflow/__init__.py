@@ -53,7 +53,7 @@ def disable() -> None:
 
 def counted() -> dict[str, dict[str, int]]:
     """How many operations of each kind were computed portably, and how many were run natively."""
-    return {"operations": dict(dispatch.counts), "allowed": dict(dispatch.let_through)}
+    return {"operations": dict(dispatch.counts), "allowed": dict(dispatch.ran_natively)}
 
 
 def summary() -> str:

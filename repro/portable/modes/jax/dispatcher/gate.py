@@ -39,7 +39,7 @@ guards: dict[str, Callable[..., str]] = {}
 """By the primitive's name: why it is refused with some parameters; "" where it is not."""
 counts: Counter[str] = Counter()
 """How often each primitive was lowered portably."""
-let_through: Counter[str] = Counter()
+ran_natively: Counter[str] = Counter()
 """The same of primitives that were run natively."""
 
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
@@ -139,7 +139,7 @@ class Gate:
         floating = {dtype for dtype in dtypes if jnp.issubdtype(dtype, np.inexact)}
         if name in self.allowed:
             if floating:
-                let_through[name] += 1
+                ran_natively[name] += 1
             return None
         if not floating:
             return None

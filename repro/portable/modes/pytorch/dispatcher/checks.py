@@ -130,7 +130,13 @@ def division(device: torch.device) -> Made:
 @register("a square root")
 def root(device: torch.device) -> Made:
     (a,), (x,) = to(device, singles(4, 512)), to(device, doubles(4, 512))
-    return [a.abs().sqrt(), x.abs().sqrt(), a.abs().rsqrt(), x.abs().rsqrt(), dispatch.plainly(Backend.sqrt)(x.abs())]
+    return [
+        a.abs().sqrt(),
+        x.abs().sqrt(),
+        a.abs().rsqrt(),
+        x.abs().rsqrt(),
+        dispatch.with_native_ops(Backend.sqrt)(x.abs()),
+    ]
 
 
 @register("the choice among equal numbers")
@@ -211,8 +217,8 @@ def product(device: torch.device) -> Made:
     given = {name: to(device, *checks.inputs()[name]) for name in ("product", "scaled")}
     operands = partial(Backend.operands, work=checks.LARGE)
     *factors, grids = given["scaled"]
-    result = dispatch.plainly(Backend.matmul)(*operands(*given["product"]))
-    return [result, dispatch.plainly(rounded_product)(Backend, *operands(*factors), grids)]
+    result = dispatch.with_native_ops(Backend.matmul)(*operands(*given["product"]))
+    return [result, dispatch.with_native_ops(rounded_product)(Backend, *operands(*factors), grids)]
 
 
 @register("an exact convolution of integers")
@@ -223,7 +229,7 @@ def convolution(device: torch.device) -> Made:
         first, second = to(device, *checks.inputs()[name])
         operands = Backend.operands(first, second, work=checks.LARGE, layout=layout)
         shape = () if name == "convolution" else ((20, 5, 5, 10),)
-        made.append(dispatch.plainly(multiply)(*operands, *shape, *how))
+        made.append(dispatch.with_native_ops(multiply)(*operands, *shape, *how))
     return made
 
 

@@ -51,7 +51,7 @@ class _Thread(threading.local):
 thread = _Thread()
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
-let_through: Counter[str] = Counter()
+ran_natively: Counter[str] = Counter()
 """The same of operations that were run natively."""
 definitions: dict[str, Definition] = {}
 """By name and overload, as `mm` or `sum.dim_IntList`."""
@@ -126,7 +126,7 @@ KINDS = {
 """What each type of numbers is to the mode."""
 
 
-def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
+def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
     """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
     needed = False
     if options:
@@ -145,7 +145,7 @@ def concerned(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any],
         elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
             if any(tensor.device.type not in DEVICES for tensor in tensors_in(each)):
                 return False
-            needed = concerned(name, tuple(tensors_in(each)), {}, integers) or needed
+            needed = needs_portable_kernel(name, tuple(tensors_in(each)), {}, integers) or needed
     return needed
 
 
@@ -175,7 +175,7 @@ def check_device(device: torch.device) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        caught(checks.check_device)(device)
+        with_portable_ops(checks.check_device)(device)
     except BaseException:
         devices_checked.discard(device.type)
         raise
@@ -187,11 +187,11 @@ def kernel(operation: OpOverload, name: str, definition: Definition) -> Function
     """What the dispatcher calls for an operation with a definition."""
     function, composed, integers = definition.function, definition.composed, definition.integers
     redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
-    own = plainly(redispatch)
+    own = with_native_ops(redispatch)
     tensors = [index for index, each in enumerate(operation._schema.arguments) if str(each.type) == "Tensor"]
 
     def portable(keys: Any, *arguments: Any, **options: Any) -> Any:
-        if thread.inside or not concerned(name, arguments, options, integers):
+        if thread.inside or not needs_portable_kernel(name, arguments, options, integers):
             return redispatch(keys & BELOW, *_without_numbers(arguments, tensors), **options)
         if checked:
             check(operation, own, keys & BELOW, arguments, options)
@@ -224,7 +224,7 @@ def guard(operation: OpOverload, name: str) -> Function:
 
     def exact(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside:
-            concerned(name, arguments, options, integers=False)
+            needs_portable_kernel(name, arguments, options, integers=False)
         return redispatch(keys & BELOW, *arguments, **options)
 
     return exact
@@ -235,7 +235,7 @@ def refusal(operation: OpOverload, name: str) -> Function:
     redispatch = operation._handle.redispatch_boxed
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
-        if not thread.inside and concerned(name, arguments, options, integers=False):
+        if not thread.inside and needs_portable_kernel(name, arguments, options, integers=False):
             values = tensors_in((*arguments, *options.values()))
             raise refuse(name, "it has no portable form", tensors=values)
         return redispatch(keys & BELOW, *arguments, **options)
@@ -268,13 +268,13 @@ def passage(operation: OpOverload, name: str) -> Function:
 
     def passed(keys: Any, *arguments: Any, **options: Any) -> Any:
         if not thread.inside and has_numbers((*arguments, *options.values())):
-            let_through[allowed_name(name)] += 1
+            ran_natively[allowed_name(name)] += 1
         return redispatch(keys & BELOW, *arguments, **options)
 
     return passed
 
 
-def plainly(function: Function) -> Function:
+def with_native_ops(function: Function) -> Function:
     """A function whose operations are PyTorch's own, as those of a definition."""
 
     def run(*arguments: Any, **options: Any) -> Any:
@@ -287,7 +287,7 @@ def plainly(function: Function) -> Function:
     return run
 
 
-def caught(function: Function) -> Function:
+def with_portable_ops(function: Function) -> Function:
     """A function whose operations are caught again, as those of a decomposition, also where a definition calls it."""
 
     def run(*arguments: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from repro.portable.modes.pytorch.dispatcher.compilers import replace
-from repro.portable.modes.pytorch.dispatcher.dispatch import caught, thread
+from repro.portable.modes.pytorch.dispatcher.dispatch import thread, with_portable_ops
 
 _signal = import_module("_signal")
 """The module in C that `signal` calls by name: a function that was imported from there calls it, too."""
@@ -44,7 +44,7 @@ class _Handler:
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self.handler = handler
-        self.run = caught(handler)
+        self.run = with_portable_ops(handler)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.run(*arguments)

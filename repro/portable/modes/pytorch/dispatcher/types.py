@@ -11,7 +11,7 @@ from torch import Tensor
 HALVES = {torch.float16, torch.bfloat16}
 
 
-def single(x: Tensor) -> Tensor:
+def as_float32(x: Tensor) -> Tensor:
     """Halves as float32, which holds them; other tensors as they are."""
     return x.float() if x.dtype in HALVES else x
 
@@ -34,19 +34,19 @@ def as_given(function: Callable[..., Any]) -> Callable[..., Any]:
         dtype = next((each.dtype for each in arguments if isinstance(each, Tensor) and each.is_floating_point()), None)
         if dtype not in HALVES:
             return function(*arguments, **options)
-        wider = [single(each) if isinstance(each, Tensor) else each for each in arguments]
-        options = {name: single(each) if isinstance(each, Tensor) else each for name, each in options.items()}
-        return narrowed(function(*wider, **options), dtype)
+        wider = [as_float32(each) if isinstance(each, Tensor) else each for each in arguments]
+        options = {name: as_float32(each) if isinstance(each, Tensor) else each for name, each in options.items()}
+        return cast_back(function(*wider, **options), dtype)
 
     return any_type
 
 
-def narrowed(value: Any, dtype: torch.dtype) -> Any:
+def cast_back(value: Any, dtype: torch.dtype) -> Any:
     """Results of float32, rounded to a narrower type."""
     if isinstance(value, Tensor):
         return value.to(dtype) if value.dtype == torch.float32 else value
     if isinstance(value, (tuple, list)):
-        return type(value)(narrowed(each, dtype) for each in value)
+        return type(value)(cast_back(each, dtype) for each in value)
     return value
 
 

@@ -19,9 +19,9 @@ from repro.portable.modes.pytorch.dispatcher.dispatch import (
     WITHOUT,
     Function,
     compose,
-    concerned,
     counts,
     define,
+    needs_portable_kernel,
     special,
     thread,
 )
@@ -36,7 +36,7 @@ def addition(operation: OpOverload, name: str) -> Function:
 
     def added(keys: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
         alpha = options.get("alpha", 1) if not rest else rest[0]
-        if alpha != 1 and not thread.inside and concerned(name, (a, b), options, integers=False):
+        if alpha != 1 and not thread.inside and needs_portable_kernel(name, (a, b), options, integers=False):
             counts[name] += 1
             return _with_factor(name, a, b, alpha, options.get("out"))
         if not by_number:
@@ -76,7 +76,7 @@ def division(operation: OpOverload, name: str) -> Function:
         if (
             options.get("rounding_mode") == "floor"
             and not thread.inside
-            and concerned(name, (a, b), {}, integers=False)
+            and needs_portable_kernel(name, (a, b), {}, integers=False)
         ):
             counts[name] += 1
             quotient, out = torch.floor_divide(a, b), a if name.startswith("div_") else options.get("out")
@@ -90,7 +90,7 @@ def check_real(name: str, *numbers: Any) -> None:
     """RefusedError for complex numbers."""
     for each in numbers:
         if isinstance(each, complex) or (isinstance(each, Tensor) and KINDS[each.dtype] == REFUSED):
-            concerned(name, tuple(one for one in numbers if isinstance(one, Tensor)), {}, integers=False)
+            needs_portable_kernel(name, tuple(one for one in numbers if isinstance(one, Tensor)), {}, integers=False)
 
 
 def _tensors(a: Any, b: Any, commutes: bool) -> tuple[Tensor, Tensor]:

@@ -9,14 +9,14 @@ from torch.autograd import Function
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.attention import attention
-from repro.portable.modes.pytorch.dispatcher.dispatch import counts, define, plainly, replace
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, define, replace, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations.linear import PLAIN, is_plain, is_transformed
 from repro.portable.numbers import precisions
 
 MATH = 0
 """torch.nn.attention.SDPBackend.MATH"""
-kernels = plainly(run)
+kernels = with_native_ops(run)
 
 
 @define("_fused_sdp_choice")
@@ -103,7 +103,7 @@ class _Attention(Function):
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, bias: Any, held: Any, how: Any
     ) -> Tensor:
         counts["scaled_dot_product_attention"] += 1
-        arrays = [None if x is None else single(x) for x in (query, key, value, mask, bias, held)]
+        arrays = [None if x is None else as_float32(x) for x in (query, key, value, mask, bias, held)]
         y, saved = kernels(attention.forward, *arrays, **how)
         ctx.how = how
         ctx.save_for_backward(query, key, value, mask, bias, held, *saved)
@@ -116,7 +116,7 @@ class _Attention(Function):
         if torch.is_grad_enabled():  # a gradient of this gradient is asked for
             return *_differentiable(gradient, arrays, mask, bias, held, needs, how), None
         saved = ctx.saved_tensors[6:]
-        gradients = kernels(attention.backward, saved, single(gradient), needs, (None,) * 6, held=held, **how)
+        gradients = kernels(attention.backward, saved, as_float32(gradient), needs, (None,) * 6, held=held, **how)
         dtype = arrays[0].dtype
         return *(each.to(dtype) if need else None for each, need in zip(gradients, needs, strict=True)), None
 

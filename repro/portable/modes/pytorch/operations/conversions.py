@@ -14,11 +14,11 @@ from repro.portable.modes.pytorch.dispatcher.dispatch import (
     BELOW,
     DEVICES,
     Function,
-    concerned,
     counts,
-    plainly,
+    needs_portable_kernel,
     special,
     thread,
+    with_native_ops,
 )
 
 INTEGERS = {
@@ -30,7 +30,7 @@ WIDEST = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: tor
 """What PyTorch holds a number of Python's as."""
 
 
-@plainly
+@with_native_ops
 def to_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Towards zero; what is beyond the ends of a type is its end, NaN is 0."""
     ends, wide = torch.iinfo(dtype), x.double()
@@ -45,7 +45,7 @@ def to_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
     return wide.long().to(dtype)
 
 
-@plainly
+@with_native_ops
 def _fits(x: Tensor, dtype: torch.dtype) -> bool:
     """Whether PyTorch's own kernel does it: all numbers lie within the type. Of a GPU it is not asked, as that takes a wait."""
     if not x.is_cpu or not x.numel():
@@ -71,7 +71,7 @@ def converted(operation: OpOverload, name: str) -> Function:
 
     def copied(keys: Any, x: Any, **options: Any) -> Any:
         x = _tensor(x)
-        if _is_conversion(x, options.get("dtype")) and concerned(name, (x,), {}, integers=False):
+        if _is_conversion(x, options.get("dtype")) and needs_portable_kernel(name, (x,), {}, integers=False):
             counts[name] += 1
             x = x if _fits(x, options["dtype"]) else to_integers(x, options["dtype"])
         return redispatch(keys & BELOW, x, **options)

@@ -9,7 +9,7 @@ from torch import Tensor
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import convolution as definitions
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
-from repro.portable.modes.pytorch.dispatcher.types import narrowed, single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import images, sums, volumes
 from repro.portable.numbers import precisions
 
@@ -37,19 +37,19 @@ def convolution(
     if dims == 3 or dtype == torch.float64:
         steps = volumes.steps(stride, padding, dilation, groups)
         return volumes.convolution(x, weight, bias, steps, transposed, output_padding)
-    x, w = _planar(single(x)), _planar(single(weight))
+    x, w = _planar(as_float32(x)), _planar(as_float32(weight))
     how = _how(stride, padding, dilation, groups, x)
     slices = precisions.slices
     if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
-        y = images.forward(x, w, None if bias is None else single(bias), **how)
+        y = images.forward(x, w, None if bias is None else as_float32(bias), **how)
     elif transposed:
         y = run(definitions.transposed_forward, x, w, **how, image=_enlarged(x, w, how, output_padding), slices=slices)
     else:
-        y = run(definitions.planar_forward, x, w, None if bias is None else single(bias), **how, slices=slices)
+        y = run(definitions.planar_forward, x, w, None if bias is None else as_float32(bias), **how, slices=slices)
     if transposed and bias is not None:
-        y = y + single(bias).view(-1, 1, 1)
-    return narrowed(y if dims == 2 else y.squeeze(2), dtype)
+        y = y + as_float32(bias).view(-1, 1, 1)
+    return cast_back(y if dims == 2 else y.squeeze(2), dtype)
 
 
 @define("convolution_backward")
@@ -78,7 +78,7 @@ def convolution_backward(
         steps = volumes.steps(stride, padding, dilation, groups)
         grad_x, *rest = volumes.convolution_backward(grad_output, whole, weight, steps, transposed, output_mask)
         return _cut(grad_x, input.shape), *rest  # type: ignore[return-value]
-    g, x, w = (_planar(single(each)) for each in (grad_output, whole, weight))
+    g, x, w = (_planar(as_float32(each)) for each in (grad_output, whole, weight))
     how = _how(stride, padding, dilation, groups, x)
     needs = output_mask[0], output_mask[1]
     slices = precisions.slices
@@ -91,7 +91,7 @@ def convolution_backward(
     if dims == 1:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
     grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
-    x_grad, w_grad, b_grad = (None if each is None else narrowed(each, dtype) for each in (grad_x, grad_w, grad_bias))
+    x_grad, w_grad, b_grad = (None if each is None else cast_back(each, dtype) for each in (grad_x, grad_w, grad_bias))
     return _cut(x_grad, input.shape), w_grad, b_grad
 
 

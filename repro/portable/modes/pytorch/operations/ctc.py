@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, plainly
+from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, with_native_ops
 
 Lengths: TypeAlias = Sequence[int] | Tensor
 
@@ -30,7 +30,7 @@ def ctc_loss(
 ) -> tuple[Tensor, Tensor]:
     """log_probs [T, N, C] -> the loss of each sample, and the logarithms of what its labels begin with, [N, T, L]."""
     if not log_probs.numel():
-        own = plainly(torch.ops.aten._ctc_loss)  # which says what is wrong
+        own = with_native_ops(torch.ops.aten._ctc_loss)  # which says what is wrong
         return own(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     labels = _labels(log_probs, targets, target_lengths, blank)
     steps, ends = _numbers(input_lengths, log_probs), _numbers(target_lengths, log_probs) * 2

@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import Function, caught, compose, definitions, plainly
+from repro.portable.modes.pytorch.dispatcher.dispatch import (
+    Function,
+    compose,
+    definitions,
+    with_native_ops,
+    with_portable_ops,
+)
 
 NAMES = """
     _softmax_backward_data native_dropout_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
@@ -25,7 +31,7 @@ NAMES = """
 
 def _of_some(operation: Function, function: Function) -> Function:
     """The gradient of a loss, which divides by the number of samples; of none PyTorch's own kernel computes nothing."""
-    own = plainly(operation)
+    own = with_native_ops(operation)
 
     @wraps(function)
     def computed(grad_output: Tensor, self: Tensor, *arguments: Any, **options: Any) -> Any:
@@ -80,4 +86,6 @@ for _name in DOUBLES.split():
         _function = decomposition_table.get(getattr(_packet, _kind))
         if _full in definitions and _function is not None:
             _definition = definitions[_full]
-            definitions[_full] = replace(_definition, function=_by_type(_definition.function, caught(_function)))
+            definitions[_full] = replace(
+                _definition, function=_by_type(_definition.function, with_portable_ops(_function))
+            )

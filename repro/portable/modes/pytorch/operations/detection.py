@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
 
 
@@ -18,7 +18,7 @@ from repro.portable.modes.pytorch.operations.indexing import added, rounded, tot
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The boxes that no better one overlaps, best first; the first of equal scores is better."""
     order = scores.sort(stable=True, dim=0, descending=True)[1]
-    boxes = single(dets)[order].cpu()
+    boxes = as_float32(dets)[order].cpu()
     left, top, right, bottom = boxes.unbind(1)
     area = (right - left) * (bottom - top)
     near, far = boxes[:, :2], boxes[:, 2:]
@@ -46,7 +46,7 @@ def roi_align(
     aligned: bool,
 ) -> Tensor:
     _, channels, height, width = input.shape
-    pixels = single(input).permute(0, 2, 3, 1).reshape(-1, channels)
+    pixels = as_float32(input).permute(0, 2, 3, 1).reshape(-1, channels)
     pooled = pooled_height, pooled_width
     sums = torch.zeros((len(rois) * pooled_height * pooled_width, channels), dtype=torch.float64, device=input.device)
     for index, weight in _corners(rois, spatial_scale, (height, width), pooled, sampling_ratio, aligned):
@@ -73,7 +73,7 @@ def roi_align_backward(
     empty = torch.zeros((batch_size * height * width, channels), dtype=torch.float64, device=grad.device)
     gradient = empty
     for index, weight in _corners(rois, spatial_scale, (height, width), pooled, sampling_ratio, aligned):
-        parts = rounded(rows * weight, single(grad).dtype)
+        parts = rounded(rows * weight, as_float32(grad).dtype)
         gradient = gradient + total(parts, lambda q, index=index: empty.index_add(0, index, q))  # type: ignore[misc]
     return rounded(gradient.view(batch_size, height, width, channels).permute(0, 3, 1, 2).contiguous(), grad.dtype)
 

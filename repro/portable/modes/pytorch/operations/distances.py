@@ -8,7 +8,7 @@ from torch import Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.indexing import rounded, total
 
@@ -66,7 +66,7 @@ def cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor
     distance = _distances("cdist", a, b, p)
     parts = []
     for m in range(x1.shape[-1]):
-        pulls = rounded(_pulls(a[..., m] - b[..., m], wide, distance, p), single(x1).dtype)
+        pulls = rounded(_pulls(a[..., m] - b[..., m], wide, distance, p), as_float32(x1).dtype)
         parts.append(sums.exact(pulls, (pulls.dim() - 1,)).squeeze(-1))
     return rounded(torch.stack(parts, -1), x1.dtype) if parts else torch.zeros_like(x1)
 
@@ -83,7 +83,7 @@ def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tenso
     first, second = torch.triu_indices(len(self), len(self), 1, device=self.device)
     away = self.double()[first] - self.double()[second]
     distance = _distances("pdist", self[first], self[second], p)[:, None]
-    pulls = rounded(_pulls(away, grad.double()[:, None], distance, p), single(self).dtype)
+    pulls = rounded(_pulls(away, grad.double()[:, None], distance, p), as_float32(self).dtype)
     zeros = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
     gradient = total(torch.cat([pulls, -pulls]), lambda q: zeros.clone().index_add_(0, torch.cat([first, second]), q))
     return rounded(gradient, self.dtype)

@@ -12,7 +12,7 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import distributions, random
 from repro.portable.definitions.bits import exponent, pow2_f64
 from repro.portable.definitions.functions.logarithmic import log1p
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, plainly
+from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.generators import key
 from repro.portable.modes.pytorch.operations.random import check, drawn, filled, padded, precision
 
@@ -152,7 +152,7 @@ def multinomial(
     return _largest(chances, num_samples)
 
 
-@plainly
+@with_native_ops
 def _largest(chances: Tensor, n: int) -> Tensor:
     """Their indices, the first of equals first."""
     if n == 1:
@@ -160,7 +160,7 @@ def _largest(chances: Tensor, n: int) -> Tensor:
     return chances.sort(dim=-1, descending=True, stable=True).indices[..., :n].contiguous()
 
 
-@plainly
+@with_native_ops
 def _with_replacement(self: Tensor, num_samples: int, generator: Generator | None) -> Tensor:
     """Shares of the sum, searched in the cumulative one: of integers, on a grid below the row's largest number."""
     weights = self.double()

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.choices import unsigned
 from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
@@ -43,7 +43,7 @@ def embedding_bag(
         result, most = _maxima(rows[counts], indices[counts], bag[counts], bags, weight)
         return result, bag, held, most
     if per_sample_weights is not None:
-        rows = rounded(rows.double() * per_sample_weights.double()[:, None], single(rows).dtype)
+        rows = rounded(rows.double() * per_sample_weights.double()[:, None], as_float32(rows).dtype)
     rows = rows.masked_fill(~counts[:, None], 0.0)
     table = torch.zeros(bags, size, dtype=torch.float64, device=weight.device)
     result = total(rows, lambda q: table.clone().index_add_(0, bag, q))
@@ -121,7 +121,7 @@ def dense_backward(
         rows = rows * per_sample_weights.double()[:, None]
     if padding_idx >= 0:
         rows = rows.masked_fill((indices == padding_idx)[:, None], 0.0)
-    rows = rounded(rows, single(grad).dtype)
+    rows = rounded(rows, as_float32(grad).dtype)
     return rounded(total(rows, lambda q: table.clone().index_add_(0, indices, q)), grad.dtype)
 
 
@@ -136,7 +136,7 @@ def per_sample_weights_backward(
     padding_idx: int = -1,
 ) -> Tensor:
     products = grad.double().index_select(0, offset2bag) * weight.double().index_select(0, indices)
-    gradient = sums.exact(rounded(products, single(grad).dtype), (1,)).squeeze(1)
+    gradient = sums.exact(rounded(products, as_float32(grad).dtype), (1,)).squeeze(1)
     return rounded(gradient.masked_fill(indices == padding_idx, 0.0), grad.dtype)
 
 

@@ -16,7 +16,7 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import doubles
 from repro.portable.definitions.grids import quantize
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
-from repro.portable.modes.pytorch.dispatcher.types import narrowed, single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.numbers.constants import SUM_BITS
 
 aten = torch.ops.aten
@@ -24,7 +24,7 @@ aten = torch.ops.aten
 
 def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
     """What `add`, a function that only adds numbers of x up, gives for x: float64, exact for x on a grid."""
-    x = single(x)
+    x = as_float32(x)
     if not x.numel():
         return add(x.double())
     if x.dtype == torch.float64:
@@ -42,7 +42,7 @@ def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
 
 def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     """float64 numbers in a type; halves by way of float32, as PyTorch converts them."""
-    return x if dtype == torch.float64 else narrowed(x.float(), dtype)
+    return x if dtype == torch.float64 else cast_back(x.float(), dtype)
 
 
 def _integers(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:

@@ -8,13 +8,13 @@ from torch.autograd import Function, forward_ad
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.linear import linear as dense
-from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, plainly, replace
-from repro.portable.modes.pytorch.dispatcher.types import HALVES, single
+from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, replace, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.types import HALVES, as_float32
 from repro.portable.numbers import precisions
 
 PLAIN = {Tensor, nn.Parameter}
 SINGLE = {torch.float32, *HALVES}
-kernels = plainly(run)
+kernels = with_native_ops(run)
 _unsafe_view = torch.ops.aten._unsafe_view.default
 
 
@@ -58,7 +58,7 @@ def is_transformed() -> bool:
 
 def _forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
     counts["linear"] += 1
-    y, saved = kernels(dense.forward, single(x), single(weight), None if bias is None else single(bias))
+    y, saved = kernels(dense.forward, as_float32(x), as_float32(weight), None if bias is None else as_float32(bias))
     y = y if y.dtype == x.dtype else y.to(x.dtype)
     return y if x.dim() == 2 else _unsafe_view(y, y.shape), saved  # a view may not be changed in place
 
@@ -81,7 +81,7 @@ class _Linear(Function):
                 rows.t() @ x.flatten(0, -2),
                 rows.sum(0) if ctx.needs_input_grad[2] else None,
             )
-        gradients = kernels(dense.backward, tuple(saved), single(gradient), ctx.needs_input_grad, ctx.shapes)
+        gradients = kernels(dense.backward, tuple(saved), as_float32(gradient), ctx.needs_input_grad, ctx.shapes)
         return tuple(
             each.to(x.dtype) if needed and each is not None else None
             for each, needed in zip(gradients, ctx.needs_input_grad, strict=True)

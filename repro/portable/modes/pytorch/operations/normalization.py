@@ -9,7 +9,7 @@ from torch import Tensor
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import normalization
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, replace
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.numbers import precisions
 
 aten = torch.ops.aten
@@ -99,7 +99,7 @@ def batch_norm(
     terms = x.shape[0] * x.shape[2]
     for running, new, factor in ((running_mean, mean, 1.0), (running_var, variance, terms / max(1, terms - 1))):
         if running is not None:
-            running.copy_(run(normalization.moving, single(running), new.view(-1), float(momentum), factor))
+            running.copy_(run(normalization.moving, as_float32(running), new.view(-1), float(momentum), factor))
     return y.view(input.shape).to(input.dtype), mean.view(-1), inverse.view(-1)
 
 
@@ -167,7 +167,7 @@ def _backward(
     axes: tuple[int, ...],
     mask: Mask,
 ) -> Gradients:
-    given = x, single(mean), single(inverse), scale, scale if like is None else like, g
+    given = x, as_float32(mean), as_float32(inverse), scale, scale if like is None else like, g
     return _shaped(
         input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask), slices=precisions.slices), mask
     )
@@ -182,26 +182,26 @@ def _shaped(input: Tensor, gradients: Gradients, mask: Mask) -> Gradients:
 
 
 def _rows(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
-    return single(x).reshape(-1, torch.Size(normalized_shape).numel())
+    return as_float32(x).reshape(-1, torch.Size(normalized_shape).numel())
 
 
 def _row(x: Tensor | None) -> Tensor | None:
-    return None if x is None else single(x).reshape(1, -1)
+    return None if x is None else as_float32(x).reshape(1, -1)
 
 
 def _channels(x: Tensor) -> Tensor:
-    return single(x).reshape(x.shape[0], x.shape[1], -1)
+    return as_float32(x).reshape(x.shape[0], x.shape[1], -1)
 
 
 def _channel(x: Tensor | None) -> Tensor | None:
-    return None if x is None else single(x).view(1, -1, 1)
+    return None if x is None else as_float32(x).view(1, -1, 1)
 
 
 def _groups(x: Tensor | None, outer: int, group: int) -> Tensor | None:
     """[N, C, ...] as [N, groups, C / groups, ...]."""
     if x is None:
         return None
-    x = single(x)
+    x = as_float32(x)
     return x.reshape(outer, group, -1, 1) if x.dim() == 1 else x.reshape(outer, group, x.shape[1] // group, -1)
 
 
@@ -227,7 +227,7 @@ def _but(x: Tensor, dim: int) -> list[int]:
 @replace("rms_norm")
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Tensor:
     """By its parts, as on a CPU: on GPUs PyTorch has a kernel of its own."""
-    x = single(input)
+    x = as_float32(input)
     axes = tuple(range(-len(normalized_shape), 0))
     squares = (x * x).mean(axes, keepdim=True)
     y = x * torch.rsqrt(squares + (torch.finfo(input.dtype).eps if eps is None else eps))

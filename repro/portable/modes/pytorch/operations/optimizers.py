@@ -13,11 +13,11 @@ from torch._ops import OpOverload
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.xp import Array, Backend
-from repro.portable.modes.pytorch.dispatcher.dispatch import BELOW, Function, compose, plainly, special, thread
+from repro.portable.modes.pytorch.dispatcher.dispatch import BELOW, Function, compose, special, thread, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.exact import is_exact
 
 Tensors = Sequence[Tensor]
-run = plainly(run)
+run = with_native_ops(run)
 
 # --- lists of tensors -------------------------------------------------------------------------------------------------
 

@@ -14,11 +14,11 @@ from torch.nn.functional import linear
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import recurrent
-from repro.portable.modes.pytorch.dispatcher.dispatch import counts, plainly, replace
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, replace, with_native_ops
 from repro.portable.numbers import precisions
 
 State = tuple[Tensor, ...]
-run = plainly(run)
+run = with_native_ops(run)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _positions(times: Times) -> list[int]:
     return times.order()  # a reversal is its own inverse
 
 
-@plainly
+@with_native_ops
 def _forward(
     cell: Cell, times: Times, given: Tensor, weight: Tensor, bias: Tensor | None, state: State, running: Tensor | None
 ) -> tuple[list[State], State, Tensor]:
@@ -153,7 +153,7 @@ def _forward(
     return steps, state, rows if running is None else rows[running.flatten()]
 
 
-@plainly
+@with_native_ops
 def _backward(ctx: Any, weight: Tensor, grad_out: Tensor, gradients: State, steps: list[State]) -> Any:
     """Gradients of what was given and of the state's products, [T N, G H], and of the first state."""
     times, count = ctx.times, ctx.states

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.definitions.resampling import Taps, transposed, whole
-from repro.portable.modes.pytorch.dispatcher.types import narrowed
+from repro.portable.modes.pytorch.dispatcher.types import cast_back
 
 Column = tuple[slice | Tensor, Tensor | None]
 """What a tap takes, and its factors."""
@@ -47,7 +47,7 @@ def spread(gradient: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) 
 def laid_out(result: Tensor, like: Tensor) -> Tensor:
     """Numbers in the type and the memory format of a tensor."""
     if result.dtype != like.dtype:
-        result = narrowed(result.float(), like.dtype)
+        result = cast_back(result.float(), like.dtype)
     if like.dim() == 4 and like.is_contiguous(memory_format=torch.channels_last) and not like.is_contiguous():
         return result.contiguous(memory_format=torch.channels_last)
     return result.contiguous()

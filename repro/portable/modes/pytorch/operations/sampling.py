@@ -14,7 +14,7 @@ from torch import Tensor
 
 from repro.portable.definitions.resampling import SHARPNESS
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.indexing import added, rounded
 
@@ -175,7 +175,7 @@ def grid_sampler_backward(
         return grad_input, torch.zeros_like(grid)
     gradients = []
     for axis in reversed(range(len(axes))):
-        parts = rounded(summed(input, axes, axis) * gradient, single(input).dtype)
+        parts = rounded(summed(input, axes, axis) * gradient, as_float32(input).dtype)
         total = sums.exact(parts, (1,))
         gradients.append((total if nowhere is None else total.masked_fill(nowhere, torch.nan)).squeeze(1))
     return grad_input, rounded(torch.stack(gradients, -1).view(grid.shape), grid.dtype)
@@ -186,7 +186,7 @@ def _of_pixels(gradient: Tensor, x: Tensor, axes: Sequence[Axis]) -> Tensor:
     pixel = torch.cat(pixels, 1)[:, None].expand(-1, x.shape[1], -1)
     parts = torch.cat([gradient * weight[:, None] for weight in weights], 2)
     zeros = torch.zeros(*x.shape[:2], x.shape[2:].numel(), dtype=torch.float64, device=x.device)
-    result = added(rounded(parts, single(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q))
+    result = added(rounded(parts, as_float32(x).dtype), lambda q: zeros.clone().scatter_add_(2, pixel, q))
     return rounded(result.double(), x.dtype).view(x.shape)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import softmax
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
-from repro.portable.modes.pytorch.dispatcher.types import single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.numbers import precisions
 
 
@@ -49,5 +49,5 @@ def _last(function: Callable[..., Tensor], dim: int, *arrays: Tensor) -> Tensor:
     if arrays[0].dim() == 0:
         return _last(function, 0, *(each.unsqueeze(0) for each in arrays)).squeeze(0)
     if not arrays[0].numel():
-        return single(arrays[0]).clone()
-    return function(*(single(each).movedim(dim, -1) for each in arrays)).movedim(-1, dim)
+        return as_float32(arrays[0]).clone()
+    return function(*(as_float32(each).movedim(dim, -1) for each in arrays)).movedim(-1, dim)

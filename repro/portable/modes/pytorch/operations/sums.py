@@ -11,14 +11,14 @@ from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import doubles, grids, sums
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
-from repro.portable.modes.pytorch.dispatcher.types import axes_of, dropped, single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
 from repro.portable.numbers.constants import SUM_BITS
 
 
 def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Any:
     """A function of float32 or float64 numbers and axes, which stay with size 1: without them, rounded to a type."""
     wanted = dtype or x.dtype
-    x = single(x if dtype is None else x.to(dtype))
+    x = as_float32(x if dtype is None else x.to(dtype))
     axes = axes_of(x, dim)
     if not axes:
         x, axes, keepdim = x.unsqueeze(-1), (x.dim(),), False

@@ -9,7 +9,7 @@ from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import doubles, volumes
 from repro.portable.definitions.volumes import ALL, CHANNEL, SAMPLE, Steps
-from repro.portable.modes.pytorch.dispatcher.types import narrowed, single
+from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.numbers import precisions
 
@@ -26,7 +26,7 @@ def _triple(given: Sequence[int], other: int) -> tuple[int, int, int]:
 
 def _volume(x: Tensor) -> Tensor:
     """Rows or images as volumes that are thin in the other dimensions."""
-    return single(x).reshape(*x.shape[:2], *(1,) * (5 - x.dim()), *x.shape[2:])
+    return as_float32(x).reshape(*x.shape[:2], *(1,) * (5 - x.dim()), *x.shape[2:])
 
 
 def convolution(
@@ -39,10 +39,10 @@ def convolution(
     elif transposed:
         y = run(volumes.transposed_forward, v, w, how=how, image=image, slices=precisions.slices)
     else:
-        y = run(volumes.forward, v, w, None if bias is None else single(bias), how=how, slices=precisions.slices)
+        y = run(volumes.forward, v, w, None if bias is None else as_float32(bias), how=how, slices=precisions.slices)
     if bias is not None and (transposed or v.dtype == torch.float64):
-        y = y + single(bias).view(-1, 1, 1, 1)
-    return narrowed(_given(y, x), x.dtype)
+        y = y + as_float32(bias).view(-1, 1, 1, 1)
+    return cast_back(_given(y, x), x.dtype)
 
 
 def convolution_backward(
@@ -56,7 +56,7 @@ def convolution_backward(
         grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]), slices=precisions.slices)
     grad_bias = sums.along(sums._total, g, CHANNEL, False, None) if mask[2] else None
     shaped = (None if each is None else _given(each, x) for each in (grad_x, grad_w))
-    return tuple(None if each is None else narrowed(each, x.dtype) for each in (*shaped, grad_bias))  # type: ignore[return-value]
+    return tuple(None if each is None else cast_back(each, x.dtype) for each in (*shaped, grad_bias))  # type: ignore[return-value]
 
 
 def _given(y: Tensor, like: Tensor) -> Tensor:

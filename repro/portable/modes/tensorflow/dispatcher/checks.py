@@ -151,7 +151,7 @@ def check() -> None:
     before = set(dispatch.allowed)
     dispatch.allowed.clear()
     try:
-        with apart(dispatch.counts, dispatch.let_through), tf.init_scope():
+        with apart(dispatch.counts, dispatch.ran_natively), tf.init_scope():
             for device in tf.config.list_logical_devices():
                 if device.device_type in CHECKED:
                     _check_device(device.name, CHECKED[device.device_type])

@@ -44,7 +44,7 @@ definitions: dict[str, Definition] = {}
 """By the names of operations."""
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
-let_through: Counter[str] = Counter()
+ran_natively: Counter[str] = Counter()
 """The same of operations that were run natively."""
 allowed: set[str] = set()
 """Operations to run natively."""
@@ -136,7 +136,7 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
             raise refuse(name, "quantized numbers have no portable form", values=values)
         return None
     if name in allowed:
-        let_through[name] += 1
+        ran_natively[name] += 1
         return None
     result = definitions.get(name)
     if result is None:

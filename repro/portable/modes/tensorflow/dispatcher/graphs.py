@@ -27,8 +27,8 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     complex_numbers,
     counts,
     definition,
-    let_through,
     passes,
+    ran_natively,
     type_attributes,
 )
 from repro.portable.modes.tensorflow.dispatcher.exact import REAL
@@ -74,7 +74,7 @@ def created(
     made = _create(graph, NODE, inputs, None, None, name or op_type, node, None, compute_device)
     for tensor, other in zip(made.outputs, like.outputs, strict=True):
         tensor.set_shape(other.shape)
-    return as_operation(made, Standing, op_type, attrs)
+    return as_operation(made, StandInOperation, op_type, attrs)
 
 
 def _composed(graph: Any, name: str, function: Function, given: Attributes, inputs: Any, scope: Any, attrs: Any) -> Any:
@@ -164,7 +164,7 @@ def imported(graph: Any, c_op: Any, compute_device: bool = True) -> Any:
     if not types & (FLOATS | COMPLEX | QUANTIZED):
         return made
     if made.type in allowed:
-        let_through[made.type] += 1
+        ran_natively[made.type] += 1
         return made
     raise refuse(made.type, LOADED, "build the model in Python, and load its weights", values=made.outputs)
 
@@ -191,7 +191,7 @@ class Answering(ops.Operation):
     _get_attr_type = _get_attr_bool = _get_attr_int = get_attr
 
 
-class Standing(Answering):
+class StandInOperation(Answering):
     """A node that is TensorFlow's operation of another type to all who ask: for its gradient, or to copy it."""
 
     @property

@@ -7,12 +7,12 @@ from repro.portable.backends.numpy import Array
 WIDE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def single(x: Array) -> Array:
+def as_float32(x: Array) -> Array:
     """Halves as float32, which holds them; other arrays as they are."""
     return x if x.dtype in WIDE or x.dtype.kind in "iub" else x.astype(np.float32)
 
 
-def narrowed(x: Array, dtype: np.dtype) -> Array:
+def cast_back(x: Array, dtype: np.dtype) -> Array:
     """Numbers of float32 or float64, rounded to a type; halves by way of float32."""
     if x.dtype == dtype:
         return np.asarray(x)

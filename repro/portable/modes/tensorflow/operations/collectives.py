@@ -10,7 +10,7 @@ from tensorflow.python.ops import array_ops, gen_collective_ops
 from repro.portable.backends.numpy import Array
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose
 from repro.portable.modes.tensorflow.dispatcher.graphs import calculated
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
 MERGED: dict[str, Callable[[Array, Array], Array]] = {
     "Add": np.add,
@@ -22,13 +22,13 @@ MERGED: dict[str, Callable[[Array, Array], Array]] = {
 
 def _merged(given: Attributes, parts: Array) -> Array:
     """Rows of numbers, one after the other; halves are rounded once."""
-    wide = single(parts)
+    wide = as_float32(parts)
     total = wide[0]
     for each in wide[1:]:
         total = MERGED[given["merge_op"]](total, each)
     if given["final_op"] == "Div":
         total = total / total.dtype.type(len(parts))
-    return narrowed(total, parts.dtype)
+    return cast_back(total, parts.dtype)
 
 
 @compose("CollectiveReduceV2")

@@ -15,7 +15,7 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import doubles
 from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations import planes
 from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
 from repro.portable.numbers import precisions
@@ -218,7 +218,7 @@ def _operation(name: str, depthwise: bool) -> None:
 
     @define(name)
     def convolved(given: Attributes, x: Array, w: Array) -> Array:
-        dtype, x, w = x.dtype, single(x), single(w)
+        dtype, x, w = x.dtype, as_float32(x), as_float32(w)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x = last(x, channels)
         how, _ = steps(given, x.shape[1:-1], w.shape[:-2])
@@ -226,11 +226,11 @@ def _operation(name: str, depthwise: bool) -> None:
         shape = (len(x), *how.outputs(x.shape[1:-1], w.shape[:-2]), kernel.shape[-1])
         if 0 in shape or not x.size:
             return back(np.zeros(shape, dtype), channels)
-        return narrowed(back(forward(x, kernel, how), channels), dtype)
+        return cast_back(back(forward(x, kernel, how), channels), dtype)
 
     @define(backprop[0])
     def of_images(given: Attributes, sizes: Array, w: Array, g: Array) -> Array:
-        dtype, w, g = g.dtype, single(w), single(g)
+        dtype, w, g = g.dtype, as_float32(w), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         shape = _shape(sizes)
         shape = (shape[0], *shape[2:], shape[1]) if channels == "first" else shape
@@ -238,18 +238,18 @@ def _operation(name: str, depthwise: bool) -> None:
         if not g.size or 0 in shape:
             return back(np.zeros(shape, dtype), channels)
         kernel = _flat(w) if depthwise else w
-        return narrowed(back(images(last(g, channels), kernel, shape, how), channels), dtype)
+        return cast_back(back(images(last(g, channels), kernel, shape, how), channels), dtype)
 
     @define(backprop[1])
     def of_filter(given: Attributes, x: Array, sizes: Array, g: Array) -> Array:
-        dtype, x, g = g.dtype, single(x), single(g)
+        dtype, x, g = g.dtype, as_float32(x), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x, shape = last(x, channels), _shape(sizes)
         how, _ = steps(given, x.shape[1:-1], shape[:-2])
         if not g.size or not x.size:
             return np.zeros(shape, dtype)
         flat = (*shape[:-2], 1, shape[-2] * shape[-1]) if depthwise else shape
-        return narrowed(weight(x, last(g, channels), flat, how).reshape(shape), dtype)
+        return cast_back(weight(x, last(g, channels), flat, how).reshape(shape), dtype)
 
 
 for _name in ("Conv2D", "Conv3D", "DepthwiseConv2dNative"):

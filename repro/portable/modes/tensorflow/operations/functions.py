@@ -22,14 +22,14 @@ from repro.portable.definitions.functions import (
     trigonometric,
 )
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
 
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     """A function of repro.portable.definitions of arrays of one type, which is that of the result; they broadcast."""
-    dtype, wide = arrays[0].dtype, [single(each) for each in arrays]
+    dtype, wide = arrays[0].dtype, [as_float32(each) for each in arrays]
     wanted = function if wide[0].dtype == np.float64 else functions.rounded(function)
-    return narrowed(elements.run(wanted, *wide, **options), dtype)
+    return cast_back(elements.run(wanted, *wide, **options), dtype)
 
 
 def _of_elements(function: Callable[..., Any], **options: Any) -> Callable[..., Array]:
@@ -164,9 +164,9 @@ WHOLE: dict[float, Callable[[Array], Array]] = {
 @define("Pow")
 def power(given: Attributes, x: Array, exponent: Array) -> Array:
     dtype = x.dtype
-    x, exponent = single(x), single(exponent)
+    x, exponent = as_float32(x), as_float32(exponent)
     made = WHOLE.get(float(exponent)) if not exponent.ndim else None
-    return narrowed(made(x) if made else evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
+    return cast_back(made(x) if made else evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
 
 
 @define("Range")
@@ -176,7 +176,7 @@ def numbers(given: Attributes, start: Array, limit: Array, delta: Array) -> Arra
     if not step or (last - first) / step < 0:
         raise ValueError(f"range from {first} to {last} by {step} is none")
     count = np.arange(math.ceil(abs((last - first) / step)))
-    return narrowed(single(start) + single(delta) * count.astype(single(start).dtype), dtype)
+    return cast_back(as_float32(start) + as_float32(delta) * count.astype(as_float32(start).dtype), dtype)
 
 
 @define("LinSpace")
@@ -184,9 +184,9 @@ def spaced(given: Attributes, start: Array, stop: Array, number: Array) -> Array
     """start + i step, the product rounded first, and the last one as it is given."""
     if int(number) < 1:
         raise ValueError(f"{int(number)} numbers are none")
-    begin, end = single(start), single(stop)
+    begin, end = as_float32(start), as_float32(stop)
     step = (end - begin) / begin.dtype.type(max(1, int(number) - 1))
     result = begin + step * np.arange(int(number)).astype(begin.dtype)
     if int(number) > 1:
         result[-1] = end
-    return narrowed(result, start.dtype)
+    return cast_back(result, start.dtype)

@@ -4,7 +4,7 @@ import numpy as np
 
 from repro.portable.backends.numpy import Array
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.sums import mean
 
 
@@ -18,7 +18,7 @@ def projected(given: Attributes, images: Array, transforms: Array, shape: Array,
     across, down = ((a0 * columns + a1 * rows) + a2) / below, ((b0 * columns + b1 * rows) + b2) / below
     whole = (len(images), *rows.shape)
     across, down = np.broadcast_to(across, whole), np.broadcast_to(down, whole)
-    x, mode = single(images).astype(np.float64), given.get("fill_mode", "CONSTANT")
+    x, mode = as_float32(images).astype(np.float64), given.get("fill_mode", "CONSTANT")
     down, across = _inside(down, x.shape[1], mode), _inside(across, x.shape[2], mode)
     if given["interpolation"] == "NEAREST":
         result = _read(x, np.rint(down), np.rint(across), value)
@@ -28,7 +28,7 @@ def projected(given: Attributes, images: Array, transforms: Array, shape: Array,
         upper = (1.0 - right) * _read(x, top, left, value) + right * _read(x, top, left + 1.0, value)
         lower = (1.0 - right) * _read(x, top + 1.0, left, value) + right * _read(x, top + 1.0, left + 1.0, value)
         result = (1.0 - low) * upper + low * lower
-    return narrowed(np.where((below == 0)[..., None], value, result), images.dtype)
+    return cast_back(np.where((below == 0)[..., None], value, result), images.dtype)
 
 
 def _inside(place: Array, size: int, mode: str) -> Array:
@@ -54,29 +54,29 @@ def _read(x: Array, rows: Array, columns: Array, value: float) -> Array:
 @define("AdjustContrastv2")
 def contrast(given: Attributes, images: Array, factor: Array) -> Array:
     """(x - mean) factor + mean, for each channel of an image."""
-    x = np.ascontiguousarray(single(images))
+    x = np.ascontiguousarray(as_float32(images))
     middle = mean(x, (x.ndim - 3, x.ndim - 2)).astype(np.float64)
-    return narrowed((x.astype(np.float64) - middle) * float(factor) + middle, images.dtype)
+    return cast_back((x.astype(np.float64) - middle) * float(factor) + middle, images.dtype)
 
 
 @define("AdjustSaturation")
 def saturated(given: Attributes, images: Array, factor: Array) -> Array:
-    x = _hue_of_color(single(images).astype(np.float64))
+    x = _hue_of_color(as_float32(images).astype(np.float64))
     x[..., 1] = np.clip(x[..., 1] * float(factor), 0.0, 1.0)
-    return narrowed(_color_of_hue(x), images.dtype)
+    return cast_back(_color_of_hue(x), images.dtype)
 
 
 @define("AdjustHue")
 def turned(given: Attributes, images: Array, turns: Array) -> Array:
-    x = _hue_of_color(single(images).astype(np.float64))
+    x = _hue_of_color(as_float32(images).astype(np.float64))
     hue = x[..., 0] + float(turns)
     x[..., 0] = hue - np.floor(hue)
-    return narrowed(_color_of_hue(x), images.dtype)
+    return cast_back(_color_of_hue(x), images.dtype)
 
 
 @define("RGBToHSV")
 def hue_of_color(given: Attributes, images: Array) -> Array:
-    return narrowed(_hue_of_color(single(images).astype(np.float64)), images.dtype)
+    return cast_back(_hue_of_color(as_float32(images).astype(np.float64)), images.dtype)
 
 
 def _hue_of_color(x: Array) -> Array:
@@ -96,7 +96,7 @@ def _hue_of_color(x: Array) -> Array:
 
 @define("HSVToRGB")
 def color_of_hue(given: Attributes, images: Array) -> Array:
-    return narrowed(_color_of_hue(single(images).astype(np.float64)), images.dtype)
+    return cast_back(_color_of_hue(as_float32(images).astype(np.float64)), images.dtype)
 
 
 def _color_of_hue(x: Array) -> Array:

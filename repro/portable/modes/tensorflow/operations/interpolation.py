@@ -8,7 +8,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array
 from repro.portable.definitions.resampling import SMOOTH_SHARPNESS, Taps, cubic_weight, transposed
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.resampling import along, resampled, spread
 
 How = tuple[bool, bool]
@@ -63,14 +63,14 @@ def nearest(size: int, outputs: int, how: How) -> Taps:
 @define("MirrorPadGrad")
 def mirrored(given: Attributes, gradient: Array, edges: Array) -> Array:
     """What was mirrored at each edge is added to what it was made of, axis by axis."""
-    result, same = single(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
+    result, same = as_float32(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
     for axis, (before, after) in enumerate(edges.tolist()):
         size = result.shape[axis] - before - after
         index = np.arange(-before, size + after)
         index = np.where(index < 0, -index - same, index)
         index = np.where(index >= size, 2 * size - 2 + same - index, index)
         result = along(result, axis, transposed(Taps(size, index[:, None])))
-    return narrowed(result, gradient.dtype)
+    return cast_back(result, gradient.dtype)
 
 
 def _interpolation(name: str, taps: Callable[[int, int, How], Taps], single_result: bool) -> None:
@@ -84,14 +84,14 @@ def _interpolation(name: str, taps: Callable[[int, int, How], Taps], single_resu
             raise ValueError(f"images {list(x.shape)} cannot have sides {list(size)}")
         wide = x.astype(np.float32) if single_result and x.dtype != np.float64 else x
         result = resampled(wide, axes(given, x.shape[1:3], tuple(map(int, size))))
-        return result.astype(np.float32) if single_result else narrowed(result, x.dtype)
+        return result.astype(np.float32) if single_result else cast_back(result, x.dtype)
 
     @define(f"{name}Grad")
     def backward(given: Attributes, gradient: Array, like: Array) -> Array:
         """`like` are the images, or their sides."""
         sizes = tuple(map(int, like)) if like.ndim == 1 else like.shape[1:3]
-        result = spread(single(gradient), axes(given, sizes, gradient.shape[1:3]))
-        return narrowed(result, gradient.dtype if like.ndim == 1 else like.dtype)
+        result = spread(as_float32(gradient), axes(given, sizes, gradient.shape[1:3]))
+        return cast_back(result, gradient.dtype if like.ndim == 1 else like.dtype)
 
 
 _interpolation("ResizeBilinear", linear, True)

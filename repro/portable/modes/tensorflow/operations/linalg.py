@@ -5,22 +5,22 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.definitions import linalg
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
 
 def _wide(x: Array) -> Array:
-    return single(x).astype(np.float64)
+    return as_float32(x).astype(np.float64)
 
 
 @define("Qr")
 def qr(given: Attributes, a: Array) -> tuple[Array, Array]:
     q, r = linalg.qr(Backend, _wide(a), given["full_matrices"])
-    return narrowed(q, a.dtype), narrowed(r, a.dtype)
+    return cast_back(q, a.dtype), cast_back(r, a.dtype)
 
 
 @define("Cholesky")
 def cholesky(given: Attributes, a: Array) -> Array:
-    return narrowed(linalg.only_definite(Backend, linalg.cholesky(Backend, _wide(a))), a.dtype)
+    return cast_back(linalg.only_definite(Backend, linalg.cholesky(Backend, _wide(a))), a.dtype)
 
 
 @define("MatrixTriangularSolve")
@@ -31,7 +31,7 @@ def triangular_solve(given: Attributes, a: Array, b: Array) -> Array:
         wide, lower = wide.swapaxes(-1, -2), not lower
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     x = np.broadcast_to(_wide(b), (*batch, *b.shape[-2:]))
-    return narrowed(linalg.triangular_solve(Backend, wide, x, lower), b.dtype)
+    return cast_back(linalg.triangular_solve(Backend, wide, x, lower), b.dtype)
 
 
 def _solved(a: Array, b: Array, adjoint: bool) -> Array:
@@ -39,7 +39,7 @@ def _solved(a: Array, b: Array, adjoint: bool) -> Array:
     factors, _, order = linalg.lu(Backend, wide.swapaxes(-1, -2) if adjoint else wide)
     if (linalg.diagonal(Backend, factors) == 0).any():
         raise ValueError("Input matrix is not invertible.")
-    return narrowed(linalg.lu_solve(Backend, factors, order, b), a.dtype)
+    return cast_back(linalg.lu_solve(Backend, factors, order, b), a.dtype)
 
 
 @define("MatrixSolve")
@@ -55,11 +55,11 @@ def inverse(given: Attributes, a: Array) -> Array:
 @define("MatrixDeterminant")
 def determinant(given: Attributes, a: Array) -> Array:
     factors, pivots, _ = linalg.lu(Backend, _wide(a))
-    return narrowed(linalg.determinant(Backend, factors, pivots), a.dtype)
+    return cast_back(linalg.determinant(Backend, factors, pivots), a.dtype)
 
 
 @define("LogMatrixDeterminant")
 def log_determinant(given: Attributes, a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = linalg.lu(Backend, _wide(a))
     sign, size = linalg.log_determinant(Backend, factors, pivots)
-    return narrowed(sign, a.dtype), narrowed(size, a.dtype)
+    return cast_back(sign, a.dtype), cast_back(size, a.dtype)

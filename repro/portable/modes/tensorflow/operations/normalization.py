@@ -6,7 +6,7 @@ from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import normalization
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed
+from repro.portable.modes.tensorflow.dispatcher.types import cast_back
 from repro.portable.numbers import precisions
 
 Six = tuple[Array, ...]
@@ -45,7 +45,7 @@ def batch_norm(given: Attributes, x: Array, scale: Array, offset: Array, mean: A
         given_moments = mean.reshape(shape), variance.reshape(shape)
         y = run((), normalization.fixed_forward, wide, *given_moments, *factors, eps=eps)
         running = held = [mean, variance]
-    return (narrowed(y, x.dtype), *running, *held)
+    return (cast_back(y, x.dtype), *running, *held)
 
 
 @define("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
@@ -68,4 +68,4 @@ def batch_norm_gradient(
             axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
         )
     none = np.zeros(0, np.float32)
-    return narrowed(gradients[0], x.dtype), gradients[1].reshape(-1), gradients[2].reshape(-1), none, none
+    return cast_back(gradients[0], x.dtype), gradients[1].reshape(-1), gradients[2].reshape(-1), none, none

@@ -9,7 +9,7 @@ from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.resampling import Taps, ranges
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.resampling import Share, resampled, spread
 from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
 
@@ -96,8 +96,8 @@ def _maximum(name: str) -> None:
     @define(name)
     def forward(given: Attributes, x: Array) -> Array:
         kernel, how, channels = _windows(given, _sides(given, x.shape))
-        best = _by_samples(lambda part: _largest(part, kernel, how)[0], last(single(x), channels))
-        return narrowed(back(best, channels), x.dtype)
+        best = _by_samples(lambda part: _largest(part, kernel, how)[0], last(as_float32(x), channels))
+        return cast_back(back(best, channels), x.dtype)
 
     @define(f"{name}Grad")
     def backward(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
@@ -110,15 +110,17 @@ def _maximum(name: str) -> None:
             for place, tap in enumerate(np.ndindex(*kernel)):
                 met = how.met(result, tap, outputs)
                 met += np.where(first == place, g, 0.0)
-            return narrowed(how.inner(result), x.dtype)
+            return cast_back(how.inner(result), x.dtype)
 
-        return back(_by_samples(given_back, last(single(x), channels), last(single(gradient), channels)), channels)
+        return back(
+            _by_samples(given_back, last(as_float32(x), channels), last(as_float32(gradient), channels)), channels
+        )
 
     @define(f"{name}GradGrad")
     def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
         """What was at the place of each maximum."""
         kernel, how, channels = _windows(given, _sides(given, x.shape))
-        _, first, outputs = _largest(last(single(x), channels), kernel, how)
+        _, first, outputs = _largest(last(as_float32(x), channels), kernel, how)
         padded = how.padded(last(gradient, channels))
         result = np.zeros(first.shape, gradient.dtype)
         for place, tap in enumerate(np.ndindex(*kernel)):

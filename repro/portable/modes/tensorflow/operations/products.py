@@ -11,7 +11,7 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import doubles, products
 from repro.portable.definitions.grids import product_of_slices, scaled
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.sums import total
 from repro.portable.numbers import precisions
 from repro.portable.numbers.constants import BITS
@@ -68,11 +68,11 @@ def _checked(a: Array, b: Array) -> None:
 @define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def matmul(given: Attributes, a: Array, b: Array) -> Array:
     dtype = a.dtype
-    a, b = single(a), single(b)
+    a, b = as_float32(a), as_float32(b)
     a = a.swapaxes(-1, -2) if given.get("transpose_a") or given.get("adj_x") else a
     b = b.swapaxes(-1, -2) if given.get("transpose_b") or given.get("adj_y") else b
     _checked(a, b)
-    return narrowed(product(a, b), dtype)
+    return cast_back(product(a, b), dtype)
 
 
 @define("Einsum")
@@ -80,7 +80,7 @@ def einsum(given: Attributes, *operands: Array) -> Array:
     """An einsum of one or two operands. Axes that both have are batch axes, or are summed over."""
     inputs, output = given["equation"].replace(" ", "").split("->")
     terms = inputs.split(",")
-    dtype, arrays = operands[0].dtype, [single(each) for each in operands]
+    dtype, arrays = operands[0].dtype, [as_float32(each) for each in operands]
     if "..." in given["equation"]:
         terms, output = _without_ellipsis(terms, output, arrays)
     for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
@@ -93,7 +93,7 @@ def einsum(given: Attributes, *operands: Array) -> Array:
             arrays[place] = total(array, gone).reshape([n for axis, n in enumerate(array.shape) if axis not in gone])
             terms[place] = "".join(name for name in term if name in others)
     if len(arrays) == 1:
-        return narrowed(_expanded(arrays[0], terms[0], output), dtype)
+        return cast_back(_expanded(arrays[0], terms[0], output), dtype)
     (first, second), (a, b) = terms, arrays
     batch = [name for name in output if name in first and name in second]
     summed = [name for name in first if name in second and name not in output]
@@ -104,7 +104,7 @@ def einsum(given: Attributes, *operands: Array) -> Array:
     a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
     b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
     result = product(a, b).reshape(*shape[0], *shape[1], *shape[3])
-    return narrowed(_expanded(result, "".join((*batch, *rows, *columns)), output), dtype)
+    return cast_back(_expanded(result, "".join((*batch, *rows, *columns)), output), dtype)
 
 
 def _expanded(x: Array, names: str, output: str) -> Array:

@@ -30,7 +30,7 @@ from repro.portable.definitions.functions.trigonometric import cos, sin
 from repro.portable.definitions.random import philox
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
 from repro.portable.modes.tensorflow.dispatcher.graphs import calculated
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed
+from repro.portable.modes.tensorflow.dispatcher.types import cast_back
 
 WORD = 2**32
 SMALLEST_SHARE = float(np.float32(1e-7))
@@ -53,7 +53,7 @@ def _normal_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
     pairs = shares.reshape(-1, 2)
     normals = numbers(Backend, pairs[:, 0].copy(), pairs[:, 1].copy())
     flat = np.stack(normals, 1).reshape(-1)[: math.prod(map(int, shape))]
-    return narrowed(flat.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
+    return cast_back(flat.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
 
 
 def _truncated_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
@@ -65,7 +65,7 @@ def _truncated_of_bits(given: Attributes, words: Array, shape: Array) -> Array:
 
     flat = words[: math.prod(map(int, shape))].astype(np.float64) + 0.5
     result = elements.run(numbers, flat * (1.0 / WORD))
-    return narrowed(result.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
+    return cast_back(result.reshape(tuple(map(int, shape))), _numpy(given["dtype"]))
 
 
 DISTRIBUTIONS = {"normal": _normal_of_bits, "truncated": _truncated_of_bits}
@@ -138,7 +138,7 @@ def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm
         numbers[left[accepted]] = drawn[accepted]
         left = left[~accepted]
     smallest = float(np.finfo(np.float32).tiny)
-    return narrowed(np.maximum(numbers, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
+    return cast_back(np.maximum(numbers, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from repro.portable.backends.numpy import Array
 from repro.portable.definitions.resampling import Taps, transposed
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
 Share = Array | float
 
@@ -20,16 +20,16 @@ def resampled(x: Array, axes: Sequence[Taps], share: Share = 1.0) -> Array:
     result = x if moved else x.astype(np.float64)
     for place, taps in reversed(list(enumerate(axes))):
         result = along(result, 1 + place, taps)
-    return narrowed(result if _is_one(share) else result * share, x.dtype)
+    return cast_back(result if _is_one(share) else result * share, x.dtype)
 
 
 def spread(gradient: Array, axes: Sequence[Taps], share: Share = 1.0) -> Array:
     """The gradient of resampled with respect to x."""
-    result = single(gradient).astype(np.float64)
+    result = as_float32(gradient).astype(np.float64)
     result = result if _is_one(share) else result * share
     for place, taps in enumerate(axes):
         result = along(result, 1 + place, transposed(taps))
-    return narrowed(result, gradient.dtype)
+    return cast_back(result, gradient.dtype)
 
 
 def along(x: Array, axis: int, taps: Taps) -> Array:

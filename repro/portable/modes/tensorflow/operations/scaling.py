@@ -12,7 +12,7 @@ from repro.portable.definitions.functions.exponential import exp
 from repro.portable.definitions.functions.trigonometric import sin
 from repro.portable.definitions.resampling import SMOOTH_SHARPNESS, Taps, cubic_weight, ranges
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed
+from repro.portable.modes.tensorflow.dispatcher.types import cast_back
 from repro.portable.modes.tensorflow.operations.resampling import resampled, spread
 
 Kernel = Callable[[Array], Array]
@@ -80,4 +80,4 @@ def moved(given: Attributes, images: Array, size: Array, scale: Array, move: Arr
 
 @define("ScaleAndTranslateGrad")
 def gradient(given: Attributes, grad: Array, images: Array, scale: Array, move: Array) -> Array:
-    return narrowed(spread(grad, _axes(given, images.shape[1:3], grad.shape[1:3], scale, move)), images.dtype)
+    return cast_back(spread(grad, _axes(given, images.shape[1:3], grad.shape[1:3], scale, move)), images.dtype)

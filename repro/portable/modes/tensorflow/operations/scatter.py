@@ -11,7 +11,7 @@ from repro.portable.backends.numpy import Array, Backend
 from repro.portable.definitions import doubles
 from repro.portable.definitions.grids import check_length, quantize
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.numbers.constants import SUM_BITS
 
 
@@ -39,7 +39,7 @@ def added(index: Array, x: Array, rows: int) -> Array:
 def segments(x: Array, ids: Array, number: int) -> Array:
     """The sums of the slices of x with each id, float64; ids below 0 count for nothing."""
     flat, rest = ids.reshape(-1), x.shape[ids.ndim :]
-    rows = single(x).reshape(len(flat), math.prod(rest))
+    rows = as_float32(x).reshape(len(flat), math.prod(rest))
     if flat.size and flat.max() >= number:
         raise ValueError(f"segment id {flat.max()} is not below {number}")
     return added(flat[flat >= 0], rows[flat >= 0], number).reshape(number, *rest)
@@ -47,7 +47,7 @@ def segments(x: Array, ids: Array, number: int) -> Array:
 
 @define("UnsortedSegmentSum")
 def unsorted_sum(given: Attributes, x: Array, ids: Array, number: Array) -> Array:
-    return narrowed(segments(x, ids, int(number)), x.dtype)
+    return cast_back(segments(x, ids, int(number)), x.dtype)
 
 
 def _counts(ids: Array, counts: Array) -> Array:
@@ -57,13 +57,13 @@ def _counts(ids: Array, counts: Array) -> Array:
 
 @define("SegmentSum", "SegmentSumV2")
 def segment_sum(given: Attributes, x: Array, ids: Array, *number: Array) -> Array:
-    return narrowed(segments(x, ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0), x.dtype)
+    return cast_back(segments(x, ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0), x.dtype)
 
 
 @define("SegmentMean")
 def segment_mean(given: Attributes, x: Array, ids: Array) -> Array:
     sums = segments(x, ids, int(ids[-1]) + 1 if ids.size else 0)
-    return narrowed(sums / _counts(ids, sums), x.dtype)
+    return cast_back(sums / _counts(ids, sums), x.dtype)
 
 
 def _sparse(name: str, divide: Any) -> None:
@@ -71,7 +71,7 @@ def _sparse(name: str, divide: Any) -> None:
     def forward(given: Attributes, x: Array, index: Array, ids: Array, *number: Array) -> Array:
         """Reduce segments of rows of x."""
         sums = segments(x[index], ids, int(number[0]) if number else int(ids[-1]) + 1 if ids.size else 0)
-        return narrowed(divide(sums, ids), x.dtype)
+        return cast_back(divide(sums, ids), x.dtype)
 
 
 _sparse("SparseSegmentSum", lambda found, ids: found)
@@ -83,10 +83,10 @@ def _sparse_gradient(name: str, share: Any) -> None:
     @define(name)
     def backward(given: Attributes, gradient: Array, index: Array, ids: Array, rows: Array) -> Array:
         """The gradient with respect to rows, each with its share."""
-        g = single(gradient)
+        g = as_float32(gradient)
         if share is not None:
             g = (g.astype(np.float64) * share(_counts(ids, g))).astype(g.dtype)
-        return narrowed(segments(g[ids], index, int(rows)), gradient.dtype)
+        return cast_back(segments(g[ids], index, int(rows)), gradient.dtype)
 
 
 _sparse_gradient("SparseSegmentSumGrad", None)
@@ -103,8 +103,8 @@ def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Arr
     flat = index.reshape(rows, -1).astype(np.int64)
     there = (flat < number).reshape(-1)
     places = (flat + np.arange(rows)[:, None] * number).reshape(-1)[there]
-    sums = added(places, single(weights).reshape(-1, 1)[there], rows * number)
-    return narrowed(sums.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
+    sums = added(places, as_float32(weights).reshape(-1, 1)[there], rows * number)
+    return cast_back(sums.reshape((rows, number) if index.ndim == 2 else (number,)), weights.dtype)
 
 
 @define("SparseTensorDenseMatMul")
@@ -114,10 +114,10 @@ def sparse_product(given: Attributes, index: Array, values: Array, shape: Array,
     height, width = (int(size) for size in shape)
     if given["adjoint_a"]:
         rows, columns, height, width = columns, rows, width, height
-    right = single(b).T if given["adjoint_b"] else single(b)
+    right = as_float32(b).T if given["adjoint_b"] else as_float32(b)
     if len(right) != width:
         raise ValueError(f"a matrix [{height}, {width}] and one {list(right.shape)} have no product")
-    return narrowed(added(rows, single(values)[:, None] * right[columns], height), b.dtype)
+    return cast_back(added(rows, as_float32(values)[:, None] * right[columns], height), b.dtype)
 
 
 # --- scatter ----------------------------------------------------------------------------------------------------------
@@ -137,19 +137,19 @@ def _flat(index: Array, shape: tuple[int, ...]) -> tuple[Array, tuple[int, ...],
 
 def _scattered(index: Array, updates: Array, shape: tuple[int, ...]) -> Array:
     place, outer, inner = _flat(index, shape)
-    rows = single(updates).reshape(len(place), math.prod(inner))
+    rows = as_float32(updates).reshape(len(place), math.prod(inner))
     return added(place, rows, math.prod(outer)).reshape(shape)
 
 
 @define("ScatterNd")
 def scatter(given: Attributes, index: Array, updates: Array, shape: Array) -> Array:
-    return narrowed(_scattered(index, updates, tuple(map(int, shape))), updates.dtype)
+    return cast_back(_scattered(index, updates, tuple(map(int, shape))), updates.dtype)
 
 
 @define("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def scatter_add(given: Attributes, x: Array, index: Array, updates: Array) -> Array:
     """x and what is added, rounded once."""
-    return narrowed(single(x).astype(np.float64) + _scattered(index, updates, x.shape), x.dtype)
+    return cast_back(as_float32(x).astype(np.float64) + _scattered(index, updates, x.shape), x.dtype)
 
 
 @define("TensorScatterSub")

@@ -7,7 +7,7 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import softmax
 from repro.portable.definitions.functions import exponential, logarithmic
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations import sums
 from repro.portable.modes.tensorflow.operations.functions import evaluate
 
@@ -30,33 +30,33 @@ def logarithms(x: Array) -> Array:
 
 @define("Softmax")
 def softmax_of(given: Attributes, x: Array) -> Array:
-    return narrowed(shares(single(x)), x.dtype)
+    return cast_back(shares(as_float32(x)), x.dtype)
 
 
 @define("LogSoftmax")
 def log_softmax_of(given: Attributes, x: Array) -> Array:
-    return narrowed(logarithms(single(x)), x.dtype)
+    return cast_back(logarithms(as_float32(x)), x.dtype)
 
 
 @define("SoftmaxCrossEntropyWithLogits")
 def cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Array, Array]:
     """The sum of labels times the negative logarithm, and the softmax without the labels."""
     dtype = logits.dtype
-    x, target = np.broadcast_arrays(single(logits), single(labels))
+    x, target = np.broadcast_arrays(as_float32(logits), as_float32(labels))
     each = -target.astype(np.float64) * logarithms(x).astype(np.float64)
     each = each if x.dtype == np.float64 else Backend.r32(each)
     loss = sums.total(np.where(target == 0, each.dtype.type(0), each), (1,))[:, 0]
-    return narrowed(loss, dtype), narrowed(shares(x) - target, dtype)
+    return cast_back(loss, dtype), cast_back(shares(x) - target, dtype)
 
 
 @define("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Array, Array]:
     """The negative logarithm of each label, and the softmax without the labels."""
-    x = single(logits)
+    x = as_float32(logits)
     if labels.size and (labels.min() < 0 or labels.max() >= x.shape[1]):
         wrong = labels[(labels < 0) | (labels >= x.shape[1])][0]
         raise ValueError(f"Received a label value of {wrong} which is outside the valid range of [0, {x.shape[1]})")
     rows = np.arange(len(labels))
     loss, gradient = -logarithms(x)[rows, labels], shares(x)
     gradient[rows, labels] -= gradient.dtype.type(1)
-    return narrowed(loss, logits.dtype), narrowed(gradient, logits.dtype)
+    return cast_back(loss, logits.dtype), cast_back(gradient, logits.dtype)

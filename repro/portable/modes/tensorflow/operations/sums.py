@@ -11,7 +11,7 @@ from repro.portable.definitions import doubles, functions, grids
 from repro.portable.definitions import sums as definitions
 from repro.portable.definitions.functions import logarithmic
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import axes_of, narrowed, single
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, axes_of, cast_back
 from repro.portable.numbers.constants import SUM_BITS
 
 Axes = tuple[int, ...]
@@ -57,11 +57,11 @@ def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep:
     """
     if not given and function in (total, mean, product):
         return x.copy()
-    wide = np.ascontiguousarray(single(x))
+    wide = np.ascontiguousarray(as_float32(x))
     axes = given or (x.ndim,)
     result = function(wide if given else wide[..., None], axes)
     shape = [1 if axis in given else size for axis, size in enumerate(x.shape) if keep or axis not in given]
-    return narrowed(result.reshape(shape), x.dtype)
+    return cast_back(result.reshape(shape), x.dtype)
 
 
 def _reduction(function: Callable[[Array, Axes], Array]) -> Callable[[Attributes, Array, Array], Array]:
@@ -101,10 +101,10 @@ def bias_gradient(given: Attributes, gradient: Array) -> Array:
 @define("AddN", "AccumulateNV2")
 def add_n(given: Attributes, *arrays: Array) -> Array:
     """In their order; halves are rounded once."""
-    total = single(arrays[0])
+    total = as_float32(arrays[0])
     for each in arrays[1:]:
-        total = total + single(each)
-    return narrowed(total, arrays[0].dtype)
+        total = total + as_float32(each)
+    return cast_back(total, arrays[0].dtype)
 
 
 # --- scans ------------------------------------------------------------------------------------------------------------
@@ -116,14 +116,14 @@ def _scan(function: Callable[[Array], Array], neutral: float) -> Callable[[Attri
     def scanned(given: Attributes, x: Array, axis: Array) -> Array:
         if not x.size or not x.ndim:
             return x.copy()
-        values = np.moveaxis(single(x), int(axis), -1)
+        values = np.moveaxis(as_float32(x), int(axis), -1)
         values = values[..., ::-1] if given.get("reverse") else values
         if given.get("exclusive"):
             edge = np.full((*values.shape[:-1], 1), neutral, values.dtype)
             values = np.concatenate([edge, values[..., :-1]], -1)
         values = function(np.ascontiguousarray(values))
         values = values[..., ::-1] if given.get("reverse") else values
-        return narrowed(np.moveaxis(values, -1, int(axis)), x.dtype)
+        return cast_back(np.moveaxis(values, -1, int(axis)), x.dtype)
 
     return scanned
 
