@@ -23,7 +23,7 @@ LOADED = "loaded"  # an empty file in the folder, which says that a Python proce
 SLOW = "llvmlite is not installed in this environment, so portable numerics are slow; remedy: pip install llvmlite"
 
 
-class Report:
+class WrittenReport:
     """What a process computed with portable numerics of a framework."""
 
     def __init__(self, folder: str, framework: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
@@ -96,7 +96,7 @@ class Switch:
             mode.enable(allow=_allowed(self.allow, name), precision=self.precision)
         except BaseException as error:
             self.end(error)
-        report = Report(self.folder, name, str(framework.__version__), mode.counted)
+        report = WrittenReport(self.folder, name, str(framework.__version__), mode.counted)
         report.write(ended=False)
         os.register_at_fork(after_in_child=report.after_fork)
         atexit.register(report.write, True)
@@ -143,7 +143,7 @@ def start() -> None:
     imports.start()
 
 
-def _report_before_exit(report: Report) -> None:
+def _report_before_exit(report: WrittenReport) -> None:
     """Has os._exit report, too: by it the children of multiprocessing end."""
     leave = os._exit
 

@@ -34,7 +34,7 @@ class Copies:
         """The hash of each tensor of each copy of the parameters, which are those of all optimizers."""
         self.steps += 1
         if look or self.steps in LOOKS:
-            self.places = Search(self.torch, roots, parameters).places()
+            self.places = CopySearch(self.torch, roots, parameters).places()
         hashes: dict[str, str] = {}
         for name, source in self.places:
             for path, tensor in tensors_in(source(), self.torch):
@@ -44,7 +44,7 @@ class Copies:
         return hashes
 
 
-class Search:
+class CopySearch:
     """One look through all that lives in this process."""
 
     def __init__(self, torch: Any, roots: list[Any], parameters: list[Any]):

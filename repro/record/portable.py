@@ -23,7 +23,7 @@ LOADED, FAILED = "loaded", "failed"
 IGNORED = "python -I, -E and -S ignore it, and a program may start others without PYTHONPATH"
 
 
-class Report(Struct):
+class PortableReport(Struct):
     """The file of a process."""
 
     process: Integer
@@ -42,7 +42,7 @@ class Report(Struct):
 class Computed:
     """What all processes of a command computed."""
 
-    reports: Sequence[Report]
+    reports: Sequence[PortableReport]
     marks: set[str] = field(default_factory=set)
     """The names of the empty files beside the reports."""
 
@@ -83,7 +83,7 @@ class Computed:
         return f"{_number(operations.total())} of {counted(len(operations), 'kind')} ({title} {versions}{processes})"
 
     @staticmethod
-    def _counted(kind: str, reports: Sequence[Report]) -> Counter[str]:
+    def _counted(kind: str, reports: Sequence[PortableReport]) -> Counter[str]:
         total: Counter[str] = Counter()
         for report in reports:
             total.update(getattr(report, kind))
@@ -103,9 +103,9 @@ def computed(folder: Path) -> Computed:
     reports = []
     for path in matching(folder, "*.json"):
         try:
-            reports.append(converted(read_json(path), Report))
+            reports.append(converted(read_json(path), PortableReport))
         except (OSError, ValueError, Flaw):  # cut off in the middle of a line
-            reports.append(Report(process=0, version="?", ended=False))
+            reports.append(PortableReport(process=0, version="?", ended=False))
     return Computed(reports, {path.name for path in folder.iterdir() if path.suffix == ""})
 
 

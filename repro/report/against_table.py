@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repro.report.speed_tables import measured
-from repro.trainers.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, Verdict
+from repro.trainers.benchmark.against import EQUAL, FASTER, INCOMPARABLE, SLOWER, SpeedVerdict
 
 DRIFT = (
     "the noise is that of each benchmark's own minutes: before you blame the code, measure the old version again, now"
@@ -14,7 +14,7 @@ DRIFT = (
 STYLES = {SLOWER: "bold red", FASTER: "green", EQUAL: "default", INCOMPARABLE: "dim"}
 
 
-def show(verdicts: list[Verdict], console: Console) -> None:
+def show(verdicts: list[SpeedVerdict], console: Console) -> None:
     """Prints the verdicts, what changed last, where the eye rests."""
     title = Text("Against the older benchmark: new / old")
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)

@@ -20,7 +20,7 @@ from repro.verify.experiment import Framework
 from repro.verify.machines import MachineResults
 from repro.verify.questions import SAME, UNANSWERED, AnswerWord, Promise
 from repro.verify.results import COMMAND, DONE, Answer, FirstDifference, Results, Run, Settings
-from repro.verify.timeline import Part
+from repro.verify.timeline import TimelinePart
 
 FRAMEWORK_TITLES = {name: framework.title for name, framework in FRAMEWORKS.items()} | {COMMAND: "Your command"}
 TOGETHER = "all"  # the framework of a question that is asked of all of them together
@@ -39,7 +39,7 @@ class RunOfCell(Struct):
     """What was compared, or why there is nothing."""
 
 
-class Cell(Struct):
+class TableCell(Struct):
     """One answer in a table."""
 
     framework: str
@@ -54,7 +54,7 @@ class Cell(Struct):
     runs: list[RunOfCell]
 
 
-class BrokenPromise(Cell):
+class BrokenPromise(TableCell):
     """A cell whose promise was broken, and where it stands."""
 
     machine: str | None
@@ -63,13 +63,13 @@ class BrokenPromise(Cell):
     numerics: str
 
 
-class Row(Struct):
+class TableRow(Struct):
     """A question of a table, and its cells by framework."""
 
     question: str
     title: str
     control: bool
-    cells: dict[str, Cell] = {}
+    cells: dict[str, TableCell] = {}
 
 
 class Block(Struct):
@@ -77,7 +77,7 @@ class Block(Struct):
 
     numerics: str
     frameworks: list[str] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
 
 
 class Curves(Struct):
@@ -107,7 +107,7 @@ class Lane(Struct):
     """A run of a command over its steps, and where it differs first from the baseline."""
 
     label: str
-    parts: list[Part]
+    parts: list[TimelinePart]
     step: int | None = None
     channel: str | None = None
 
@@ -138,7 +138,7 @@ class MachineFacts(Struct):
     facts: dict[str, str]
 
 
-class Verdict(Struct):
+class QuestionVerdict(Struct):
     """How many promises were kept and which were broken; answers without a promise, and questions without an answer."""
 
     kept: int
@@ -151,7 +151,7 @@ class Report(Struct):
     """All that report.json holds."""
 
     schema: int
-    verdict: Verdict
+    verdict: QuestionVerdict
     across: list[Block]
     """The tables across machines."""
     sections: list[Section]
@@ -209,7 +209,7 @@ def _blocks(answered: Iterable[tuple[Answer, list[Run]]]) -> list[Block]:
     """A table for each arithmetic: a row for each question, its cells by framework."""
     blocks: dict[str, Block] = {}
     frameworks: dict[str, dict[str, None]] = {}
-    rows: dict[tuple[object, ...], list[Row]] = {}
+    rows: dict[tuple[object, ...], list[TableRow]] = {}
     times_asked = Counter[tuple[object, ...]]()
     for answer, runs in answered:
         block = blocks.setdefault(answer.numerics, Block(answer.numerics))
@@ -219,7 +219,7 @@ def _blocks(answered: Iterable[tuple[Answer, list[Run]]]) -> list[Block]:
         times_asked[*question, answer.framework] += 1
         of_question = rows.setdefault(question, [])
         if number == len(of_question):
-            of_question.append(Row(answer.question, answer.title, answer.control))
+            of_question.append(TableRow(answer.question, answer.title, answer.control))
             block.rows.append(of_question[number])
         of_question[number].cells[answer.framework] = _cell(answer, runs)
     for block in blocks.values():
@@ -227,9 +227,9 @@ def _blocks(answered: Iterable[tuple[Answer, list[Run]]]) -> list[Block]:
     return list(blocks.values())
 
 
-def _cell(answer: Answer, runs: list[Run]) -> Cell:
+def _cell(answer: Answer, runs: list[Run]) -> TableCell:
     evidence = [run.evidence(answer.evidence) for run in runs]
-    return Cell(
+    return TableCell(
         framework=answer.framework,
         answer=answer.answer,
         promise=answer.promise,
@@ -281,7 +281,7 @@ def framework_name(framework: str) -> str:
     return FRAMEWORK_TITLES.get(framework, "all together" if framework == TOGETHER else framework)
 
 
-def promised(cell: Cell) -> str:
+def promised(cell: TableCell) -> str:
     """Whether the promise was kept, in words and with a mark, so that no colour is needed; empty without an answer."""
     if cell.answer in UNANSWERED:
         return ""
@@ -301,14 +301,14 @@ def verdict(report: Report) -> str:
     return f"{first} {others}, {counted(count.not_asked, 'question')} not answered."
 
 
-def _verdict(blocks: list[tuple[str | None, Block]]) -> Verdict:
+def _verdict(blocks: list[tuple[str | None, Block]]) -> QuestionVerdict:
     cells = [
         (machine, block.numerics, row.title, cell)
         for machine, block in blocks
         for row in block.rows
         for cell in row.cells.values()
     ]
-    return Verdict(
+    return QuestionVerdict(
         kept=sum(cell.kept is True for *_, cell in cells),
         broken=[
             BrokenPromise(machine=machine, title=title, numerics=numerics, **structs.asdict(cell))

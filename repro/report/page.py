@@ -14,9 +14,9 @@ from repro.report.findings import (
     FRAMEWORK_TITLES,
     TOGETHER,
     Block,
-    Cell,
     Curves,
     Report,
+    TableCell,
     framework_name,
     promised,
     verdict,
@@ -100,6 +100,6 @@ def _growth(blocks: list[Block]) -> list[Chart]:
     return [charts.chart(title, lines, scale) for title, lines in drawn]
 
 
-def _points(cell: Cell) -> list[tuple[float, float]]:
+def _points(cell: TableCell) -> list[tuple[float, float]]:
     growth = cell.difference.growth if cell.difference else []
     return [(row.step, row.relative) for row in growth if row.relative is not None and row.relative < LARGEST]

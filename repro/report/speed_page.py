@@ -24,7 +24,7 @@ class Bar:
 
 
 @dataclass
-class Section:
+class SpeedSection:
     """A benchmark's part of the page."""
 
     content: Benchmark
@@ -37,12 +37,12 @@ class Section:
     measured: str = MEASURED
 
 
-def section(content: Benchmark) -> Section:
+def section(content: Benchmark) -> SpeedSection:
     """The part of the page about one benchmark.json."""
     rows = [row for row in content.rows if row.seconds_per_epoch]
     cpu = content.machine.cpu
     growth = [picture for axis in AXES for picture in _growth(rows, axis)]
-    return Section(
+    return SpeedSection(
         content,
         f"{cpu.model or content.machine.platform}, {cpu.usable} cores",
         [(table, _bars(rows) if MEASURED in table.head else []) for table in tables(content)],

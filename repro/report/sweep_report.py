@@ -57,7 +57,7 @@ class DoneRun(SweepRun):
     seconds: float
 
 
-class Row(Struct):
+class SweepRow(Struct):
     """A line of metrics.jsonl, as far as it is read."""
 
     step: Integer
@@ -120,7 +120,7 @@ def _run(place: Path) -> SweepRun:
     # deciding() may leave these out
     always = {"params.ranks": params.ranks, "data.train_samples": data.train_samples}
     configured = Config(params, Data(data.dataset), environment=record.config.environment)
-    rows = [converted(files.parsed(line), Row) for line in files.read_lines(place / RUN / "metrics.jsonl")]
+    rows = [converted(files.parsed(line), SweepRow) for line in files.read_lines(place / RUN / "metrics.jsonl")]
     if not rows:
         raise ValueError(f"run {number} has no line in its metrics.jsonl")
     return DoneRun(

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repro.report.findings import TOGETHER, Block, Cell, Report, framework_name, promised, verdict
+from repro.report.findings import TOGETHER, Block, Report, TableCell, framework_name, promised, verdict
 from repro.report.markdown import escaped, table
 from repro.text import short
 from repro.verify.questions import UNANSWERED, shown
@@ -36,7 +36,7 @@ def show(report: Report, console: Console) -> None:
     console.print(Text(verdict(report)))
 
 
-def _styled(cell: Cell) -> tuple[Text, Text]:
+def _styled(cell: TableCell) -> tuple[Text, Text]:
     """Answer and evidence. Text takes what a file says as it is; a string would be read as rich's markup."""
     style = STYLES[cell.kept] if cell.answer not in UNANSWERED else "dim"
     return Text(", ".join(filter(None, (shown(cell.answer), promised(cell)))), style), Text(cell.says)
@@ -92,7 +92,7 @@ def _speed(report: Report) -> list[list[str]]:
     ]
 
 
-def _text(cell: Cell | None) -> str:
+def _text(cell: TableCell | None) -> str:
     return "; ".join(filter(None, (shown(cell.answer), promised(cell), cell.says))) if cell else ""
 
 

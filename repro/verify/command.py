@@ -25,7 +25,7 @@ from repro.verify.command_runs import Trials
 from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
-from repro.verify.judgment import Clocked, Filled, Listed, Outputs, Slowed, Steps, Varied, record_of
+from repro.verify.judgment import Clocked, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
 from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, CommandQuestion
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
@@ -41,8 +41,8 @@ NEEDS = {
     "seed_option": "--seed-option names no option for the seed, as in --seed-option '--seed={}'",
 }  # by the option, why a question is skipped without it
 
-JUDGMENTS: dict[str, type[Steps]] = {
-    "steps": Steps,
+JUDGMENTS: dict[str, type[StepJudgment]] = {
+    "steps": StepJudgment,
     "outputs": Outputs,
     "varied": Varied,
     "filled": Filled,
@@ -218,7 +218,7 @@ class OwnCommand:
         judgment = JUDGMENTS[question.compared](question, compared, repeat, self.shared)
         return self._judged(answer, judgment, run)
 
-    def _judged(self, answer: Answer, judgment: Steps, run: RunNamed) -> Answer:
+    def _judged(self, answer: Answer, judgment: StepJudgment, run: RunNamed) -> Answer:
         """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
         trials: list[Trial] = []
         missing: NotMadeError | None = None
@@ -255,7 +255,7 @@ class OwnCommand:
             answer.answer, answer.says = SAME, judgment.sameness(trials)
         return answer
 
-    def _tested(self, judgment: Steps, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
+    def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
         """What one more run shows: that a generator decides; or, with the same change again, that not the change does."""
         further = partial(self._further, run)
         if judgment.question.resumes:

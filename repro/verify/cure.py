@@ -104,14 +104,14 @@ def cures(own: OwnCommand, answers: Sequence[Answer], trials: dict[str, Trial]) 
         differing = [REPEATS, *(question for question in differing if not question.repeats)]
     result = []
     for question in differing:
-        search = Search(own, question, trials)
+        search = CureSearch(own, question, trials)
         if search.remedies:
             result.append(search())
     return result
 
 
 @dataclass
-class Search:
+class CureSearch:
     """The search for the cure of one question."""
 
     own: OwnCommand

@@ -24,7 +24,7 @@ PRINTS_NOTHING = "the command prints nothing"
 
 
 @dataclass
-class Steps:
+class StepJudgment:
     """Every hashed step, and the outputs."""
 
     question: CommandQuestion
@@ -95,7 +95,7 @@ class Steps:
         return f"{len(trials) + 1} runs, {' and '.join(steps + outputs)}{other}"
 
 
-class Outputs(Steps):
+class Outputs(StepJudgment):
     """Outputs, of a run that is not observed, or else its printed text, where two baseline runs print the same."""
 
     def obstacle(self, trial: Trial) -> str | None:
@@ -127,7 +127,7 @@ class Outputs(Steps):
         return f"the same {what}; {observed:.1f} s observed, {trial.seconds:.1f} s not"
 
 
-class Varied(Steps):
+class Varied(StepJudgment):
     """Every hashed step, and the outputs that both wrote: an option may have more or fewer of them written."""
 
     def obstacle(self, trial: Trial) -> str | None:
@@ -162,7 +162,7 @@ class Varied(Steps):
         return super().sameness(trials) + more
 
 
-class Filled(Steps):
+class Filled(StepJudgment):
     """Every hashed step and the outputs, of runs whose fresh memory is filled with one byte, and with another."""
 
     def cause(self, trial: Trial, difference: Difference) -> str:
@@ -175,7 +175,7 @@ class Filled(Steps):
         )
 
 
-class Slowed(Steps):
+class Slowed(StepJudgment):
     """Every hashed step and the outputs, of runs in which something beside the first thread was slowed."""
 
     def obstacle(self, trial: Trial) -> str | None:
@@ -187,7 +187,7 @@ class Slowed(Steps):
         return f"{super().sameness(trials)}; slowed: {', '.join(slowed)}"
 
 
-class Listed(Steps):
+class Listed(StepJudgment):
     """Every hashed step and the outputs, of a run in which folders were listed in the reverse order."""
 
     def obstacle(self, trial: Trial) -> str | None:
@@ -198,7 +198,7 @@ class Listed(Steps):
         return f"{counted(len(trials[0].listed), 'folder')} listed in the reverse order"
 
 
-class Clocked(Steps):
+class Clocked(StepJudgment):
     """Every hashed step and the outputs, of runs with another clock."""
 
     def obstacle(self, trial: Trial) -> str | None:

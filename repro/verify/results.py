@@ -17,7 +17,7 @@ from repro.record.warnings import RecordWarning
 from repro.structs import Checked, FileKind, Fingerprint, Flaw, Integer, Number, Struct, Time, converted
 from repro.verify.experiment import Experiment
 from repro.verify.questions import DIFFERS, SAME, UNANSWERED, AnswerWord, Evidence, Promise, kept
-from repro.verify.timeline import Part
+from repro.verify.timeline import TimelinePart
 
 MOST_TABLES, MOST_TEXT = 50, 64 << 20  # in the answers of one file
 
@@ -107,7 +107,7 @@ class Run(Struct):
     losses: list[Number] = []
     loss_steps: list[Integer] = []
     metrics: list[MetricsRow] = []
-    parts: list[Part] | UnsetType = UNSET
+    parts: list[TimelinePart] | UnsetType = UNSET
     """The processes of a command's run over its steps: one, or more where it was stopped and resumed."""
     experiment: dict[str, Any] | None = None
     """The recorded facts, in any form; what is read of them is typed."""

@@ -17,7 +17,7 @@ from repro.record.record import OUTPUTS, Record
 from repro.text import counted
 from repro.verify.checkpoints import LACKING
 from repro.verify.coverage import uncovered
-from repro.verify.judgment import Steps, record_of
+from repro.verify.judgment import StepJudgment, record_of
 from repro.verify.stops import gone_on
 from repro.verify.trial import Trial
 
@@ -29,7 +29,7 @@ NO_STEP_TAKEN = (
 )
 
 
-class Resumed(Steps):
+class Resumed(StepJudgment):
     """Every step of a run that was stopped and resumed, once or more, with that of a fully hashed baseline."""
 
     def sides(self, trial: Trial) -> list[tuple[Record, Record]]:

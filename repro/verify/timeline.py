@@ -23,7 +23,7 @@ class Files(Struct):
     names: list[str]
 
 
-class Part(Struct):
+class TimelinePart(Struct):
     """One process of a run. Its steps are counted on from those that it went on from."""
 
     after: Integer
@@ -34,7 +34,7 @@ class Part(Struct):
     files: list[Files]
 
 
-def parts(folder: Path, wrote: Iterable[str] = ()) -> list[Part]:
+def parts(folder: Path, wrote: Iterable[str] = ()) -> list[TimelinePart]:
     """The processes of a run in its folder: that of `record/`, and those that went on, one after another."""
     trained = [one for one in map(_first, _records(folder)) if one is not None]
     offsets = [0] * len(trained)
@@ -51,7 +51,9 @@ def parts(folder: Path, wrote: Iterable[str] = ()) -> list[Part]:
         files = [Files(step=step + offset, names=names[:NAMES]) for step, names in _after(process, own)]
         epochs = [step + offset for step in _epochs(process)][:MOST]
         parts.append(
-            Part(after=max(offset, process.begun), last=process.last + offset, epochs=epochs, files=files[:MOST])
+            TimelinePart(
+                after=max(offset, process.begun), last=process.last + offset, epochs=epochs, files=files[:MOST]
+            )
         )
     return parts
 

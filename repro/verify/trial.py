@@ -17,7 +17,7 @@ from repro.record.record import Record, fingerprint
 from repro.verify import surroundings
 from repro.verify.questions import Change
 from repro.verify.results import COMMAND, DONE, FAILED, Run
-from repro.verify.timeline import Part, parts
+from repro.verify.timeline import TimelinePart, parts
 from repro.verify.vary import with_option
 
 
@@ -155,7 +155,7 @@ class Trial:
         )
 
     @cached_property
-    def timeline(self) -> list[Part]:
+    def timeline(self) -> list[TimelinePart]:
         """Its processes over the steps."""
         return parts(self.folder, self.wrote) if self.change.observed else []
 

@@ -10,12 +10,15 @@ from repro.report.findings import Lane
 from repro.report.timeline import timeline
 from repro.structs import checksum, converted
 from repro.verify.results import Results
-from repro.verify.timeline import Files, Part
+from repro.verify.timeline import Files, TimelinePart
 from support.pages import Page
 from support.runs import ROOT
 
-WHOLE = Part(after=0, last=40, epochs=[1, 21], files=[Files(step=40, names=["model.pt"])])
-STOPPED = [Part(after=0, last=27, epochs=[1, 21], files=[]), Part(after=20, last=40, epochs=[21], files=[])]
+WHOLE = TimelinePart(after=0, last=40, epochs=[1, 21], files=[Files(step=40, names=["model.pt"])])
+STOPPED = [
+    TimelinePart(after=0, last=27, epochs=[1, 21], files=[]),
+    TimelinePart(after=20, last=40, epochs=[21], files=[]),
+]
 HOSTILE = "<script>alert(1)</script>\"'><img src=x>"
 
 
@@ -74,7 +77,7 @@ def test_where_marks_lie() -> None:
 
 def test_nothing_to_draw() -> None:
     assert timeline([]) is None
-    assert timeline([Lane(label="a", parts=[Part(after=0, last=0, epochs=[], files=[])])]) is None
+    assert timeline([Lane(label="a", parts=[TimelinePart(after=0, last=0, epochs=[], files=[])])]) is None
 
 
 def test_what_the_page_says() -> None:
@@ -103,7 +106,7 @@ def test_what_a_stranger_wrote() -> None:
     for run in result.runs.values():
         run.label += HOSTILE
         run.parts = [
-            Part(after=-(2**53), last=2**53, epochs=[-5, 2**53], files=[Files(step=2**53, names=[HOSTILE])])
+            TimelinePart(after=-(2**53), last=2**53, epochs=[-5, 2**53], files=[Files(step=2**53, names=[HOSTILE])])
         ] * 99
     pages = [Page(page.html(findings.build([content]))) for content in (harmless, result)]
     assert {tag for tag, _ in pages[1].elements} <= {tag for tag, _ in pages[0].elements}

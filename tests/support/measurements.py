@@ -11,13 +11,13 @@ from repro.trainers.benchmark import results, speed
 from repro.trainers.benchmark.cells import BASELINES
 from repro.trainers.benchmark.results import (
     Benchmark,
+    BenchmarkSettings,
     Cell,
     DoneSample,
     DoneTarget,
     Epoch,
     Roofline,
     Sample,
-    Settings,
     Source,
     Startup,
 )
@@ -64,7 +64,7 @@ def benchmark(
                 Cpu("x86_64", "ImaginaryCPU", model, "avx512f", 2, 2, 2), [], "Linux-6.1.0-x86_64-with-glibc2.36"
             ),
             source=Source(commit, False),
-            settings=Settings("lenet", "sgd", "mnist", 0.98, 0.5, []),
+            settings=BenchmarkSettings("lenet", "sgd", "mnist", 0.98, 0.5, []),
             energy={"cpu": "not measured: this machine shows no RAPL counters in /sys/class/powercap"},
             rooflines=[Roofline(2, "float32", [200e9, 155.7e9]), Roofline(2, "float64", [100e9])],
             imports={name: [1.0, 1.2, 1.1] for name in FRAMEWORKS},

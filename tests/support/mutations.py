@@ -181,7 +181,7 @@ def of_checkpoint(random: Random, content: bytes) -> bytes:
     else:
         fields = of_value(random, fields)
     try:
-        known = checkpoint.Record(**fields)
+        known = checkpoint.CheckpointRecord(**fields)
         known.fingerprint = checkpoint._fingerprint(arrays, known)
         fields = asdict(known)
     except (TypeError, ValueError):

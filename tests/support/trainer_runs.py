@@ -9,8 +9,8 @@ import numpy as np
 
 from repro.fingerprint import fingerprint
 from repro.trainers.loop import checkpoint, layout, randomness
-from repro.trainers.loop.checkpoint import Checkpoint, Record
-from repro.trainers.loop.trace import Trace
+from repro.trainers.loop.checkpoint import Checkpoint, CheckpointRecord
+from repro.trainers.loop.trace import TrainingTrace
 
 STEPS, EVERY = 8, 2
 State = dict[str, np.ndarray]
@@ -43,13 +43,13 @@ class Folder:
     ) -> Path:
         folder = self.workspace / "outputs" / "jax" / name
         folder.mkdir(parents=True)
-        trace, state = Trace(folder), randomness.initial_state(0, "lenet", "sgd")
+        trace, state = TrainingTrace(folder), randomness.initial_state(0, "lenet", "sgd")
         for step in range(steps + 1):
             if step:
                 state = {key: array * np.float32(0.5) for key, array in state.items()}
                 trace.saw(np.array([(losses or {}).get(step, 1 / step)], np.float32))
             (plant or {}).get(step, lambda _: None)(state)
-            current = Checkpoint(state, np.zeros(0, np.float32), Record("jax", name, step, 1875, {}))
+            current = Checkpoint(state, np.zeros(0, np.float32), CheckpointRecord("jax", name, step, 1875, {}))
             if traced and step % EVERY == 0:
                 trace.add(current)
         final = fingerprint(layout.weights_of(state))

@@ -141,7 +141,9 @@ def test_a_change_that_makes_a_difference_is_made_twice(
     changed.divergence = first_difference(record_of(baseline), record_of(changed), False)
     assert changed.divergence
     repeat = trial("c", straight(4, **again))
-    why = own._tested(judgment.Steps(question, baseline, baseline), changed, changed.divergence, lambda name: repeat)
+    why = own._tested(
+        judgment.StepJudgment(question, baseline, baseline), changed, changed.divergence, lambda name: repeat
+    )
     assert (why is None) if said is None else (why is not None and said in why)
 
 

@@ -19,7 +19,7 @@ SAMPLE, CHANNEL, ALL = (1, 2, 3, 4), (0, 2, 3, 4), (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class Steps:
+class VolumeSteps:
     """How a kernel moves over volumes."""
 
     stride: Triple
@@ -33,7 +33,7 @@ class Steps:
         return self.stride[1:], self.padding[1:], self.dilation[1:], self.groups, LAYOUT
 
 
-def forward(xp: Backend, x, weight, bias, how: Steps, slices: int = 1):
+def forward(xp: Backend, x, weight, bias, how: VolumeSteps, slices: int = 1):
     """A grid for each sample, one for the weight."""
     (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     plus = None if bias is None else xp.reshape(bias, (-1, 1, 1, 1))
@@ -41,7 +41,7 @@ def forward(xp: Backend, x, weight, bias, how: Steps, slices: int = 1):
     return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
 
 
-def backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
+def backward(xp: Backend, x, weight, gradient, how: VolumeSteps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
     (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
@@ -54,14 +54,14 @@ def backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bo
     return grad_x, grad_w
 
 
-def transposed_forward(xp: Backend, x, weight, how: Steps, image: tuple[int, ...], slices: int = 1):
+def transposed_forward(xp: Backend, x, weight, how: VolumeSteps, image: tuple[int, ...], slices: int = 1):
     """x [B, I, ...], weight [I, O / groups, ...] -> volumes of this shape: a convolution's gradient, the other way."""
     (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     y = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, image, how), q, w)
     return xp.r32(scaled(xp, y, 2 * BITS, p, s))
 
 
-def transposed_backward(xp: Backend, x, weight, gradient, how: Steps, needs: tuple[bool, bool], slices: int = 1):
+def transposed_backward(xp: Backend, x, weight, gradient, how: VolumeSteps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
     (g, r), (w, s) = sliced(xp, gradient, SAMPLE, slices), sliced(xp, weight, ALL, slices)
@@ -73,7 +73,7 @@ def transposed_backward(xp: Backend, x, weight, gradient, how: Steps, needs: tup
     return grad_x, grad_w
 
 
-def _grad_weight(xp: Backend, q, gradient, weight, how: Steps, slices: int):
+def _grad_weight(xp: Backend, q, gradient, weight, how: VolumeSteps, slices: int):
     """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of q."""
     h, u = sliced(xp, gradient, CHANNEL, slices)
     total = product_of_slices(xp, lambda a, b: convolve_with(xp, a, b, tuple(weight.shape), how), q, h)
@@ -83,7 +83,7 @@ def _grad_weight(xp: Backend, q, gradient, weight, how: Steps, slices: int):
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 
-def convolve(xp: Backend, q, w, how: Steps):
+def convolve(xp: Backend, q, w, how: VolumeSteps):
     """The convolution of integers, float64, exact."""
     check_length(math.prod(w.shape[1:]))
     total = None
@@ -93,7 +93,7 @@ def convolve(xp: Backend, q, w, how: Steps):
     return _volumes(xp, total, q.shape[0])
 
 
-def convolve_back(xp: Backend, g, w, image, how: Steps):
+def convolve_back(xp: Backend, g, w, image, how: VolumeSteps):
     """The exact gradient with respect to volumes of this shape, of integers, that of the result being g."""
     batch, inputs, depth, height, width = image
     check_length(math.prod(w.shape) // w.shape[1])
@@ -109,7 +109,7 @@ def convolve_back(xp: Backend, g, w, image, how: Steps):
     return xp.reshape(total, image)
 
 
-def convolve_with(xp: Backend, q, g, shape, how: Steps):
+def convolve_with(xp: Backend, q, g, shape, how: VolumeSteps):
     """The exact gradient with respect to a weight of this shape, of integers, that of the result being g."""
     outputs, inputs, depth, height, width = shape
     parts = []
@@ -119,7 +119,7 @@ def convolve_with(xp: Backend, q, g, shape, how: Steps):
     return xp.permute(xp.stack(parts, 1), (0, 4, 1, 2, 3))
 
 
-def _operands(xp: Backend, a, b, how: Steps):
+def _operands(xp: Backend, a, b, how: VolumeSteps):
     return xp.operands(a, b, work=0, groups=how.groups, layout=LAYOUT)
 
 
@@ -128,7 +128,7 @@ def _weights(xp: Backend, w):
     return [xp.permute(w[:, :, tap], (0, 2, 3, 1)) for tap in range(w.shape[2])]
 
 
-def _planes(xp: Backend, q, depth: int, how: Steps, others):
+def _planes(xp: Backend, q, depth: int, how: VolumeSteps, others):
     """The planes that each element of a kernel along the depth meets, with what belongs to it."""
     step, edge, hole = how.stride[0], how.padding[0], how.dilation[0]
     q = xp.pad(q, ((0, 0), (0, 0), (edge, edge), (0, 0), (0, 0)))

@@ -16,7 +16,7 @@ SETTINGS = ("model", "optimizer", "dataset")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SpeedVerdict:
     """The verdict on a cell."""
 
     cell: str
@@ -27,7 +27,7 @@ class Verdict:
     """Why it is incomparable; else whether the bits are those of before, where that is known, and the code."""
 
 
-def compare(old: Benchmark, new: Benchmark) -> list[Verdict]:
+def compare(old: Benchmark, new: Benchmark) -> list[SpeedVerdict]:
     """A verdict on every cell of either benchmark, the old one's cells first."""
     old_rows, new_rows = ({row.cell: row for row in content.rows} for content in (old, new))
     reason = _obstacle_to_all(old, new)
@@ -35,13 +35,13 @@ def compare(old: Benchmark, new: Benchmark) -> list[Verdict]:
     for cell in dict.fromkeys([*old_rows, *new_rows]):
         why = reason or _obstacle(old_rows.get(cell), new_rows.get(cell))
         if why:
-            verdicts.append(Verdict(cell, INCOMPARABLE, None, why))
+            verdicts.append(SpeedVerdict(cell, INCOMPARABLE, None, why))
             continue
         ratio = intervals.ratio_of_medians(list(new.times(cell).values()), list(old.times(cell).values()))
         verdict, notes = _verdict(ratio), [_bits(old_rows[cell], new_rows[cell])]
         if verdict != EQUAL and _is_same_code(old, new):
             notes.append("the same commit: the machine or its settings changed")
-        verdicts.append(Verdict(cell, verdict, ratio, ", ".join(filter(None, notes))))
+        verdicts.append(SpeedVerdict(cell, verdict, ratio, ", ".join(filter(None, notes))))
     return verdicts
 
 

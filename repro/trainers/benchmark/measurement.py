@@ -25,13 +25,13 @@ from repro.trainers.benchmark.cells import BASELINES, REPEAT_BITS, cells, in_rou
 from repro.trainers.benchmark.energy import Monitor
 from repro.trainers.benchmark.results import (
     Benchmark,
+    BenchmarkSettings,
     Cell,
     DoneSample,
     DoneTarget,
     FailedSample,
     Roofline,
     Sample,
-    Settings,
     Source,
     Target,
 )
@@ -187,7 +187,7 @@ class Measurement:
             others_busy=self.others_busy,
             machine=converted(facts.hardware() | {"platform": platform.platform()}, Machine),
             source=converted(facts.source(), Source),
-            settings=Settings(
+            settings=BenchmarkSettings(
                 model=self.config.params.model,
                 optimizer=self.config.params.optimizer,
                 dataset=self.config.data.dataset,

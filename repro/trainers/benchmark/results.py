@@ -27,7 +27,7 @@ class Source(Struct):
     dirty: bool | None
 
 
-class Settings(Struct):
+class BenchmarkSettings(Struct):
     """The configuration of all cells alike."""
 
     model: str
@@ -226,7 +226,7 @@ class Benchmark(Checked, kw_only=True):
     """Cores that other processes kept busy before the first sample."""
     machine: Machine
     source: Source
-    settings: Settings
+    settings: BenchmarkSettings
     energy: dict[str, str]
     """By device: the counter, or why there is none."""
     rooflines: list[Roofline] = field(name="floor")

@@ -28,7 +28,7 @@ REMEDY = "choose another checkpoint with params.resume=PATH, or start anew with 
 
 
 @dataclass
-class Record:
+class CheckpointRecord:
     """The run of a checkpoint, and its step."""
 
     task: str
@@ -54,7 +54,7 @@ class Checkpoint:
 
     state: dict[str, np.ndarray]
     losses: np.ndarray
-    record: Record
+    record: CheckpointRecord
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
@@ -70,12 +70,12 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     return path
 
 
-def _fingerprint(arrays: dict[str, np.ndarray], record: Record) -> str:
+def _fingerprint(arrays: dict[str, np.ndarray], record: CheckpointRecord) -> str:
     text = json.dumps(asdict(record) | {"fingerprint": ""}, sort_keys=True)
     return fingerprint(arrays | {KEY: np.frombuffer(text.encode(), np.uint8)})
 
 
-def _name(record: Record) -> str:
+def _name(record: CheckpointRecord) -> str:
     epoch, rest = divmod(record.step, record.steps_per_epoch)
     return f"epoch_{epoch + 1:04d}_step_{rest:06d}" if rest else f"epoch_{epoch:04d}"
 
@@ -101,10 +101,10 @@ def load(path: Path) -> Checkpoint:
             shown = shortened(fields["format"])
             raise ReproError(f"checkpoint: {path} has format {shown}, this version reads {FORMAT}; {REMEDY}")
         check_depth(fields)
-        record = Record(**fields)
+        record = CheckpointRecord(**fields)
         if _fingerprint(arrays, record) != record.fingerprint:
             raise ReproError(f"checkpoint: {path} is damaged: its content no longer matches its fingerprint; {REMEDY}")
-        converted(asdict(record), Record)
+        converted(asdict(record), CheckpointRecord)
         losses = arrays.pop(LOSSES)
     except (ValueError, TypeError, KeyError) as error:
         raise ReproError(f"checkpoint: {path} holds a record that cannot be read ({error}); {REMEDY}") from None
@@ -122,7 +122,7 @@ def newest(folder: Path) -> Checkpoint | None:
     return max(checkpoints, key=lambda checkpoint: (checkpoint.record.run, checkpoint.record.step), default=None)
 
 
-def remove_superseded(folder: Path, newest: Path, record: Record) -> None:
+def remove_superseded(folder: Path, newest: Path, record: CheckpointRecord) -> None:
     """Removes the checkpoints that a new one replaces: those of earlier runs, and those within an epoch.
 
     Only called when `newest` is safely on disk, by the process that has the folder for itself. Files that are no checkpoints of
@@ -142,7 +142,7 @@ def remove_superseded(folder: Path, newest: Path, record: Record) -> None:
             path.unlink()
 
 
-def check_same(source: str, record: Record, deciding: dict[str, object]) -> None:
+def check_same(source: str, record: CheckpointRecord, deciding: dict[str, object]) -> None:
     """UsageError that names a key in which the resuming configuration would change the bits.
 
     One that both have, if there is any: which others decide follows from it, as momentum does from the optimizer.

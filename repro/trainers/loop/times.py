@@ -12,7 +12,7 @@ NAME = "times.json"
 
 
 @dataclass
-class Times:
+class StepTimes:
     """A process' own times. Moments are seconds since it was started."""
 
     moments: dict[str, float] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from repro.trainers.loop.checkpoint import Checkpoint
 LINES, STATES = "trace.jsonl", "trace"
 
 
-class Trace:
+class TrainingTrace:
     """Writes the trace of one run."""
 
     def __init__(self, folder: Path) -> None:
@@ -70,7 +70,7 @@ def loss_of(bits: str) -> float:
     return float(np.uint32(int(bits, 16)).view(np.float32))
 
 
-class Line(Struct):
+class TraceLine(Struct):
     """A line of trace.jsonl."""
 
     step: Annotated[int, Meta(ge=0, le=2**53)]
@@ -99,7 +99,7 @@ def read(folder: Path) -> Recorded:
     path = folder / LINES
     for number, text in enumerate(_lines(path), 1):
         try:
-            line = converted(parsed(text), Line)
+            line = converted(parsed(text), TraceLine)
         except ValueError:
             raise ReproError(
                 f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"

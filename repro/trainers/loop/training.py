@@ -21,13 +21,13 @@ from repro.fingerprint import fingerprint
 from repro.observe.watch import watch
 from repro.portable.definitions.ranks import SingleProcess
 from repro.trainers.loop import checkpoint, config, experiment, float32, golden, layout, randomness
-from repro.trainers.loop.checkpoint import Checkpoint, Record
+from repro.trainers.loop.checkpoint import Checkpoint, CheckpointRecord
 from repro.trainers.loop.config import Config, Params
 from repro.trainers.loop.data import Dataset
 from repro.trainers.loop.launch import LOST, RESUME
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.times import Times
-from repro.trainers.loop.trace import Trace
+from repro.trainers.loop.times import StepTimes
+from repro.trainers.loop.trace import TrainingTrace
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class TrainingRun:
     dataset: Dataset
     folder: Path
     """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
-    times: Times = field(default_factory=Times)
+    times: StepTimes = field(default_factory=StepTimes)
 
     def __post_init__(self) -> None:
         params = self.config.params
@@ -89,7 +89,7 @@ class TrainingRun:
         self.models = Path(self.config.output.model_path) / self.task
         facts = self.trainer.facts()
         self.deciding = config.deciding(self.config, facts["device"])
-        self.trace = Trace(self.folder)
+        self.trace = TrainingTrace(self.folder)
         self.ranks = self.trainer.ranks
         self.writes = self.ranks.rank == 0
         framework = f"{facts['framework']} {facts['version']} on the {str(facts['device']).upper()}"
@@ -139,7 +139,11 @@ class TrainingRun:
         """From the checkpoint that params.resume asks for, or from the initial state."""
         found = self._resume_from()
         if found is None:
-            state, record, self.losses = initial, Record(self.task, self.folder.name, 0, self.steps_per_epoch, {}), []
+            state, record, self.losses = (
+                initial,
+                CheckpointRecord(self.task, self.folder.name, 0, self.steps_per_epoch, {}),
+                [],
+            )
         else:
             checkpoint.check_same(self.config.params.resume, found.record, self.deciding)
             state, record, self.losses = found.state, found.record, found.losses.tolist()
@@ -302,7 +306,9 @@ class TrainingRun:
             self.trace.add(self._checkpoint())
 
     def _checkpoint(self) -> Checkpoint:
-        record = Record(self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds)
+        record = CheckpointRecord(
+            self.task, self.run, self.step, self.steps_per_epoch, self.deciding, self.metrics, self.seconds
+        )
         return Checkpoint(self.trainer.state(), np.array(self.losses, np.float32), record)
 
     def _write_metrics(self, *unfinished: dict) -> None:

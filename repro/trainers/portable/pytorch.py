@@ -61,7 +61,7 @@ def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-class Portable(Optimizer):
+class PortableOptimizer(Optimizer):
     """One step for all weights, one after another in one vector."""
 
     def __init__(self, params: Params, weights: dict[str, nn.Parameter]) -> None:
@@ -91,4 +91,4 @@ def _flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 
-optimizer = Portable
+optimizer = PortableOptimizer

@@ -52,7 +52,7 @@ def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return apply(cross_entropy, logits, labels, mean=False)
 
 
-class Portable(Optimizer):
+class PortableOptimizer(Optimizer):
     """One weight after another."""
 
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
@@ -80,4 +80,4 @@ class Portable(Optimizer):
         return [corrections]
 
 
-optimizer = Portable
+optimizer = PortableOptimizer

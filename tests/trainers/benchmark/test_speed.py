@@ -203,7 +203,7 @@ def test_a_flaw_is_named_with_its_place(place: tuple[str | int, ...], value: obj
 # --- against an older one -------------------------------------------------------------------------------------------
 
 
-def verdicts(old: Benchmark, new: Benchmark) -> dict[str, against.Verdict]:
+def verdicts(old: Benchmark, new: Benchmark) -> dict[str, against.SpeedVerdict]:
     return {one.cell: one for one in against.compare(old, new)}
 
 

@@ -21,7 +21,7 @@ from safetensors.numpy import save as to_bytes
 from repro.errors import ReproError, UsageError
 from repro.fingerprint import fingerprint
 from repro.trainers.loop import checkpoint
-from repro.trainers.loop.checkpoint import Checkpoint, Record
+from repro.trainers.loop.checkpoint import Checkpoint, CheckpointRecord
 from repro.trainers.loop.config import PORTABLE
 
 REPOSITORY = Path(__file__).parents[3]
@@ -33,7 +33,7 @@ def make(step: int = 13, run: str = "2026-01-01", state: dict[str, np.ndarray] |
     losses = np.linspace(2.3, 0.1, step % 10).astype(np.float32)
     metrics = [{"epoch": epoch, "train_loss": 0.1 + epoch / 3, "accuracy": 0.9} for epoch in range(step // 10)]
     return Checkpoint(
-        arrays, losses, Record("pytorch", run, step, 10, {"params.seed": 0, "device": "cpu"}, metrics, 0.1)
+        arrays, losses, CheckpointRecord("pytorch", run, step, 10, {"params.seed": 0, "device": "cpu"}, metrics, 0.1)
     )
 
 

@@ -12,7 +12,7 @@ from repro.portable.compiler.instructions import NEUTRAL
 from repro.portable.compiler.nodes import Node, leaves, nodes_in
 from repro.portable.compiler.pytorch.kernels import Kernel
 from repro.portable.kernels.pytorch import sums
-from repro.portable.kernels.pytorch.openmp import Compiled, chain
+from repro.portable.kernels.pytorch.openmp import CompiledKernel, chain
 
 COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
 """What several threads found of a reduction."""
@@ -53,7 +53,7 @@ class Addresses:
 class Placed:
     """Machine code, the addresses of its arrays, and which of them are made for it."""
 
-    compiled: Compiled
+    compiled: CompiledKernel
     addressed: list[Address]
     made: list[Made]
     filled: tuple[tuple[int, Any, Callable], ...] = ()

@@ -17,7 +17,7 @@ from repro.portable.kernels.pytorch.threads import gnu_openmp
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledKernel:
     """Loops as machine code, called with the addresses of their arrays."""
 
     engine: llvm.ExecutionEngine
@@ -44,7 +44,7 @@ class Compiled:
             _openmp().GOMP_parallel(self.several, given, threads, 0)  # type: ignore[union-attr]
 
 
-def compiled(loops: Loops) -> Compiled:
+def compiled(loops: Loops) -> CompiledKernel:
     """`one` is all of the loops, `several` what each thread of OpenMP calls."""
     module = loops.function.module
     build, function = entry(module, "one", VOID, ADDRESS.as_pointer())
@@ -58,17 +58,17 @@ def compiled(loops: Loops) -> Compiled:
     engine = code(str(module), loops.work)
     address = engine.get_function_address("one")
     one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    return Compiled(engine, one, address, engine.get_function_address("several") if _openmp() else 0, loops.most)
+    return CompiledKernel(engine, one, address, engine.get_function_address("several") if _openmp() else 0, loops.most)
 
 
-def chain(kernels: Sequence[Compiled], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
+def chain(kernels: Sequence[CompiledKernel], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
     """A call of kernels one after the other, with the addresses of the first one's `counts[0]` arrays, and so on."""
     number = len(kernels)
     functions = (ctypes.c_void_p * number)(*(each.address for each in kernels))
     starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
     given, caller = ctypes.c_void_p * sum(counts), _caller()
 
-    def call(addresses: Sequence[int], _: Sequence[Compiled] = kernels) -> None:
+    def call(addresses: Sequence[int], _: Sequence[CompiledKernel] = kernels) -> None:
         caller(functions, starts, number, given(*addresses))
 
     return call if number > 1 else kernels[0].alone

@@ -16,7 +16,7 @@ from repro.portable.kernels.contraction import Axis, Sums, in_float64
 from repro.portable.kernels.convolution import How, Operand, Part, forward, grad_images, grad_weight
 from repro.portable.kernels.machine import Loops
 from repro.portable.kernels.pairs import in_pairs
-from repro.portable.kernels.pytorch.openmp import Compiled, compiled
+from repro.portable.kernels.pytorch.openmp import CompiledKernel, compiled
 
 SMALL = 2**18
 """Products of float64 for which a call of PyTorch's takes longer than the sums."""
@@ -162,7 +162,7 @@ def _run(loops: Loops, *arrays: Tensor) -> None:
 
 
 @cache
-def code(loops: Loops) -> Compiled:
+def code(loops: Loops) -> CompiledKernel:
     """Machine code of loops."""
     return compiled(loops)
 

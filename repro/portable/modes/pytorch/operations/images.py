@@ -30,7 +30,7 @@ LEAST_WORK = 2**20
 
 
 @dataclass(frozen=True)
-class Windows:
+class ImageWindows:
     """Where a kernel meets images: out[i] meets start + stride i + dilation k, for taps k along each axis."""
 
     taps: Pair
@@ -96,7 +96,7 @@ def forward(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, paddin
     """[B, I, H, W] and [O, I, h, w] -> [B, O, H', W'], float32."""
     taps = _sides(weight)
     out = _out(x, taps, stride, padding, dilation)
-    windows = Windows(taps, out, (-padding[0], -padding[1]), stride, dilation)
+    windows = ImageWindows(taps, out, (-padding[0], -padding[1]), stride, dilation)
     (q, p), (w, s) = run(_quantized, x, (1, 2, 3)), run(_quantized, weight, (0, 1, 2, 3))
     y = torch.empty((x.shape[0], weight.shape[0], *out), dtype=torch.float32, device="cpu")
     _correlate(windows, q, w.permute(0, 2, 3, 1), run(_unit, p, s), bias, y)
@@ -119,14 +119,14 @@ def backward(
     if needs[1]:
         q, p = run(_quantized, x, (1, 2, 3))
         h, r = run(_quantized_with, gradient, p, (0, 2, 3))
-        windows = Windows(_sides(weight), _sides(gradient), (-padding[0], -padding[1]), stride, dilation)
+        windows = ImageWindows(_sides(weight), _sides(gradient), (-padding[0], -padding[1]), stride, dilation)
         total = _gradient(windows, q, h)
         taps = run(_scaled, total[:, : weight[0].numel()], r.reshape(-1, 1))
         grad_weight = taps.unflatten(1, (*_sides(weight), weight.shape[1])).permute(0, 3, 1, 2).contiguous()
     return grad_x, grad_weight
 
 
-def _correlate(windows: Windows, q: Tensor, taps: Tensor, unit: Tensor, bias: Tensor | None, y: Tensor) -> None:
+def _correlate(windows: ImageWindows, q: Tensor, taps: Tensor, unit: Tensor, bias: Tensor | None, y: Tensor) -> None:
     """Fills y [B, O, H', W'] with sums of products of images [B, I, H, W] and taps [O, h, w, I], times units [B], plus a bias."""
     width, outputs = products.width(), taps.shape[0]
     columns = -(-outputs // width) * width
@@ -146,7 +146,7 @@ def _correlate(windows: Windows, q: Tensor, taps: Tensor, unit: Tensor, bias: Te
         y[some].copy_(result.permute(0, 3, 1, 2))
 
 
-def _gradient(windows: Windows, q: Tensor, h: Tensor) -> Tensor:
+def _gradient(windows: ImageWindows, q: Tensor, h: Tensor) -> Tensor:
     """Sums of products of a gradient [B, O, H', W'] and what meets it, float64 [O, h w I and more]."""
     width, outputs = products.width(), h.shape[1]
     more = -(-outputs // products.ROWS) * products.ROWS
@@ -165,7 +165,7 @@ def _gradient(windows: Windows, q: Tensor, h: Tensor) -> Tensor:
 
 def _phases(
     x: Tensor, gradient: Tensor, taps: Pair, stride: Pair, padding: Pair, dilation: Pair
-) -> Iterator[tuple[slice, slice, tuple[slice, slice], Windows]]:
+) -> Iterator[tuple[slice, slice, tuple[slice, slice], ImageWindows]]:
     """The pixels of images that meet the same taps of a kernel: rows and columns, the taps, and where they meet."""
     result: list[list[tuple[slice, slice, int, int, int]]] = []
     for axis in (0, 1):
@@ -186,7 +186,7 @@ def _phases(
                 rows,
                 columns,
                 (down, across),
-                Windows((high, wide), (height, width), (top, left), (1, 1), (apart, beside)),
+                ImageWindows((high, wide), (height, width), (top, left), (1, 1), (apart, beside)),
             )
 
 

@@ -22,7 +22,7 @@ run = with_native_ops(run)
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecurrentCell:
     """One kind of layer: its step as one definition, the gradient of that, and the same step as separate operations."""
 
     step: Callable[..., Any]
@@ -31,7 +31,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Times:
+class PackedTimes:
     """When sequences, the longest first, have how many rows: the sizes of a packed batch, or None where all are equal."""
 
     sizes: tuple[int, ...] | None
@@ -46,7 +46,9 @@ class Times:
 # --- one layer in one direction ---------------------------------------------------------------------------------------
 
 
-def layer(cell: Cell, x: Tensor, state: State, weights: Sequence[Tensor | None], times: Times) -> tuple[Tensor, State]:
+def layer(
+    cell: RecurrentCell, x: Tensor, state: State, weights: Sequence[Tensor | None], times: PackedTimes
+) -> tuple[Tensor, State]:
     """x [rows, I], times after times -> outputs [rows, H] and the last state; weights: of the input, of the state, their biases, of a projection."""
     of_input, of_state, bias, own_bias, projection = weights
     assert of_input is not None and of_state is not None
@@ -65,8 +67,8 @@ def _is_plain(*tensors: Tensor) -> bool:
 
 
 def _separate(
-    cell: Cell,
-    times: Times,
+    cell: RecurrentCell,
+    times: PackedTimes,
     given: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -90,7 +92,9 @@ class _Sequence(Function):
     """
 
     @staticmethod
-    def forward(ctx, cell: Cell, times: Times, given: Tensor, weight: Tensor, bias: Tensor | None, *state: Tensor):
+    def forward(
+        ctx, cell: RecurrentCell, times: PackedTimes, given: Tensor, weight: Tensor, bias: Tensor | None, *state: Tensor
+    ):
         running = _running(times, state[0])
         steps, last, out = _forward(cell, times, given, weight, bias, state, running)
         if any(ctx.needs_input_grad):
@@ -115,7 +119,7 @@ class _Sequence(Function):
         return None, None, of_given, grad_weight, grad_bias, *of_state
 
 
-def _running(times: Times, state: Tensor) -> Tensor | None:
+def _running(times: PackedTimes, state: Tensor) -> Tensor | None:
     """Which sequences have a row at which time, bool [T, N, 1]."""
     if times.sizes is None:
         return None
@@ -131,14 +135,20 @@ def _padded(rows: Tensor, running: Tensor | None, length: int) -> Tensor:
     return padded.masked_scatter_(running, rows)
 
 
-def _positions(times: Times) -> list[int]:
+def _positions(times: PackedTimes) -> list[int]:
     """The step of each time."""
     return times.order()  # a reversal is its own inverse
 
 
 @with_native_ops
 def _forward(
-    cell: Cell, times: Times, given: Tensor, weight: Tensor, bias: Tensor | None, state: State, running: Tensor | None
+    cell: RecurrentCell,
+    times: PackedTimes,
+    given: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    state: State,
+    running: Tensor | None,
 ) -> tuple[list[State], State, Tensor]:
     """What each step saves, the last state, and the outputs."""
     ahead, _ = run(recurrent.weights, weight)
@@ -211,10 +221,10 @@ def _elman(function: Callable[[Tensor], Tensor]) -> Callable[..., State]:
 
 
 CELLS = {
-    "lstm": Cell(recurrent.lstm, recurrent.lstm_back, _lstm),
-    "gru": Cell(recurrent.gru, recurrent.gru_back, _gru),
-    "rnn_tanh": Cell(recurrent.rnn_tanh, recurrent.rnn_tanh_back, _elman(torch.tanh)),
-    "rnn_relu": Cell(recurrent.rnn_relu, recurrent.rnn_relu_back, _elman(torch.relu)),
+    "lstm": RecurrentCell(recurrent.lstm, recurrent.lstm_back, _lstm),
+    "gru": RecurrentCell(recurrent.gru, recurrent.gru_back, _gru),
+    "rnn_tanh": RecurrentCell(recurrent.rnn_tanh, recurrent.rnn_tanh_back, _elman(torch.tanh)),
+    "rnn_relu": RecurrentCell(recurrent.rnn_relu, recurrent.rnn_relu_back, _elman(torch.relu)),
 }
 
 
@@ -222,7 +232,7 @@ CELLS = {
 
 
 def layers(
-    cell: Cell,
+    cell: RecurrentCell,
     x: Tensor,
     states: list[State],
     parameters: Sequence[Tensor],
@@ -246,7 +256,7 @@ def layers(
         rows, result = x.reshape(-1, x.shape[-1]), []
         for reverse in (False, True)[: 1 + bidirectional]:
             at = len(last)
-            out, state = layer(cell, rows, states[at], weights[at], Times(sizes, length, reverse))
+            out, state = layer(cell, rows, states[at], weights[at], PackedTimes(sizes, length, reverse))
             result.append(out)
             last.append(state)
         x = torch.cat(result, 1) if bidirectional else result[0]
@@ -266,7 +276,7 @@ def _of_layers(parameters: Sequence[Tensor], has_biases: bool, number: int) -> l
     return gradients
 
 
-def _define(name: str, cell: Cell) -> None:
+def _define(name: str, cell: RecurrentCell) -> None:
     several = name == "lstm"
 
     def states(hx: Any) -> list[State]:
@@ -295,6 +305,6 @@ def _define(name: str, cell: Cell) -> None:
         return state if several else state[0]
 
 
-ONCE = Times(None, 1, False)
+ONCE = PackedTimes(None, 1, False)
 for _name, _cell in CELLS.items():
     _define(_name, _cell)

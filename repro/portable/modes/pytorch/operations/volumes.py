@@ -8,7 +8,7 @@ from torch import Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import doubles, volumes
-from repro.portable.definitions.volumes import ALL, CHANNEL, SAMPLE, Steps
+from repro.portable.definitions.volumes import ALL, CHANNEL, SAMPLE, VolumeSteps
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.numbers import precisions
@@ -16,8 +16,8 @@ from repro.portable.numbers import precisions
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 
 
-def steps(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Steps:
-    return Steps(_triple(stride, 1), _triple(padding, 0), _triple(dilation, 1), groups)
+def steps(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> VolumeSteps:
+    return VolumeSteps(_triple(stride, 1), _triple(padding, 0), _triple(dilation, 1), groups)
 
 
 def _triple(given: Sequence[int], other: int) -> tuple[int, int, int]:
@@ -30,7 +30,7 @@ def _volume(x: Tensor) -> Tensor:
 
 
 def convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, how: Steps, transposed: bool, more: Sequence[int]
+    x: Tensor, weight: Tensor, bias: Tensor | None, how: VolumeSteps, transposed: bool, more: Sequence[int]
 ) -> Tensor:
     v, w = _volume(x), _volume(weight)
     image = _enlarged(v, w, how, _triple(more, 0)) if transposed else ()
@@ -46,7 +46,7 @@ def convolution(
 
 
 def convolution_backward(
-    gradient: Tensor, x: Tensor, weight: Tensor, how: Steps, transposed: bool, mask: Sequence[bool]
+    gradient: Tensor, x: Tensor, weight: Tensor, how: VolumeSteps, transposed: bool, mask: Sequence[bool]
 ) -> Gradients:
     g, v, w = _volume(gradient), _volume(x), _volume(weight)
     if v.dtype == torch.float64:
@@ -64,7 +64,7 @@ def _given(y: Tensor, like: Tensor) -> Tensor:
     return y.reshape(*y.shape[:2], *y.shape[7 - like.dim() :]).contiguous()
 
 
-def _enlarged(x: Tensor, w: Tensor, how: Steps, more: Sequence[int]) -> tuple[int, ...]:
+def _enlarged(x: Tensor, w: Tensor, how: VolumeSteps, more: Sequence[int]) -> tuple[int, ...]:
     """The shape of what a transposed convolution gives."""
     axes = zip(x.shape[2:], how.stride, how.padding, how.dilation, w.shape[2:], more, strict=True)
     sizes = [(n - 1) * step - 2 * edge + hole * (length - 1) + extra + 1 for n, step, edge, hole, length, extra in axes]
@@ -76,15 +76,15 @@ def _enlarged(x: Tensor, w: Tensor, how: Steps, more: Sequence[int]) -> tuple[in
 Multiply = Callable[[Tensor, Tensor], Tensor]
 
 
-def _forth(how: Steps) -> Multiply:
+def _forth(how: VolumeSteps) -> Multiply:
     return lambda q, w: volumes.convolve(Backend, q, w, how)
 
 
-def _back(image: Sequence[int], how: Steps) -> Multiply:
+def _back(image: Sequence[int], how: VolumeSteps) -> Multiply:
     return lambda g, w: volumes.convolve_back(Backend, g, w, tuple(image), how)
 
 
-def _with(weight: Tensor, how: Steps) -> Multiply:
+def _with(weight: Tensor, how: VolumeSteps) -> Multiply:
     return lambda q, g: volumes.convolve_with(Backend, q, g, tuple(weight.shape), how)
 
 
@@ -108,7 +108,7 @@ def _product(first: list[Tensor], second: list[Tensor], bits: int, multiply: Mul
 
 
 def _wide_backward(
-    g: Tensor, x: Tensor, w: Tensor, how: Steps, transposed: bool, mask: Sequence[bool]
+    g: Tensor, x: Tensor, w: Tensor, how: VolumeSteps, transposed: bool, mask: Sequence[bool]
 ) -> tuple[Tensor | None, Tensor | None]:
     """Samples have grids of their own in what goes in, channels in the other operand, as in the weight's gradient."""
     grad_x = grad_w = None
