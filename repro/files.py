@@ -32,9 +32,9 @@ def check_regular(path: Path, most: int = MOST) -> None:
     """OSError where it is no file with content of its own, as a pipe that is waited at for ever, or where it is too large."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder, and no file", str(path))
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file", str(path))
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and no file", str(path))
+        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, not a file", str(path))
     if status.st_size > most:
         raise _too_large(path, "it", most)
 

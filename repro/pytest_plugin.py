@@ -154,7 +154,7 @@ def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
     if code not in (0, INCONCLUSIVE) or any(
         one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold
     ):
-        raise ReproError("it cannot be told whether it is reproducible: " + "; ".join(map(_said, untold)) + evidence)
+        raise ReproError("whether it is reproducible is inconclusive: " + "; ".join(map(_said, untold)) + evidence)
     for one in untold:
         warnings.warn(f"repro: {_said(one)}", pytest.PytestWarning, stacklevel=3)
 

@@ -70,7 +70,7 @@ class FileKind(Generic[C]):
     @property
     def remedy(self) -> str:
         """What to do about a damaged file."""
-        return f"copy it anew from where it was made, or make it again with `./run.sh {self.task}`"
+        return f"copy it again from where it was made, or make it again with `./run.sh {self.task}`"
 
 
 def checksum(content: dict[str, Any]) -> str:

@@ -72,5 +72,5 @@ def _places(options: argparse.Namespace) -> tuple[Path, Path]:
         raise UsageError("report: no results; name results files, or the folder of them with --workspace=DIR")
     to = options.to or workspace / "report"
     if to.exists() and not to.is_dir():
-        raise UsageError(f"report: {to} is no folder; name another with --to")
+        raise UsageError(f"report: {to} is not a folder; name another with --to")
     return workspace, to

@@ -203,5 +203,5 @@ def _check(options: argparse.Namespace) -> None:
 def _folder(to: Path | None) -> Path:
     """The folder of the runs. UsageError where there is something in it."""
     if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise UsageError(f"verify: {to} is there already, and not empty; name another folder with --to")
+        raise UsageError(f"verify: {to} already exists and is not empty; name another folder with --to")
     return (to or command_options.fresh("verify-")).resolve()

@@ -57,7 +57,7 @@ def bisected(a: Record, b: Record, difference: Difference, trusted: bool = False
     """Which facts make the difference: lines, and what each is called. UsageError where that cannot be asked, ReproError where runs fail."""
     if difference.pair and difference.pair.offset:
         raise UsageError(
-            f"{ASKED}: B goes on where A was stopped, so it is no change of A's command; bisect two runs from the beginning"
+            f"{ASKED}: B goes on where A was stopped, so it is not A's command with a change; bisect two runs from the beginning"
         )
     if difference.channel == OUTPUTS and any(name.startswith(RUN) for name in a.outputs):
         raise UsageError(

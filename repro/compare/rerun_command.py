@@ -73,7 +73,7 @@ def _narrowable(difference: Difference) -> Pair:
         if "torch" not in frameworks or "keras" in frameworks:
             raise UsageError(
                 "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
-                "step, in which no operation can be looked at"
+                "step, in which no single operation can be observed"
             )
     return difference.pair
 
@@ -141,7 +141,7 @@ class Rerun:
         except Flaw:
             scripts = {}
         if not scripts:
-            self._refuse("its command names no script file, so nobody can tell whether it is the same program today")
+            self._refuse("its command names no script file, so whether it is still the same program is unknown")
         self.scripts = scripts
         if self.as_it_is:
             self.check_scripts()
@@ -182,7 +182,7 @@ class Rerun:
         log.info("%s will run again in %s: %s", self.name, self.folder, shlex.join(words))
         if self.left_out:
             names = ", ".join(self.left_out)
-            log.info("%s: not set as recorded, for only what steers numerics alone is: %s", self.name, names)
+            log.info("%s: not set as recorded, because they can do more than steer numerics: %s", self.name, names)
 
     def __call__(self, to: Path, step: int, narrow: bool = False, keep: bool = False) -> Record:
         """Runs it until it has taken a step. ReproError where its bits are not those that were recorded.

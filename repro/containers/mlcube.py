@@ -71,7 +71,7 @@ def read(path: Path, workspace: Path | None = None) -> Cube:
     except ValueError as error:
         raise UsageError(f"mlcube: {file} is not YAML: {error}") from None
     if not isinstance(result, dict):
-        raise UsageError(f"mlcube: {file} is no MLCube: it must hold a mapping with `tasks`")
+        raise UsageError(f"mlcube: {file} is not an MLCube: it must hold a mapping with `tasks`")
     runtime = {"runtime": {"root": str(file.parent), "workspace": place}, "workspace": place}
     try:
         content: Any = OmegaConf.to_container(OmegaConf.merge(OmegaConf.create(result), runtime), resolve=True)

@@ -15,7 +15,7 @@ Order = Callable[[Any, "list[Any]", Callable[[Any], Any]], "list[Any]"]
 
 
 def start() -> None:
-    """Has folders listed in the reverse order, but for Python's own; each is written down once."""
+    """Has folders listed in reverse order, but for Python's own; each is written down once."""
     _arrange(_Reversed(os.path.join(os.environ["REPRO_OBSERVE"], "steps", LISTED)))
 
 

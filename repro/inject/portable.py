@@ -73,7 +73,7 @@ def _new_file(folder: str) -> str:
             return path
         except FileExistsError:
             pass
-    raise OSError(0, "too many processes of one number", folder)
+    raise OSError(0, "too many processes share one number", folder)
 
 
 class Switch:

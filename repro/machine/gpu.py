@@ -129,7 +129,7 @@ def errors_explained(resume: str) -> Iterator[None]:
             raise
         if not full:
             said = f"{type(error).__name__}: {lost}"
-            raise ReproError(f"GPU: it failed, or is lost ({said}); see nvidia-smi and dmesg; {resume}") from error
+            raise ReproError(f"GPU: it failed or was lost ({said}); see nvidia-smi and dmesg; {resume}") from error
         raise ReproError(
             f"GPU: its memory is full{_taken()} ({full}); see nvidia-smi, then name another GPU in {VISIBLE}, lower "
             f"params.batch_size_train, or set params.device=cpu; {resume}"

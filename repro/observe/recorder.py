@@ -134,7 +134,7 @@ class Recorder:
                     return path
             except FileExistsError:
                 pass
-        raise OSError(0, "too many processes of one number", folder)
+        raise OSError(0, "too many processes share one number", folder)
 
     def mark_broken(self) -> None:
         """Says that lines are missing, by an empty file: a full disk still has room for its name."""

@@ -42,7 +42,7 @@ LOADED, BROKEN = "loaded", ".broken"
 """Empty files of the observer: a Python process loaded it; lines of a process are missing, as they could not be written."""
 UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
 
-AGAIN = "copy it anew from where it was made, or record the command again"
+AGAIN = "copy it again from where it was made, or record the command again"
 
 Hashes = dict[str, dict[str, str]]
 """By channel, then by name: a SHA-256."""

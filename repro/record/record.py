@@ -119,7 +119,7 @@ def read(path: Path) -> Record:
     except ValueError:
         raise ReproError(f"record: {path / FILE} is not JSON, or was cut off; {AGAIN}") from None
     if not isinstance(content, dict) or "schema" not in content:
-        raise ReproError(f"record: {path / FILE} is no record of a command; name what `repro record` made")
+        raise ReproError(f"record: {path / FILE} is not a record of a command; name what `repro record` made")
     if content["schema"] != SCHEMA:
         schema = printable(repr(content["schema"])[:20])
         raise ReproError(

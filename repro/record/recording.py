@@ -56,7 +56,7 @@ class Recording:
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()  # the command may remove a folder on the way, as that of `x/..`
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise UsageError(f"record: {self.folder} is there already, and not empty; name another folder with --to")
+            raise UsageError(f"record: {self.folder} already exists and is not empty; name another folder with --to")
         self.place = current_folder()
         container = command_line.find(self.command)
         self.runtime = ContainerRuntime(container, unobserved(self.variables)) if container else None

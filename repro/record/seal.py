@@ -28,4 +28,4 @@ class Chain:
         follows = self.sealed in (None, own is not None) and (own is None or own[1].decode() == self.seal)
         self.sealed = own is not None
         if not follows:
-            raise Flaw("it does not follow from the lines before it: one was changed, removed or doubled")
+            raise Flaw("it does not follow from the lines before it: one was changed, removed or duplicated")

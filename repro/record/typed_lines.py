@@ -123,7 +123,7 @@ def read_line(text: bytes) -> Line | None:
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise Flaw("it is no JSON object")
+        raise Flaw("it is not a JSON object")
     kind = KINDS.get(str(content.get("kind")))
     try:
         return converted(content, kind) if kind else None

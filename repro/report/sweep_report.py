@@ -97,7 +97,9 @@ def read(folder: Path) -> list[SweepRun]:
     runs = (place for place in folder.iterdir() if os.path.lexists(place / LOG))
     places = sorted(runs, key=lambda place: (len(place.name), place.name))
     if not places:
-        raise UsageError(f"report: {folder} is no sweep's folder: it has no */{LOG}; name DIR/outputs/sweep/TIME")
+        raise UsageError(
+            f"report: {folder} is not the folder of a sweep: it has no */{LOG}; name DIR/outputs/sweep/TIME"
+        )
     try:
         return [_run(place) for place in places]
     except (OSError, ValueError) as error:

@@ -29,7 +29,7 @@ def check_observed(trial: Trial, first: Trial | None) -> None:
     lost = incomplete.not_loaded(record)
     notes = "".join(f"; {note}" for note in [lost, *record.content.notes[:2]] if note)
     raise ReproError(
-        f"verify: nothing of the command was observed: no step of an optimizer, and no output; name what it writes with --output GLOB, or call repro.watch in a loop of its own{notes}"
+        f"verify: nothing in the command was observed: no step of an optimizer, and no output; name what it writes with --output GLOB, or call repro.watch in a custom loop{notes}"
     )
 
 

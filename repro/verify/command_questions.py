@@ -79,7 +79,7 @@ HASH_SEEDS = tuple(Change(f"PYTHONHASHSEED={seed}", (("PYTHONHASHSEED", seed),))
 MEMORY = tuple(Change(f"MALLOC_PERTURB_={byte}", (("MALLOC_PERTURB_", byte), UNCACHED)) for byte in ("85", "170"))
 
 SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
-SLOWED_OTHERWISE = Change("slowed the other way round", (("REPRO_DELAYS", "-2"),))
+SLOWED_OTHERWISE = Change("slowed with long and short delays swapped", (("REPRO_DELAYS", "-2"),))
 
 COMMAND_QUESTIONS = (
     CommandQuestion("restart", "Run again", (REPEAT,)),
@@ -127,7 +127,7 @@ COMMAND_QUESTIONS = (
     ),
     CommandQuestion(
         "file_order",
-        "Folders listed in the reverse order",
+        "Folders listed in reverse order",
         (Change("listings reversed", (("REPRO_LISTINGS", "reversed"),)),),
         compared="listed",
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
@@ -187,7 +187,7 @@ COMMAND_QUESTIONS = (
         (Change("in the image", contained=True),),
         promise=PORTABLE_ONLY,
         needs="image",
-        meaning="only the image was changed: its Python, its C library and its packages are others",
+        meaning="only the image was changed: its Python, its C library and its packages differ",
     ),
     CommandQuestion(
         "gpu",

@@ -237,7 +237,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     ),
     Hypothesis(
         "uninitialized memory",
-        "memory is read that nobody has set, as that of torch.empty or numpy.empty",
+        "memory is read that nothing has set, such as that of torch.empty or numpy.empty",
         "set it before it is read",
         _values(
             "MALLOC_PERTURB_",

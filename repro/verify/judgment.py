@@ -15,8 +15,8 @@ from repro.verify.questions import CommandQuestion
 from repro.verify.trial import Trial
 
 NO_FILE = "--output names no file that the command wrote"
-MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, as that of torch.empty or numpy.empty; initialize it"
-PYTHONS_CLOCK = "; what Python says of the time was changed; with the program faketime what C and C++ read is, too"
+MEMORY_DECIDES = "only the byte that fills fresh memory was changed, so memory that nothing has initialized decides, such as that of torch.empty or numpy.empty; initialize it"
+PYTHONS_CLOCK = "; the time that Python reports was changed; with the program faketime, that of C and C++ is, too"
 EXPLAINED_BY_CONTENT = (
     ": what differs may hold the changed value itself, or follow from it after the last step (a guess)"
 )
@@ -102,7 +102,7 @@ class Outputs(StepJudgment):
         ours, theirs = self.baseline.stdout, self.repeat.stdout
         if self.baseline.hashes or (ours and ours == theirs):
             return None
-        printed = "what the command prints is another text in each run" if ours or theirs else PRINTS_NOTHING
+        printed = "the command prints a different text in each run" if ours or theirs else PRINTS_NOTHING
         return f"{self._without_outputs()}, and {printed}"
 
     def _without_outputs(self) -> str:
@@ -151,7 +151,7 @@ class Varied(StepJudgment):
             return cause
         pair, step = difference.pair, difference.step or 0
         drawn = [name for name in pair.differing(step, "generator") if name in pair.a.moving() | pair.b.moving()]
-        remedy = f", and it draws from {listed(drawn)}, or seeds it: let it use a generator of its own"
+        remedy = f", and it draws from {listed(drawn)}, or seeds it: let it use its own generator"
         return cause + remedy if drawn else cause
 
     def sameness(self, trials: Sequence[Trial]) -> str:
@@ -170,9 +170,7 @@ class Filled(StepJudgment):
             return "only fresh memory was filled: what nothing has initialized decides (a guess)"
         if first_difference(record_of(self.trials[0]), record_of(self.trials[1]), False):
             return MEMORY_DECIDES
-        return (
-            "whatever fills fresh memory, the bits are other ones than without: where memory lies may decide (a guess)"
-        )
+        return "whatever fills fresh memory, the bits differ from those without: where memory lies may decide (a guess)"
 
 
 class Slowed(StepJudgment):
@@ -188,14 +186,14 @@ class Slowed(StepJudgment):
 
 
 class Listed(StepJudgment):
-    """Every hashed step and the outputs, of a run in which folders were listed in the reverse order."""
+    """Every hashed step and the outputs, of a run in which folders were listed in reverse order."""
 
     def obstacle(self, trial: Trial) -> str | None:
         alone = "no Python process listed a folder with two names or more, and only such listings are reversed"
         return None if trial.listed else incomplete.not_loaded(record_of(trial)) or alone
 
     def sameness(self, trials: Sequence[Trial]) -> str:
-        return f"{counted(len(trials[0].listed), 'folder')} listed in the reverse order"
+        return f"{counted(len(trials[0].listed), 'folder')} listed in reverse order"
 
 
 class Clocked(StepJudgment):

@@ -22,7 +22,7 @@ from repro.verify.stops import gone_on
 from repro.verify.trial import Trial
 
 TWO_DIFFER = "two baseline runs differ"
-NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from are those of no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
+NO_STEP_OF_THE_STOPPED = "the weights that the resumed run starts from match no step of the stopped run: the checkpoint does not hold them, or they are changed when it is read"
 TIMES = ("resumed for the first time: ", "resumed for the second time, the first was right: ")
 NO_STEP_TAKEN = (
     "the --resume command took no step: if the command was nearly done when it was stopped, let it take more"

@@ -85,7 +85,7 @@ class Trial:
     divergence: Difference | None = None
     """The first difference from the baseline, where the run was stopped at it."""
     listed: list[str] = field(default_factory=list)
-    """Folders whose names were given in the reverse order."""
+    """Folders whose names were given in reverse order."""
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""
     faked: bool = False

@@ -39,7 +39,7 @@ def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
         == facts[1]["portable_numerics"]
     )
     done = repro(tree, tmp_path, "compare", "a", "b")
-    assert done.returncode == 3 and "why     portable numerics are in one of the two alone (a guess)" in done.stdout
+    assert done.returncode == 3 and "why     portable numerics are in only one of the two (a guess)" in done.stdout
     assert "portable_numerics.precision: None and highest (portable numerics are another arithmetic" in done.stdout
 
 

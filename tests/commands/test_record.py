@@ -102,7 +102,7 @@ def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[s
     assert __main__.main(["compare", "a", "b"]) == 3
     told = capfd.readouterr().out
     assert "differs: first seen at step 1, in the batch" in told
-    assert "a generator that cannot be seen, as those in a DataLoader's workers (a guess)" in told
+    assert "a generator that cannot be seen, such as those in a DataLoader's workers (a guess)" in told
 
 
 def test_the_variables_that_the_observer_reads(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_an_output_that_names_no_file_is_told(here: Path, capfd: pytest.CaptureF
         (("--to", "a", "--", "/no/such"), "'/no/such' cannot be started: No such file or directory"),
         (("--to", "a", "--", "./plain"), "'./plain' cannot be started: Permission denied"),
         (("--to", "a", "--", "a\0b"), "cannot be started: embedded null byte"),
-        (("--to", "full", "--", "true"), "is there already, and not empty"),
+        (("--to", "full", "--", "true"), "already exists and is not empty"),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(

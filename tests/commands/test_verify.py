@@ -204,7 +204,7 @@ def test_verify_without_data(tmp_path: Path) -> None:
     [
         ([], 2, "two runs' folders must be given, not 0"),
         (["a"], 2, "two runs' folders must be given, not 1"),
-        (["a", "b"], 2, "a is no run's folder"),
+        (["a", "b"], 2, "a is not the folder of a run"),
         (["--workspace=.", "a", "b"], 2, "unknown option '--workspace=.'"),
         (["--wide", "a", "b"], 2, "unknown option '--wide'"),
     ],

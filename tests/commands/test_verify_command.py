@@ -101,7 +101,7 @@ def test_a_sound_training_is_the_same_in_all_that_is_asked(here: Path, capfd: py
             "its optimizer is as after a first step (`w.momentum`): its state was not restored",
         ),
         ("schedule_forgotten", "weights", "the learning rate, or its schedule, was not restored (a guess)"),
-        ("weights_changed", "initial weights", "those of no step of the whole run"),
+        ("weights_changed", "initial weights", "match no step of the whole run"),
     ],
 )
 def test_a_fault_that_shows_on_resuming(name: str, channel: str, said: str, here: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_fault_that_shows_on_resuming(name: str, channel: str, said: str, here
 @pytest.mark.parametrize(
     ("options", "channel", "said"),
     [
-        ((), "outputs", "or what no step shows, as an average of the weights"),
+        ((), "outputs", "or what no step shows, such as an average of the weights"),
         (
             ("--watch",),
             "weights",
@@ -291,7 +291,7 @@ def test_two_runs_of_a_race_that_end_alike_are_no_set(here: Path) -> None:
     [
         ("1", "same", "3 runs, outputs: 1"),
         ("${MALLOC_PERTURB_:-85}", "differs", "only the byte that fills fresh memory was changed, so memory that"),
-        ("${MALLOC_PERTURB_:+1}", "differs", "whatever fills fresh memory, the bits are other ones than without"),
+        ("${MALLOC_PERTURB_:+1}", "differs", "whatever fills fresh memory, the bits differ from those without"),
         ("${MALLOC_PERTURB_:+$$}", "differs", "two runs with one change (MALLOC_PERTURB_=85) differ from each other"),
     ],
 )
@@ -319,7 +319,7 @@ def test_a_date_or_a_duration_that_decides(here: Path, monkeypatch: pytest.Monke
     assert answers["time"]["why"].startswith("400 days later: only the clock was changed, so a date or a duration")
     code, content = verify("--ask", "time", "--", *script("trainer", *SMALL))
     assert (code, content["answers"]["time"]["answer"]) == (0, "same")
-    assert content["answers"]["time"]["why"].endswith("with the program faketime what C and C++ read is, too")
+    assert content["answers"]["time"]["why"].endswith("with the program faketime, that of C and C++ is, too")
     code, content = verify("--ask", "time", "--output", "{run}/m", "--", "sh", "-c", "date +%Y > {run}/m")
     assert content["answers"]["time"]["why"].startswith("the observer was not loaded")
 
@@ -523,7 +523,7 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
     assert answers["evaluation"]["first"] == {"step": 6, "channel": "batch", "name": "0"}
     assert answers["evaluation"]["why"] == (
         "evaluation 2: --evaluate-every=5: only this option was changed, and it draws from `python`, or seeds it: "
-        "let it use a generator of its own"
+        "let it use its own generator"
     )
     code, content = verify(*asked[:-1], "evaluation=--evaluate-every={}:50", "--", *script("evaluation_draws", *SMALL))
     said = "2 runs, 12 steps and outputs: 2; 2 outputs not compared, as only some runs wrote them"
@@ -540,7 +540,7 @@ def test_an_option_that_should_change_nothing(here: Path) -> None:
         (("--resume", "'", "--", "true"), 2, '--resume "\'": No closing quotation'),
         (("--resume", "", "--", "true"), 2, "is empty"),
         (("--", "/no/such"), 2, "'/no/such' cannot be started"),
-        (("--", "true"), 1, "nothing of the command was observed: no step of an optimizer, and no output; name"),
+        (("--", "true"), 1, "nothing in the command was observed: no step of an optimizer, and no output; name"),
         (("--output", "x*", "--", "true"), 1, "--output x* names no file that the command wrote"),
         (("--", "sh", "-c", "echo first; echo why >&2; exit 4"), 1, "fails as it stands: it ended with code 4: why"),
         (("--", "sh", "-c", "printf '\\033[2J' >&2; exit 4"), 1, "fails as it stands: it ended with code 4"),
@@ -562,7 +562,7 @@ def test_a_folder_of_ones_own_for_the_runs(here: Path, capfd: pytest.CaptureFixt
     assert verify(*words)[0] == 0
     assert (here / "mine" / "again" / "run" / "m").exists() and not (here / "repro-records").exists()
     assert verify(*words)[0] == 2
-    assert "error: verify: mine is there already, and not empty" in capfd.readouterr().err
+    assert "error: verify: mine already exists and is not empty" in capfd.readouterr().err
 
 
 def test_our_own_files_below_the_current_folder_are_no_checkpoint(here: Path) -> None:

@@ -86,7 +86,7 @@ def test_one_whose_weights_are_not_restored(optimizer: str, number: str, all_see
         "initial weights",
         [f"{number}.weight"],
     )
-    assert "those of no step of the whole run" in str(reason(difference))
+    assert "match no step of the whole run" in str(reason(difference))
     assert distance(whole, rest, difference) is None  # no array was kept
 
 
@@ -180,7 +180,7 @@ def test_a_change_that_is_another_one_in_a_second_run(tmp_path: Path) -> None:
         (4, "changed weights"),
         (3, "weights"),
     )
-    assert "something else than the optimizer" in str(reason(difference))
+    assert "something other than the optimizer" in str(reason(difference))
 
 
 def test_a_record_that_does_not_look_for_changes_is_compared_without_them(tmp_path: Path) -> None:

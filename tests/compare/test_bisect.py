@@ -196,7 +196,7 @@ def test_what_a_stranger_recorded_is_shown_and_not_run(here: Path, capfd: pytest
     ("words", "said"),
     [
         (("a", "b", "--trust"), "--trust goes with --narrow or --bisect; nothing is run without"),
-        (("whole", "rest", "--bisect"), "B goes on where A was stopped, so it is no change of A's command"),
+        (("whole", "rest", "--bisect"), "B goes on where A was stopped, so it is not A's command with a change"),
     ],
 )
 def test_bad_input(words: tuple[str, ...], said: str, here: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ class TestFirstDifference:
 
 class TestRead:
     def test_no_run(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="is no run's folder"):
+        with pytest.raises(UsageError, match="is not the folder of a run"):
             recorded.read(tmp_path)
 
     @pytest.mark.parametrize("name", ["experiment.json", "metrics.jsonl"])

@@ -60,7 +60,7 @@ def test_a_run_that_counts_on_where_it_was_stopped(every: int, compare) -> None:
     [
         ({"batch": {2: 1}, "weights": {2: 1}}, 2, "batch", "a set or hash()"),
         ({"generator": {0: 1, 1: 1}, "initial_weights": {0: 1}}, 0, "generator", "no seed is set"),
-        ({"generator": {3: 1}, "weights": {4: 1}}, 3, "generator", "from step 3 on `python` draws other numbers"),
+        ({"generator": {3: 1}, "weights": {4: 1}}, 3, "generator", "from step 3 on `python` draws different numbers"),
         ({"initial_weights": {0: 1}, "weights": {1: 1}}, 0, "initial weights", "that can be seen are equal"),
         ({"gradients": {3: 1}, "weights": {3: 1}}, 3, "gradients", "equal weights and an equal batch, other gradients"),
         ({"optimizer": {3: 1}, "weights": {3: 1}}, 3, "optimizer", "gradients are equal"),
@@ -114,7 +114,7 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
             "batch",
             "the place in the data, or the number of the epoch, was not restored (a guess)",
         ),
-        ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "are those of no step of the whole run"),
+        ({"initial_weights": {0: 7}, "weights": {1: 1}}, 2, "initial weights", "match no step of the whole run"),
         ({"gradients": {1: 7}, "weights": {1: 1}}, 3, "gradients", "the mode (train or eval)"),
         ({"optimizer": {1: 7}, "weights": {1: 1}}, 3, "optimizer", "another state of the optimizer (`w.momentum`)"),
         ({"weights": {1: 7}}, 3, "weights", "the learning rate, or its schedule, was not restored (a guess)"),
@@ -123,7 +123,7 @@ def test_only_a_fork_seeds_the_generator_of_python_anew(forked: bool, tmp_path: 
             {"gradients": {2: 7}},
             4,
             "gradients",
-            "what was not restored is used only then, as the order of another epoch",
+            "what was not restored is used only then, such as the order of another epoch",
         ),
     ],
 )
@@ -182,7 +182,7 @@ def compiled(steps: Steps, *unseen: str) -> Steps:
 
 OTHERS = (
     "equal weights (the batch cannot be seen), other results of the step, whose gradients cannot be seen: "
-    "another batch: the generator `python` differs before the first step, or other settings (learning rate, "
+    "another batch: the generator `python` differs before the first step, or different settings (learning rate, "
     "decay), or an operation that adds in another order (a guess)"
 )
 
@@ -198,7 +198,7 @@ OTHERS = (
         ),
         ({"batch": {1: 1}, "weights": {1: 1}}, (), "batch", "generators that can be seen are equal"),
         ({"weights": {1: 1}, "generator": {0: 1}}, ("batch", "optimizer"), "weights", OTHERS),
-        ({"optimizer": {1: 1}}, ("batch",), "optimizer", "cannot be seen: another batch, or other settings"),
+        ({"optimizer": {1: 1}}, ("batch",), "optimizer", "cannot be seen: another batch, or different settings"),
         ({"optimizer": {1: 1}}, (), "optimizer", "and an equal batch, other results of the step"),
     ],
 )
@@ -213,12 +213,12 @@ def test_a_step_that_is_compiled(changed, unseen, channel, said, compare) -> Non
     [
         (
             (),
-            "and an equal batch the resumed run comes to others (`w.momentum`), and the gradients cannot be seen: the "
+            "and an equal batch the resumed run arrives at different ones (`w.momentum`), and the gradients cannot be seen: the "
             "optimizer's state, or what the step draws was not restored (a guess)",
         ),
         (
             ("batch",),
-            "(the batch cannot be seen) the resumed run comes to others (`w.momentum`), and the gradients "
+            "(the batch cannot be seen) the resumed run arrives at different ones (`w.momentum`), and the gradients "
             "cannot be seen: the optimizer's state, the place in the data, or what",
         ),
     ],
@@ -297,7 +297,7 @@ def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> Non
     for one, other, later in ((a, b, "second"), (b, a, "first")):
         difference = first_difference(one, other, False)
         assert difference and (difference.step, difference.channel) == (1, "initial weights")
-        said = f"the {later} run counts on after step 5, as one does that goes on from what an earlier run has left"
+        said = f"the {later} run counts on after step 5, like a run that goes on from what an earlier run left"
         assert str(reason(difference)) == said
     assert first_difference(a, b, True) is None
 

@@ -385,7 +385,7 @@ def test_state_beside_the_weights_of_a_compiled_step_decides_what_comes_of_it(tm
     """As a momentum that a script carries on by hand in JAX."""
     two = goes_on(UNSEEN, buffers={1: sha(("buffers", 1))}, weights={1: 7})
     assert str(reasons.reason(two.difference(tmp_path))) == (
-        "from equal weights and an equal batch the resumed run comes to others (`w`); "
+        "from equal weights and an equal batch the resumed run arrives at different ones (`w`); "
         "the buffers `mean` at step 1 of the resumed run are those at step 1 of the whole run: they were not restored"
     )
 

@@ -178,7 +178,7 @@ def test_with_trust_only_what_steers_numerics_is_set(here: Path, capfd: pytest.C
     told = capfd.readouterr()
     assert (here / "ran").read_text() == "1\n4\n" and not (here / "victim").exists()
     assert (
-        "A: not set as recorded, for only what steers numerics alone is: PATH, PYTHONPATH, BASH_ENV, "
+        "A: not set as recorded, because they can do more than steer numerics: PATH, PYTHONPATH, BASH_ENV, "
         "OMP_TOOL_LIBRARIES, XLA_FLAGS\n"
     ) in told.err
 

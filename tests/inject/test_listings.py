@@ -1,4 +1,4 @@
-"""Folder listings in the reverse order, in somebody else's process; sorted ones are a remedy: test_remedies.py."""
+"""Folder listings in reverse order, in somebody else's process; sorted ones are a remedy: test_remedies.py."""
 
 import os
 import subprocess

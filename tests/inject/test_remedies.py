@@ -51,7 +51,7 @@ def test_the_deterministic_mode(folder: Path) -> None:
 
 
 def test_sorted_listings(folder: Path) -> None:
-    """... also of what gives them in the reverse order, as the question `file_order` does."""
+    """... also of what gives them in reverse order, as the question `file_order` does."""
     code = """if True:
         import glob, os, pathlib
         print(os.listdir("data"), sorted(os.listdir()) == os.listdir(), os.listdir(b"data")[0])

@@ -111,7 +111,7 @@ def test_the_import_and_the_command_need_no_framework(ran: Callable[..., subproc
     helped = ran("repro", "verify", "--help")
     assert (helped.returncode, helped.stdout) == (0, ran("python", "-m", "repro", "verify", "--help").stdout)
     for arguments, code, message in (
-        (("compare", "a", "b"), 2, "error: compare: a is no run's folder"),
+        (("compare", "a", "b"), 2, "error: compare: a is not the folder of a run"),
         (("report", "--workspace=."), 2, "error: report: there is none of verify"),
         (
             ("jax", "--workspace=."),

@@ -35,66 +35,68 @@ QUICK = ("float64", 128), ("int16", 512), ("int16", 256)
     params=some(itertools.product(["float64", "int8", "int16"], WIDTHS), *QUICK),
     ids="{0[0]}-{0[1]}".format,
 )
-def found(request: pytest.FixtureRequest) -> dict[str, Any]:
+def results(request: pytest.FixtureRequest) -> dict[str, Any]:
     engine, bits = request.param
     needs_width(bits)
     return json.loads(python("tests/programs/pytorch_compiler.py", engine, str(bits)))
 
 
-def test_loops_change_no_bit_with_any_number_of_threads(found: dict[str, Any]) -> None:
-    assert found["threads"] == [True] * 15
+def test_loops_change_no_bit_with_any_number_of_threads(results: dict[str, Any]) -> None:
+    assert results["threads"] == [True] * 15
 
 
-def test_products_of_int16_are_exact(found: dict[str, Any]) -> None:
-    if found["products_of_int16"] == [None]:
+def test_products_of_int16_are_exact(results: dict[str, Any]) -> None:
+    if results["products_of_int16"] == [None]:
         pytest.skip("such vectors have no instruction that multiplies and adds pairs of int16")
-    assert found["products_of_int16"] == [True] * 100
+    assert results["products_of_int16"] == [True] * 100
 
 
-def test_products_that_do_not_fit_are_refused(found: dict[str, Any]) -> None:
-    if found["refused"] == [None]:
+def test_products_that_do_not_fit_are_refused(results: dict[str, Any]) -> None:
+    if results["refused"] == [None]:
         pytest.skip("such vectors have no instruction that multiplies and adds pairs of int16")
-    assert found["refused"] == [True] * 5
+    assert results["refused"] == [True] * 5
 
 
-def test_a_dense_layer_is_the_same_by_any_engine(found: dict[str, Any]) -> None:
-    assert found["dense"] == [True] * 20
+def test_a_dense_layer_is_the_same_by_any_engine(results: dict[str, Any]) -> None:
+    assert results["dense"] == [True] * 20
 
 
-def test_loops_over_nothing(found: dict[str, Any]) -> None:
-    assert found["empty"] == [True] * 12
+def test_loops_over_nothing(results: dict[str, Any]) -> None:
+    assert results["empty"] == [True] * 12
 
 
-def test_views_are_of_the_memory_that_they_were_of(found: dict[str, Any]) -> None:
-    assert found["views"] == [True] * (2 * 2 * 4 * 6 + 1)
+def test_views_are_of_the_memory_that_they_were_of(results: dict[str, Any]) -> None:
+    assert results["views"] == [True] * (2 * 2 * 4 * 6 + 1)
 
 
-def test_torch_compile_traces_convolutions(found: dict[str, Any]) -> None:
-    assert found["traced"] == [True] * 6
+def test_torch_compile_traces_convolutions(results: dict[str, Any]) -> None:
+    assert results["traced"] == [True] * 6
 
 
-def test_what_comes_once_is_not_compiled(found: dict[str, Any]) -> None:
-    assert found["shapes"] == {"other": [5, 0], "same": [5, 5]}
+def test_what_comes_once_is_not_compiled(results: dict[str, Any]) -> None:
+    assert results["shapes"] == {"other": [5, 0], "same": [5, 5]}
 
 
-def test_loops_that_give_other_bits_are_not_used(found: dict[str, Any]) -> None:
-    assert found["unsound"]["same"] == [True] * 5 and found["unsound"]["sound"] == [False] * 2
-    assert all("has other bits in kernels compiled here; it runs without" in each for each in found["unsound"]["said"])
-    assert any(each.startswith("portable: _affine_forward ") for each in found["unsound"]["said"])
+def test_loops_that_give_other_bits_are_not_used(results: dict[str, Any]) -> None:
+    assert results["unsound"]["same"] == [True] * 5 and results["unsound"]["sound"] == [False] * 2
+    assert all(
+        "has other bits in kernels compiled here; it runs without" in each for each in results["unsound"]["said"]
+    )
+    assert any(each.startswith("portable: _affine_forward ") for each in results["unsound"]["said"])
 
 
-def test_a_rate_that_changes_needs_no_new_loops(found: dict[str, Any]) -> None:
-    assert found["rates"] == 1
+def test_a_rate_that_changes_needs_no_new_loops(results: dict[str, Any]) -> None:
+    assert results["rates"] == 1
 
 
-def test_bits_are_compared_and_every_nan_is_one(found: dict[str, Any]) -> None:
-    assert found["tried"] == [True, False, False]
+def test_bits_are_compared_and_every_nan_is_one(results: dict[str, Any]) -> None:
+    assert results["tried"] == [True, False, False]
 
 
 WITHOUT = """
 import importlib.util
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name == "llvmlite" else found(name, *rest)
+results = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "llvmlite" else results(name, *rest)
 import sys, torch
 from repro.portable.kernels import pytorch as compiler
 from repro.portable.pytorch import functional

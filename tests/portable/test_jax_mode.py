@@ -22,30 +22,30 @@ def line(mark: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("jax", f"{FOLDER}/cases.py"))
 
 
 @pytest.mark.parametrize("case", ["kernels", "transformations", "arithmetic", "reductions", "layers"])
-def test_bits(case: str, found: dict[str, Any]) -> None:
-    assert found[case] and [name for name, right in found[case].items() if right is not True] == []
+def test_bits(case: str, results: dict[str, Any]) -> None:
+    assert results[case] and [name for name, right in results[case].items() if right is not True] == []
 
 
-def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(found: dict[str, Any]) -> None:
-    assert found["conversions"] == {"eager": [], "compiled": [], "constant": []}
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(results: dict[str, Any]) -> None:
+    assert results["conversions"] == {"eager": [], "compiled": [], "constant": []}
 
 
-def test_a_program_may_ask_for_more_bits(found: dict[str, Any]) -> None:
-    errors = found["precision"]
+def test_a_program_may_ask_for_more_bits(results: dict[str, Any]) -> None:
+    errors = results["precision"]
     assert errors["float64"] < 1e-10 < errors["highest"] < 1e-2 < 1 < errors["default"]
 
 
-def test_factors_of_matrices_and_special_functions(found: dict[str, Any]) -> None:
-    assert max(found["factors"].values()) < 1e-6
+def test_factors_of_matrices_and_special_functions(results: dict[str, Any]) -> None:
+    assert max(results["factors"].values()) < 1e-6
 
 
-def test_refusals(found: dict[str, Any]) -> None:
-    said = found["refusals"]
+def test_refusals(results: dict[str, Any]) -> None:
+    said = results["refusals"]
     once = "it has no portable form; compute it once, outside of the training, and load its result"
     eager = f"portable numerics: schur of float32 [3, 3], float32 [3, 3], float32 [3, 3] at {line('EAGER')}: {once}"
     allow = 'or run it natively with --allow schur, or in a script with enable(allow=["schur"])'
@@ -66,8 +66,8 @@ def test_refusals(found: dict[str, Any]) -> None:
     assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "run natively: schur")
 
 
-def test_options_that_cannot_be(found: dict[str, Any]) -> None:
-    said = found["errors"]
+def test_options_that_cannot_be(results: dict[str, Any]) -> None:
+    said = results["errors"]
     assert said["name"].startswith("UsageError: portable: --allow svdd: JAX ") and "did you mean svd?" in said["name"]
     assert said["precision"] == "UsageError: portable numerics: no precision 'low'; there are high, highest"
     assert said["twice"] == "portable: they are on already, with other options; call disable() first"

@@ -22,7 +22,7 @@ def bits(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="module")
-def found(bits: int) -> dict[str, Any]:
+def results(bits: int) -> dict[str, Any]:
     python, worker = ROOT / ".venv/pytorch/bin/python", PROGRAMS / "kernels_worker.py"
     env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     done = subprocess.run(
@@ -33,27 +33,27 @@ def found(bits: int) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_kernels_are_exact_between_guards(found: dict[str, Any]) -> None:
-    assert len(found["kernels"]) == (132 if found["pairs"] else 60)
-    assert [name for name, exact, _ in found["kernels"] if not exact] == []
+def test_kernels_are_exact_between_guards(results: dict[str, Any]) -> None:
+    assert len(results["kernels"]) == (132 if results["pairs"] else 60)
+    assert [name for name, exact, _ in results["kernels"] if not exact] == []
 
 
-def test_kernels_of_no_turns_change_nothing(found: dict[str, Any]) -> None:
-    assert [name for name, _, idle in found["kernels"] if not idle] == []
+def test_kernels_of_no_turns_change_nothing(results: dict[str, Any]) -> None:
+    assert [name for name, _, idle in results["kernels"] if not idle] == []
 
 
-def test_a_loop_may_have_no_turns(found: dict[str, Any]) -> None:
-    assert found["turns"] == {"0 to 3": 3, "3 to 3": 0, "5 to 2": 0, "-2 to 1": 3}
+def test_a_loop_may_have_no_turns(results: dict[str, Any]) -> None:
+    assert results["turns"] == {"0 to 3": 3, "3 to 3": 0, "5 to 2": 0, "-2 to 1": 3}
 
 
-def test_kernels_have_vectors_of_this_width_and_no_wider(found: dict[str, Any], bits: int) -> None:
-    if not found["registers"]:
+def test_kernels_have_vectors_of_this_width_and_no_wider(results: dict[str, Any], bits: int) -> None:
+    if not results["registers"]:
         pytest.skip("this CPU is no x86, whose registers have these names")
-    assert found["registers"] == ["xmm", "ymm", "zmm"][: 1 + sorted(WIDTHS).index(bits)]
+    assert results["registers"] == ["xmm", "ymm", "zmm"][: 1 + sorted(WIDTHS).index(bits)]
 
 
-def test_a_width_is_chosen_before_anything_is_compiled(found: dict[str, Any], bits: int) -> None:
-    assert found["late"] == f"limit({bits}) comes too late: the features of this processor are in use"
+def test_a_width_is_chosen_before_anything_is_compiled(results: dict[str, Any], bits: int) -> None:
+    assert results["late"] == f"limit({bits}) comes too late: the features of this processor are in use"
 
 
 @pytest.mark.parametrize("side", SIDES)

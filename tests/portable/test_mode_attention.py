@@ -11,17 +11,17 @@ pytestmark = pytest.mark.portable
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("pytorch", "mode_attention.py"))
 
 
-def test_attention_and_its_gradients_are_close_to_float64s(found: dict[str, Any]) -> None:
-    assert found["far"] == []
+def test_attention_and_its_gradients_are_close_to_float64s(results: dict[str, Any]) -> None:
+    assert results["far"] == []
 
 
-def test_a_query_depends_on_the_keys_that_it_sees_alone(found: dict[str, Any]) -> None:
-    assert found["split"] == []
+def test_a_query_depends_on_the_keys_that_it_sees_alone(results: dict[str, Any]) -> None:
+    assert results["split"] == []
 
 
-def test_added_numbers_second_gradients_dropout_and_vmap(found: dict[str, Any]) -> None:
-    assert found["others"] == []
+def test_added_numbers_second_gradients_dropout_and_vmap(results: dict[str, Any]) -> None:
+    assert results["others"] == []

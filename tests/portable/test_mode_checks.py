@@ -30,12 +30,12 @@ NAMED = {
 
 
 @cache
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("pytorch", "mode_checks.py"))
 
 
 def test_each_planted_fault_is_named() -> None:
-    said = dict(found()["faults"])
+    said = dict(results()["faults"])
     assert said.pop("none") == ""
     begin = "portable numerics: PyTorch does not compute "
     assert {fault: line.removeprefix(begin).partition(" by the rules")[0] for fault, line in said.items()} == NAMED
@@ -44,13 +44,13 @@ def test_each_planted_fault_is_named() -> None:
 
 
 def test_fingerprints_are_those_of_the_reference_implementation() -> None:
-    assert set(found()["reference"].values()) == {True}
+    assert set(results()["reference"].values()) == {True}
 
 
 def test_the_mode_stays_off_where_the_check_fails_and_counts_none_of_its_operations() -> None:
-    assert found()["on"] == [False, True]
-    assert found()["counted"] == 0
+    assert results()["on"] == [False, True]
+    assert results()["counted"] == 0
 
 
 def test_a_program_cannot_make_small_numbers_0_while_the_mode_is_on() -> None:
-    assert found()["ignored"] == [False, ""]
+    assert results()["ignored"] == [False, ""]

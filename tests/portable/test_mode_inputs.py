@@ -11,26 +11,26 @@ pytestmark = pytest.mark.portable
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("pytorch", "mode_inputs.py"))
 
 
-def test_what_pytorch_refuses_is_refused_in_its_words(found: dict[str, Any]) -> None:
-    assert found["errors"] == {}
-    assert found["no errors"] == []
+def test_what_pytorch_refuses_is_refused_in_its_words(results: dict[str, Any]) -> None:
+    assert results["errors"] == {}
+    assert results["no errors"] == []
 
 
-def test_results_and_gradients_of_unusual_shapes_are_pytorchs(found: dict[str, Any]) -> None:
-    assert found["shapes"] == {}
+def test_results_and_gradients_of_unusual_shapes_are_pytorchs(results: dict[str, Any]) -> None:
+    assert results["shapes"] == {}
 
 
-def test_a_norm_over_several_axes_is_one_over_a_row(found: dict[str, Any]) -> None:
-    assert found["normalized"] == [True] * 12
+def test_a_norm_over_several_axes_is_one_over_a_row(results: dict[str, Any]) -> None:
+    assert results["normalized"] == [True] * 12
 
 
-def test_special_numbers_stay_in_their_group(found: dict[str, Any]) -> None:
+def test_special_numbers_stay_in_their_group(results: dict[str, Any]) -> None:
     rows = ["nan", "6.0", "nan"]
-    assert found["special numbers"] == {
+    assert results["special numbers"] == {
         "sum": rows,
         "product": rows,
         "products of float64": rows,
@@ -44,8 +44,8 @@ def test_special_numbers_stay_in_their_group(found: dict[str, Any]) -> None:
     }
 
 
-def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(found: dict[str, Any]) -> None:
-    assert found["conversions"] == []
+def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0(results: dict[str, Any]) -> None:
+    assert results["conversions"] == []
 
 
 OUTSIDE = "0.0 [0.0, 0.0] 0.0"
@@ -68,14 +68,14 @@ PLACES = {
 }
 
 
-def test_places_in_an_image_that_are_no_numbers(found: dict[str, Any]) -> None:
-    assert found["places"] == PLACES
+def test_places_in_an_image_that_are_no_numbers(results: dict[str, Any]) -> None:
+    assert results["places"] == PLACES
 
 
-def test_logit_counts_numbers_beyond_eps_as_eps_also_where_that_is_large(found: dict[str, Any]) -> None:
+def test_logit_counts_numbers_beyond_eps_as_eps_also_where_that_is_large(results: dict[str, Any]) -> None:
     three, seven, nan = "1.0986123085021973", "1.945910096168518", "nan"
     inside = ["9.142857551574707", "4.0", "9.142857551574707", nan, nan]
-    assert found["logits"] == {
+    assert results["logits"] == {
         "0.75": [[three, three, f"-{three}", f"-{three}", nan], [*["0.0"] * 4, nan]],
         "0.25": [[f"-{three}", "0.0", three, three, nan], ["0.0", "4.0", "0.0", "0.0", nan]],
         "-0.5": [[f"-{seven}", "0.0", seven, nan, nan], inside],
@@ -84,7 +84,7 @@ def test_logit_counts_numbers_beyond_eps_as_eps_also_where_that_is_large(found: 
     }
 
 
-def test_renorm_scales_rows_of_any_size(found: dict[str, Any]) -> None:
+def test_renorm_scales_rows_of_any_size(results: dict[str, Any]) -> None:
     scaled = {
         "0.5": ["0.21539029479026794", "0.2871870696544647"],
         "1": ["0.4285714626312256", "0.5714285969734192"],
@@ -93,17 +93,17 @@ def test_renorm_scales_rows_of_any_size(found: dict[str, Any]) -> None:
     }
     rest = [["1.0", "0.0"], ["0.0", "0.0"], ["9.99994610111476e-41", "0.0"], ["nan", "0.0"], ["nan", "4.0"]]
     halves = {p: ["0.25", "0.25"] if p == "0.5" else ["0.5", "0.5"] for p in scaled}
-    assert found["renormed"] == {p: [row, halves[p], *rest] for p, row in scaled.items()}
+    assert results["renormed"] == {p: [row, halves[p], *rest] for p, row in scaled.items()}
 
 
-def test_a_sum_that_is_too_long_is_an_error_that_names_both_numbers(found: dict[str, Any]) -> None:
+def test_a_sum_that_is_too_long_is_an_error_that_names_both_numbers(results: dict[str, Any]) -> None:
     said = "portable numerics: a sum of {} numbers is too long to be exact: {} are the most; make the batch or the layer smaller"
-    assert found["too long"] == [said.format(length + 1, length) for length in (2**29, 2**27)]
+    assert results["too long"] == [said.format(length + 1, length) for length in (2**29, 2**27)]
 
 
-def test_empty_tensors(found: dict[str, Any]) -> None:
-    shapes = found["nothing"].pop("shapes")
-    assert found["nothing"] == {
+def test_empty_tensors(results: dict[str, Any]) -> None:
+    shapes = results["nothing"].pop("shapes")
+    assert results["nothing"] == {
         "sum": "0.0",
         "mean": "nan",
         "product over nothing": ["0.0", "0.0"],
@@ -115,14 +115,14 @@ def test_empty_tensors(found: dict[str, Any]) -> None:
     assert shapes == [[0, 3], [0, 4], [0, 2, 4], *images, [0, 3], [0, 3], [0, 1, 4, 8], [0, 3], [3, 0], [0], [0], [0]]
 
 
-def test_tensors_without_an_axis(found: dict[str, Any]) -> None:
-    assert found["no axis"] == ["0.5", "0.5", "1.0", "0.5", "0.5", "0.5", "0.5"]
+def test_tensors_without_an_axis(results: dict[str, Any]) -> None:
+    assert results["no axis"] == ["0.5", "0.5", "1.0", "0.5", "0.5", "0.5", "0.5"]
 
 
-def test_a_view_has_the_bits_of_a_copy(found: dict[str, Any]) -> None:
+def test_a_view_has_the_bits_of_a_copy(results: dict[str, Any]) -> None:
     names = ("expanded", "overlapping", "transposed", "strided", "negative", "at an odd address")
-    assert found["memory"] == {name: [] for name in names}
+    assert results["memory"] == {name: [] for name in names}
 
 
-def test_a_remainder_is_exact_though_the_quotient_is_too_large(found: dict[str, Any]) -> None:
-    assert found["remainders"] == [True] * 14
+def test_a_remainder_is_exact_though_the_quotient_is_too_large(results: dict[str, Any]) -> None:
+    assert results["remainders"] == [True] * 14

@@ -58,14 +58,14 @@ EXPECTED: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("pytorch", "mode_whole.py"))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_mode_stays_whole(found: dict[str, Any], name: str) -> None:
-    assert found[name] == EXPECTED[name]
+def test_the_mode_stays_whole(results: dict[str, Any], name: str) -> None:
+    assert results[name] == EXPECTED[name]
 
 
-def test_no_case_is_left_out(found: dict[str, Any]) -> None:
-    assert found.keys() == EXPECTED.keys()
+def test_no_case_is_left_out(results: dict[str, Any]) -> None:
+    assert results.keys() == EXPECTED.keys()

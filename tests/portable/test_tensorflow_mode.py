@@ -46,7 +46,7 @@ NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced"}
 
 
 @cache
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return json.loads(program("tensorflow", "tensorflow_mode.py"))
 
 
@@ -56,51 +56,51 @@ def fitted(*arguments: str, **variables: str) -> dict[str, Any]:
 
 
 def test_each_operation_rounds_by_itself_in_eager_code_graphs_sessions_datasets_and_where_xla_was_asked_for() -> None:
-    assert set(found()["hazards"].values()) == {True}
-    assert len(found()["hazards"]) == 12
-    assert found()["without"]
+    assert set(results()["hazards"].values()) == {True}
+    assert len(results()["hazards"]) == 12
+    assert results()["without"]
 
 
 def test_a_number_that_an_integer_cannot_hold_becomes_the_nearest_one_and_nan_0() -> None:
-    assert found()["conversions"] == {"eager": [], "graph": [], "raw": []}
+    assert results()["conversions"] == {"eager": [], "graph": [], "raw": []}
 
 
 def test_gradients_are_the_same_in_eager_code_and_graphs_and_through_loops() -> None:
-    assert set(found()["gradients"].values()) == {True}
+    assert set(results()["gradients"].values()) == {True}
 
 
 def test_products_of_matrices_are_their_definition_whichever_way_they_lie() -> None:
-    assert set(found()["products"].values()) == {True}
-    assert len(found()["products"]) == 16
+    assert set(results()["products"].values()) == {True}
+    assert len(results()["products"]) == 16
 
 
 def test_convolutions_by_kernels_are_those_of_float64() -> None:
-    assert set(found()["convolutions"].values()) == {True}
-    assert len(found()["convolutions"]) == 5
+    assert set(results()["convolutions"].values()) == {True}
+    assert len(results()["convolutions"]) == 5
 
 
 def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_process() -> None:
-    assert found()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
+    assert results()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
 
 
 def test_gamma_samples_have_their_distribution_and_the_same_bits_in_graphs() -> None:
-    assert set(found()["samples"].values()) == {True}
+    assert set(results()["samples"].values()) == {True}
 
 
 def test_linear_systems_are_solved_and_have_gradients() -> None:
-    assert set(found()["systems"].values()) == {True}
+    assert set(results()["systems"].values()) == {True}
 
 
 def test_images_of_bytes_are_resized_as_those_of_float32() -> None:
-    assert set(found()["images"].values()) == {True}
+    assert set(results()["images"].values()) == {True}
 
 
 def test_classes_are_drawn_as_often_as_expected() -> None:
-    assert set(found()["classes"].values()) == {True}
+    assert set(results()["classes"].values()) == {True}
 
 
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
-    said, lines = found()["refusals"], found()["lines"]
+    said, lines = results()["refusals"], results()["lines"]
     assert said.keys() == REFUSED.keys()
     for case, text in said.items():
         what, _, rest = text.removeprefix("portable numerics: ").partition(" at ")
@@ -113,11 +113,11 @@ def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
 
 
 def test_a_network_can_be_converted_for_tflite() -> None:
-    assert found()["converted"] == [[0.0, 36.0]]
+    assert results()["converted"] == [[0.0, 36.0]]
 
 
 def test_the_self_check_names_each_planted_fault() -> None:
-    said = found()["faults"]
+    said = results()["faults"]
     assert said.pop("none") == ""
     begin = "portable numerics: TensorFlow "
     assert all(text.startswith(begin) for text in said.values())
@@ -128,14 +128,14 @@ def test_the_self_check_names_each_planted_fault() -> None:
 
 
 def test_switches_say_what_is_wrong_with_them_and_what_was_let_through() -> None:
-    said = found()["switches"]
+    said = results()["switches"]
     assert "call disable() first" in said["again"]
     assert said["off"]
     assert "--allow Svdd" in said["name"] and "did you mean Svd?" in said["name"]
     assert "no precision 'low'" in said["precision"]
     assert said["allowed"] == {"Svd": 1}
     assert said["summary"].endswith("run natively: Svd")
-    assert {"MatMul", "Softmax", "TanhGrad", "Log"} <= found()["counted"]["operations"].keys()
+    assert {"MatMul", "Softmax", "TanhGrad", "Log"} <= results()["counted"]["operations"].keys()
 
 
 def test_fit_computes_its_layers_portably() -> None:

@@ -122,7 +122,7 @@ def test_a_step_that_no_run_has(step: object, tmp_path: Path) -> None:
     path = write(tmp_path / "a", straight(3))
     with open(path / "steps" / "10.jsonl", "a") as file:
         file.write(json.dumps({"kind": "step", "step": step, "hashes": {}}) + "\n")
-    with pytest.raises(ReproError, match=r"10.jsonl, line 6: Expected `int`.*at `\$.step`; copy it anew"):
+    with pytest.raises(ReproError, match=r"10.jsonl, line 6: Expected `int`.*at `\$.step`; copy it again"):
         record.read(path)
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_believed_is_one_printable_line(content: dict, said: str,
 def test_a_record_that_is_none(text: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a", straight(3))
     (path / record.FILE).write_text(text)
-    with pytest.raises(ReproError, match=r"is not JSON, or was cut off|is no record of a command"):
+    with pytest.raises(ReproError, match=r"is not JSON, or was cut off|is not a record of a command"):
         record.read(path)
 
 
@@ -185,7 +185,7 @@ def test_a_line_that_is_none(line: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a", straight(3))
     with open(path / "steps" / "10.jsonl", "a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(ReproError, match=r"10.jsonl, line 6: .*; copy it anew"):
+    with pytest.raises(ReproError, match=r"10.jsonl, line 6: .*; copy it again"):
         record.read(path)
 
 

@@ -141,10 +141,10 @@ def test_look_alikes_of_an_augmentation_that_repeats(process: Process) -> None:
 def test_samples_twice_or_never() -> None:
     twice = [[0, 1, 2], [2, 1, 4]]
     text = said(loaded([ORDER, twice]))["samples_twice_or_never"]
-    assert text == "in epoch 2 2 samples came twice or more, as that of index 1"
+    assert text == "in epoch 2 2 samples came twice or more, such as that of index 1"
     assert said(loaded([twice, twice]))["samples_twice_or_never"].endswith(", and so in 1 of the others")
     never = said(loaded([ORDER[:3], ORDER[2::-1], ORDER[:3]]))["samples_twice_or_never"]
-    assert never == "3 samples of 12 came in none of 3 epochs, as that of index 9"
+    assert never == "3 samples of 12 came in none of 3 epochs, such as that of index 9"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def with_rows(indices: list[list[int]], contents: list[str], **about: Any) -> Pr
 
 def test_workers_with_equal_batches() -> None:
     text = said(with_rows(ORDER, ["a", "a", "b", "b"], workers=2))["workers_with_equal_batches"]
-    assert text == "in epoch 1 the 2 workers had equal batches in each of 2 turns, though of other samples"
+    assert text == "in epoch 1 the 2 workers had equal batches in each of 2 turns, though of different samples"
     twice = [ORDER[0], ORDER[0], ORDER[1], ORDER[1]]
     for indices, contents, workers in (
         (ORDER, "aabb", 0),
@@ -230,7 +230,7 @@ def test_samples_of_several_ranks() -> None:
     for rank, process in enumerate(both):
         process.name = f"rank-{rank}.1"
     assert said(*both)["samples_of_several_ranks"] == (
-        "in epoch 1 2 samples came in several of 2 ranks, as that of index 0"
+        "in epoch 1 2 samples came in several of 2 ranks, such as that of index 0"
     )
     padded = [loaded([part], **shared) for part in (ORDER[:2], [[0, 8, 6], [7, 9, 10]])]
     assert "samples_of_several_ranks" not in said(*padded)

@@ -144,7 +144,7 @@ def test_many_questions_are_cut_in_the_terminal_alone():
 def test_more_than_a_table_can_hold_is_refused(what: str, tmp_path: Path):
     content = made("deterministic")
     content.answers = [structs.replace(content.answers[0], **{what: str(index)}) for index in range(60)]
-    with pytest.raises(ReproError, match=f"its answers have 60 values of {what}, more than 50; copy it anew"):
+    with pytest.raises(ReproError, match=f"its answers have 60 values of {what}, more than 50; copy it again"):
         results.write(tmp_path / "results.json", content)
 
 

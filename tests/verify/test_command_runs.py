@@ -107,7 +107,7 @@ def test_the_line_of_an_exception_says_more_than_the_last_one(text: str, said: s
 @pytest.mark.parametrize(
     ("patterns", "written", "printed", "said"),
     [
-        ((), [], "at {}", "there is no --output, and what the command prints is another text in each run"),
+        ((), [], "at {}", "there is no --output, and the command prints a different text in each run"),
         ((), [], "", "there is no --output, and the command prints nothing"),
         (("m",), ["m"], "", "the outputs differ from run to run, and the command prints nothing"),
         (("m",), [], "", "--output names no file that the command wrote, and the command prints nothing"),

@@ -163,7 +163,7 @@ def test_contradiction(path: Path, said: str, change: Callable[[Json], None]):
     change(content)
     path.write_text(text_of(content))
     line = refusal(path)
-    assert said in line and "copy it anew" in line
+    assert said in line and "copy it again" in line
 
 
 def test_a_failed_run_allows_no_answer(path: Path):

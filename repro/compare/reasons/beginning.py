@@ -6,7 +6,7 @@ from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
 OTHER_ORDER = "an operation that adds in another order"
-OTHER_SETTINGS = "other settings (learning rate, decay)"
+OTHER_SETTINGS = "different settings (learning rate, decay)"
 DETERMINISTIC = "set the framework's deterministic mode, or one thread; `compare --narrow` finds the operation"
 
 
@@ -37,14 +37,14 @@ def other_initial_weights(case: Case) -> str | None:
     )
 
 
-@rule(HASHES, "look at what the program does to the weights beside the optimizer: clips, masks, averages")
+@rule(HASHES, "look at what else the program does to the weights: clips, masks, averages")
 def weights_changed_between_steps(case: Case) -> str | None:
     """Something else than an optimizer's step gives other weights, from equal ones."""
     if case.channel != CHANGED:
         return None
     return (
         f"weights are equal after step {case.step - 1}, and are others as step {case.step} begins ({case.names}): "
-        "something else than the optimizer changed them, as a clip, a mask or an average"
+        "something other than the optimizer changed them, such as a clip, a mask or an average"
     )
 
 
@@ -53,7 +53,7 @@ def operation_gives_other_bits(case: Case) -> str | None:
     """Two runs of a reference trainer differ: one configuration means one order of batches, and one schedule."""
     if not case.pair.sampled:
         return None
-    return "one configuration, so one order of batches and one schedule: an operation gives other bits"
+    return "one configuration, so one order of batches and one schedule: an operation gives different bits"
 
 
 @rule(GUESS, DETERMINISTIC)
@@ -62,7 +62,7 @@ def optimizer_gives_other_weights(case: Case) -> str | None:
     if case.channel not in ("optimizer", "weights") or not case.pair.hashes(case.step, "gradients"):
         return None
     return (
-        f"gradients are equal, what the optimizer makes of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
+        f"gradients are equal, but the optimizer's update of them is not: {OTHER_SETTINGS}, or {OTHER_ORDER}, "
         "or something else changed the weights between the steps"
     )
 

@@ -34,8 +34,10 @@ def other_copies(case: Case) -> str | None:
     """A copy of the weights, as an average, is another one."""
     if case.channel != COPIES:
         return None
-    why = "it was not restored, or its counter of updates was not" if case.first_resumed else "it is updated otherwise"
-    return f"the copy of the weights in {case.names} is another one, though the weights are equal so far: {why}"
+    why = (
+        "it was not restored, or its counter of updates was not" if case.first_resumed else "it is updated differently"
+    )
+    return f"the copy of the weights in {case.names} differs, though the weights are equal so far: {why}"
 
 
 RULES: tuple[Rule, ...] = (average_not_restored, other_copies)

@@ -17,17 +17,17 @@ def one_run_ends_sooner(case: Case) -> str | None:
     return f"one run ends after step {min(lengths)}, the other after step {max(lengths)}, from equal results until then"
 
 
-@rule(HASHES, "give each run a folder of its own")
+@rule(HASHES, "give each run a separate folder")
 def one_begins_later(case: Case) -> str | None:
     """One run counts on from the steps of an earlier one."""
     begun = case.pair.a.begun, case.pair.b.begun
     if case.pair.offset or begun[0] == begun[1] or case.found.names:
         return None
     later = case.pair.called[begun.index(max(begun))]
-    return f"{later} counts on after step {max(begun)}, as one does that goes on from what an earlier run has left"
+    return f"{later} counts on after step {max(begun)}, like a run that goes on from what an earlier run left"
 
 
-@rule(HASHES, "give each run a folder of its own")
+@rule(HASHES, "give each run a separate folder")
 def started_from_an_earlier_run(case: Case) -> str | None:
     """One run starts from the weights after a step of the other."""
     old = align(case.pair.a, case.pair.b).after if not case.pair.offset and case.step == 0 else 0

@@ -7,7 +7,7 @@ from repro.compare.pairs import Pair
 from repro.compare.reasons.case import GUESS, HASHES, Case, Reason, Rule, rule
 from repro.text import listed
 
-UNSEEDED = "TensorFlow has no seed, so what it draws, as the order of a tf.data shuffle, is new in each run: call tf.random.set_seed"
+UNSEEDED = "TensorFlow has no seed, so what it draws, such as the order of a tf.data shuffle, is new in each run: call tf.random.set_seed"
 SAVE_GENERATORS = "save the state of each random generator with the checkpoint, and set it when resuming"
 SAVE_PLACE = "save the place in the data with the checkpoint, and go on there"
 SEED = "set the seed of each generator before anything draws"
@@ -20,7 +20,7 @@ def generator_not_restored(case: Case) -> str | None:
     if old is None or old[1] > case.step:
         return None
     other = (
-        ", or they come for another reason, as the place in the data or the number of the epoch"
+        ", or for another reason, such as the place in the data or the number of the epoch"
         if case.channel == "batch"
         else ""
     )
@@ -100,7 +100,7 @@ def generators_differ_from_the_start(case: Case) -> str | None:
     forked = "; Python seeds `random` anew in a forked process" if anew else ""
     return (
         f"the random generators differ before the first step ({listed(names)}): "
-        f"no seed is set, or one that changes from run to run, as the time or the number of the process{forked}; or one run drew more before"
+        f"no seed is set, or one that changes from run to run, such as the time or the process number{forked}; or one run drew more before"
     )
 
 
@@ -109,7 +109,7 @@ def generator_draws_other_numbers(case: Case) -> str | None:
     """A generator is in another state, from a step in the middle on."""
     if not case.draws or not case.generators:
         return None
-    return f"from step {case.step} on {listed(case.generators)} draws other numbers than before"
+    return f"from step {case.step} on {listed(case.generators)} draws different numbers than before"
 
 
 @rule(GUESS, SEED)
@@ -144,7 +144,7 @@ def another_batch(case: Case) -> str | None:
         return None
     return (
         "another batch, though the generators that can be seen are equal: its order comes from a set or hash(), or from a folder's listing, "
-        "or it is drawn from a generator that cannot be seen, as those in a DataLoader's workers"
+        "or it is drawn from a generator that cannot be seen, such as those in a DataLoader's workers"
     )
 
 

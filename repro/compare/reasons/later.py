@@ -15,7 +15,7 @@ def resumed_place_kept_for_another_epoch(case: Case) -> str | None:
         return None
     a, b = case.pair.called
     return (
-        f"at step {case.step} the batches of {a} begin anew with that of its step 1, those of {b} with that of its own step 1: "
+        f"at step {case.step} the batches of {a} start again with that of its step 1, those of {b} with that of its own step 1: "
         "the place in the data where it went on was kept for another epoch"
     )
 
@@ -30,7 +30,7 @@ def resumed_and_differs_later(case: Case) -> str | None:
     drawn = f", where the generator {listed(case.generators)} is in another state" if case.generators else ""
     return (
         f"{b} is equal to {a} until step {steps[-1]}, and differs at step {case.step}, in the {case.channel}{drawn}: "
-        "what was not restored is used only then, as the order of another epoch, a schedule or a counter; or chance decides"
+        "what was not restored is used only then, such as the order of another epoch, a schedule or a counter; or chance decides"
     )
 
 

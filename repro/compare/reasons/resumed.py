@@ -16,7 +16,7 @@ def resumed_from_other_weights(case: Case) -> str | None:
         return None
     a, b = case.pair.called
     return (
-        f"the weights that {b} starts from are those of no step of {a} ({case.names}): "
+        f"the weights that {b} starts from match no step of {a} ({case.names}): "
         "the checkpoint does not hold them, or they are changed when it is read"
     )
 
@@ -28,8 +28,8 @@ def resumed_without_a_change(case: Case) -> str | None:
         return None
     a, b = case.pair.called
     return (
-        f"something else than the optimizer changes weights of {a} between steps {case.step - 1} and {case.step} ({case.names}), "
-        f"as a clip or a mask, and {b} begins its first step with others"
+        f"something other than the optimizer changes weights of {a} between steps {case.step - 1} and {case.step} ({case.names}), "
+        f"as a clip or a mask, and {b} begins its first step with different ones"
     )
 
 
@@ -68,7 +68,7 @@ def resumed_to_other_weights(case: Case) -> str | None:
     differing = case.differing_of("buffers")
     buffers = f", buffers that differ ({listed(differing)})" if differing else ""
     return (
-        f"from equal weights{case.and_batch} {b} comes to others ({case.names}), and the gradients cannot be seen: "
+        f"from equal weights{case.and_batch} {b} arrives at different ones ({case.names}), and the gradients cannot be seen: "
         f"the optimizer's state{data}{buffers}, or what the step draws was not restored"
     )
 
@@ -94,7 +94,7 @@ def optimizer_not_restored(case: Case) -> str | None:
     a, b = case.pair.called
     return (
         f"{b} has the gradients of {a}, but another state of the optimizer ({case.names}): "
-        "it was not restored, or has other settings"
+        "it was not restored, or has different settings"
     )
 
 
@@ -135,7 +135,7 @@ def resumed_with_other_gradients(case: Case) -> str | None:
         return None
     return (
         f"the first gradients after resuming differ from equal weights{case.and_batch}: "
-        "dropout that draws anew, buffers, the mode (train or eval), or a scale was not restored"
+        "dropout that draws again, buffers, the mode (train or eval), or a scale was not restored"
     )
 
 

@@ -57,7 +57,9 @@ def buffers_of_a_first_step(case: Case) -> str | None:
         return None
     a, b = case.pair.called
     comes = (
-        "" if case.channel == "buffers" else f"from equal weights{case.and_batch} {b} comes to others ({case.names}); "
+        ""
+        if case.channel == "buffers"
+        else f"from equal weights{case.and_batch} {b} arrives at different ones ({case.names}); "
     )
     return f"{comes}the buffers {listed(names)} at step 1 of {b} are those at step 1 of {a}: they were not restored"
 

@@ -11,7 +11,7 @@ def other_numerics(a: Record, b: Record) -> str | None:
     ours, theirs = (one.facts.get("portable_numerics") for one in (a, b))
     if ours == theirs:
         return None
-    which = "have other options in the two" if ours and theirs else "are in one of the two alone"
+    which = "have different options in the two" if ours and theirs else "are in only one of the two"
     return f"portable numerics {which}"
 
 
@@ -20,7 +20,7 @@ def files_without_steps(difference: Difference) -> str | None:
     """Only output files were seen, and they differ."""
     if difference.equal_before is not None:
         return None
-    return "the files differ, and no step was seen, so nothing shows where that begins"
+    return "the files differ, and no step was seen, so where that begins is unknown"
 
 
 @rule(GUESS, "leave the time, the path and what is drawn without a seed out of the file")
@@ -28,7 +28,7 @@ def files_alone(difference: Difference) -> str | None:
     """Output files differ, though every weight that was hashed is equal."""
     return (
         "the files differ, though every weight that was hashed is equal: they may hold a time, a random number, a path, an option of the command, "
-        "or what no step shows, as an average of the weights or what comes after the last step"
+        "or what no step shows, such as an average of the weights or what comes after the last step"
     )
 
 

@@ -57,7 +57,7 @@ sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the
 _start_asked("REPRO_CHANGES", "inject.changes", "not changed")
 _start_asked("REPRO_OBSERVE", "observe.hooks", "not observed")
 _start_asked("REPRO_DELAYS", "inject.delays", "not slowed")
-_start_asked("REPRO_LISTINGS", "inject.listings", "not given listings in the reverse order")
+_start_asked("REPRO_LISTINGS", "inject.listings", "not given listings in reverse order")
 _start_asked("REPRO_PORTABLE", "inject.portable", "NOT PORTABLE")
 try:
     _run_next_sitecustomize()

@@ -127,7 +127,7 @@ def samples_twice_or_never(record: Record) -> Iterator[str]:
         repeated = [(one, twice) for one, indices in known if (twice := _repeated(indices))]
         for one, twice in repeated[:1]:
             others = f", and so in {len(repeated) - 1} of the others" if len(repeated) > 1 else ""
-            yield f"in epoch {one.number} {samples(len(twice))} came twice or more, as that of index {twice[0]}{others}"
+            yield f"in epoch {one.number} {samples(len(twice))} came twice or more, such as that of index {twice[0]}{others}"
         whole = [one for one, _ in known if one.complete]
         size = passes[0].about.size
         if len(whole) < 2 or len(known) != len(passes) or size is None or passes[0].about.sampler not in COVERING:
@@ -135,7 +135,7 @@ def samples_twice_or_never(record: Record) -> Iterator[str]:
         came = {index for _, indices in known for index in indices}
         if len(came) < size:
             first = next(index for index in itertools.count() if index not in came)
-            yield f"{samples(size - len(came))} of {size} came in none of {len(passes)} epochs, as that of index {first}"
+            yield f"{samples(size - len(came))} of {size} came in none of {len(passes)} epochs, such as that of index {first}"
 
 
 def _repeated(indices: list[int]) -> list[int]:
@@ -163,7 +163,7 @@ def workers_with_equal_batches(record: Record) -> Iterator[str]:
             turns = list(zip(*(one.samples[worker::workers] for worker in range(workers)), strict=False))
             contents = {tuple(turn[0].rows or ()) for turn in turns}
             if len(contents) > 1 and all(map(_equal_rows, turns)):
-                yield f"{rank(process, record)}in epoch {one.number} the {workers} workers had equal batches in each of {len(turns)} turns, though of other samples"
+                yield f"{rank(process, record)}in epoch {one.number} the {workers} workers had equal batches in each of {len(turns)} turns, though of different samples"
                 break
 
 

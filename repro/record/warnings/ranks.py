@@ -48,7 +48,7 @@ def samples_of_several_ranks(record: Record) -> Iterator[str]:
     for number, counts in sorted(epochs.items()):
         twice = [index for index, times in counts.items() if times > 1]
         if len(twice) >= ranks:
-            yield f"in epoch {number} {samples(len(twice))} came in several of {ranks} ranks, as that of index {min(twice)}"
+            yield f"in epoch {number} {samples(len(twice))} came in several of {ranks} ranks, such as that of index {min(twice)}"
             return
 
 

@@ -102,7 +102,7 @@ def read(folder: Path) -> Recorded:
             line = converted(parsed(text), TraceLine)
         except ValueError:
             raise ReproError(
-                f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it anew"
+                f"compare: {path}:{number} is no line of a trace; leave the file out, or copy it again"
             ) from None
         recorded.tensors[line.step] = line.tensors
         if line.operations is not None:
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise ReproError(f"compare: {path} cannot be read ({error.strerror}); leave it out, or copy it anew") from None
+        raise ReproError(f"compare: {path} cannot be read ({error.strerror}); leave it out, or copy it again") from None
 
 
 def operations(folder: Path, recorded: Recorded, step: int) -> dict[str, np.ndarray]:

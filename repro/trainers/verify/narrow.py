@@ -118,4 +118,6 @@ def _first(a: TrainerRun, b: TrainerRun, found: Difference) -> Begin:
         if a.trace.tensors[step] != b.trace.tensors[step]:
             other = next(n for n, f in a.trace.tensors[step].items() if b.trace.tensors[step].get(n) != f)
             return Begin(step, f"the update of {other}, after equal gradients", None)
-    raise ReproError(f"compare: the reruns are equal up to step {found.step}: looking into the steps changes them")
+    raise ReproError(
+        f"compare: the reruns are equal up to step {found.step}: the difference disappears while single operations are observed"
+    )

@@ -175,7 +175,7 @@ TRAINER_QUESTIONS = (
     TrainerQuestion("frameworks", "The three frameworks against one another", (), promise=PORTABLE_ONLY, together=True),
     TrainerQuestion(
         "relay",
-        "Begun in one framework, ended in another",
+        "Started in one framework, finished in another",
         (TrainerChange("handed on", course="relay"),),
         promise=PORTABLE_ONLY,
         together=True,

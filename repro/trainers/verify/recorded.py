@@ -73,7 +73,7 @@ def read(path: Path) -> TrainerRun:
     """The run in a folder. UsageError if it holds none, ReproError if its files contradict one another."""
     if not os.path.lexists(path / EXPERIMENT):
         raise UsageError(
-            f"compare: {path} is no run's folder: no {EXPERIMENT} in it; name one as DIR/outputs/TASK/TIME"
+            f"compare: {path} is not the folder of a run: no {EXPERIMENT} in it; name one as DIR/outputs/TASK/TIME"
         )
     try:
         content = read_json(path / EXPERIMENT)
@@ -121,7 +121,7 @@ def read(path: Path) -> TrainerRun:
 
 def _unreadable(file: Path, error: Exception) -> ReproError:
     why = error.strerror if isinstance(error, OSError) else error
-    return ReproError(f"compare: {file} cannot be read ({why}); copy it anew")
+    return ReproError(f"compare: {file} cannot be read ({why}); copy it again")
 
 
 def _metrics(file: Path) -> Iterator[FingerprintRow]:

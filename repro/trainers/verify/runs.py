@@ -79,7 +79,7 @@ class Runner:
         if change.runtime == "apptainer":
             return _apptainer(_sif(settings.sif))
         if change.runtime == "qemu":
-            return None if _emulator() else "no qemu-user on this machine, or it is no x86-64"
+            return None if _emulator() else "no qemu-user on this machine, or it is not x86-64"
         if change.runtime == "other" and not settings.others.get(framework):
             return f"verify.others names no other environment for {framework}"
         return None
