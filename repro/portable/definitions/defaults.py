@@ -59,6 +59,12 @@ class Defaults:
     def take_rows(self, table: Array, index: Array) -> Array:
         return table[index]
 
+    def one_hot(self: Backend, index: Array, classes: int) -> Array:
+        return self.f64(self.counting(index, classes) == index[:, None])
+
+    def causal(self, like: Array, rows: int, columns: int) -> Array:  # noqa: ARG002
+        return np.tril(np.ones((rows, columns), bool), columns - rows)
+
     def at(self, x: Array, place: int, axis: int) -> Array:
         return x[..., place : place + 1] if axis == -1 else x[..., place : place + 1, :]
 
@@ -71,12 +77,6 @@ class Defaults:
         while going(state):
             state = step(state)
         return state
-
-    def one_hot(self: Backend, index: Array, classes: int) -> Array:
-        return self.f64(self.counting(index, classes) == index[:, None])
-
-    def causal(self, like: Array, rows: int, columns: int) -> Array:  # noqa: ARG002
-        return np.tril(np.ones((rows, columns), bool), columns - rows)
 
     def total(self, x: Array) -> Array:
         return self.ranks.total(x)[0]
