@@ -134,8 +134,8 @@ ERRORS = [
     ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 47040000 bytes.", "its memory is full"),
     ("{{function_node}} OOM when allocating tensor with shape[60000,28,28]", "its memory is full"),
     ("CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "its memory is full"),
-    ("CUDA error: unspecified launch failure\nCompile with `TORCH_USE_CUDA_DSA`", "it failed, or is lost"),
-    ("INTERNAL: Failed to synchronize: CUDA_ERROR_ECC_UNCORRECTABLE", "it failed, or is lost"),
+    ("CUDA error: unspecified launch failure\nCompile with `TORCH_USE_CUDA_DSA`", "it failed or was lost"),
+    ("INTERNAL: Failed to synchronize: CUDA_ERROR_ECC_UNCORRECTABLE", "it failed or was lost"),
 ]
 
 

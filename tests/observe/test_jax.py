@@ -32,7 +32,7 @@ def loops(folder: Path, *scenarios: str, **env: str) -> tuple[list[tuple[list[An
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[list[Any], dict[str, str]]], list[Any]]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[list[Any], dict[str, str]]], list[Any]]:
     return loops(tmp_path_factory.mktemp("jax"), *SCENARIOS)
 
 

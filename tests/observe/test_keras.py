@@ -20,7 +20,7 @@ BESIDE = ("keras", "namex", "h5py", "optree", "ml_dtypes", "absl", "rich", "pygm
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Any], list[dict[str, str]], list[Any]]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Any], list[dict[str, str]], list[Any]]:
     """The steps, the last weights of each scenario, and all lines, on TensorFlow."""
     printed, written = observed(
         interpreter("tensorflow"), tmp_path_factory.mktemp("keras"), LOOPS, *EACH, SOME, RESTORED, CLIPPED

@@ -223,10 +223,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from repro.trainers.loop import checkpoint
-from repro.trainers.loop.checkpoint import Checkpoint, Record
+from repro.trainers.loop.checkpoint import Checkpoint, CheckpointRecord
 for step in range(1, 10**6):
     state = {"w": np.full(50_000, step, np.float32)}
-    record = Record("jax", "run", step, 10, {})
+    record = CheckpointRecord("jax", "run", step, 10, {})
     path = checkpoint.save(Path(sys.argv[1]), Checkpoint(state, np.zeros(step % 10, np.float32), record))
     checkpoint.remove_superseded(Path(sys.argv[1]), path, record)
     print(step, flush=True)

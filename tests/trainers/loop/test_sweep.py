@@ -174,7 +174,7 @@ class TestReport:
         assert printed.err == f"report in {tmp_path / 'report' / 'sweep.md'}\n"
 
     def test_no_sweep(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="is no sweep's folder"):
+        with pytest.raises(UsageError, match="is not the folder of a sweep"):
             sweep_report.read(tmp_path)
 
     def test_a_run_that_cannot_be_read(self, tmp_path: Path) -> None:
