@@ -84,11 +84,11 @@ class Operation(Struct):
     number: int
     """In its step, from 1."""
     name: str
-    """As PyTorch calls it: `aten.mm.default`."""
+    """PyTorch's name of it: `aten.mm.default`."""
     inputs: list[str]
     """The hashes of what it read; not of what it only overwrites."""
     outputs: list[str]
-    """Of what it returned or wrote to, where that has values."""
+    """The hashes of what it returned or wrote to, where that has values."""
     in_place: bool
     view: bool
     """It shows other memory in another way, and reads nothing."""

@@ -93,7 +93,7 @@ def poisson(xp: Backend, blocks: Array, key: Any, part: Any, mean: Array) -> tup
 
 
 def few_binomial(xp: Backend, blocks: Array, key: Any, part: Any, count: Array, p: Array) -> tuple[Array, Array]:
-    """The same for the number of successes in `count` trials with probability p <= 1/2."""
+    """Draw the number of successes in `count` trials with probability p <= 1/2."""
     share, _ = _uniform(xp, blocks, key, part)
     odds = p / (1.0 - p)
     probability = exp(xp, count * log1p(xp, -p))

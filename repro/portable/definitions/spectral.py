@@ -13,7 +13,7 @@ from repro.portable.definitions.xp import Array, Backend
 from repro.portable.numbers import tables
 
 SMALL = 2.0**-53
-"""Of the sizes of two columns: their product is 0."""
+"""Columns are orthogonal where their product is less than this share of their sizes."""
 MOST_SWEEPS = 40
 
 Matrices = tuple[Array, ...]

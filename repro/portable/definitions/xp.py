@@ -28,7 +28,7 @@ class Backend(Protocol):
     # Python's operators (+, -, *, /, &, ^, comparisons) broadcast, and keep float64 float64.
 
     def cast(self, x: Array, dtype: Any, /) -> Array:
-        """The same numbers in a type of the framework, or in the one of this name."""
+        """Convert numbers to a type of the framework, or to the one of this name."""
 
     def f64(self, x: Array) -> Array:
         """Convert numbers of any shape and type to float64."""

@@ -58,7 +58,7 @@ class TrainerRun(Record):
 
     @property
     def experiment(self) -> dict[str, Any]:
-        """As in experiment.json."""
+        """The content of experiment.json."""
         return self.facts
 
     def arrays(self, of: Process, step: int, channel: str, *_others: Record) -> dict[str, np.ndarray]:

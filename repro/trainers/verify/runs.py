@@ -162,7 +162,7 @@ class _Call:
         return ended
 
     def without_local_folders(self, text: str) -> str:
-        """The same where the run's folder is DIR, the data's DATA, ROOT a dot, and the home ~."""
+        """A text in which the run's folder is DIR, the data's DATA, ROOT a dot, and the home ~."""
         names = {self.workspace: "DIR", self._data(): "DATA", ROOT: ".", Path.home(): "~"}
         moved: str = without_folders(text, names)
         return moved

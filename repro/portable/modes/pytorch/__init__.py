@@ -16,7 +16,15 @@ from repro.portable import kernels
 from repro.portable.backends.pytorch import Backend
 from repro.portable.modes.common import switch
 from repro.portable.modes.common.refusal import RefusedError as RefusedError
-from repro.portable.modes.pytorch.dispatcher import compilers, dispatch, forks, interruptions, libraries, machine
+from repro.portable.modes.pytorch.dispatcher import (
+    checks,
+    compilers,
+    dispatch,
+    forks,
+    interruptions,
+    libraries,
+    machine,
+)
 from repro.portable.modes.pytorch.dispatcher.registry import Registration
 
 KERNELS = (
@@ -49,6 +57,7 @@ class Mode(switch.Mode):
         interruptions.install(self.undo)
         forks.install(self.undo)
         self.undo.callback(dispatch.devices_checked.clear)
+        self.replace(dispatch, "self_check", checks.check_device)
         dispatch.check_device(torch.device("cpu"))
         if torch.cuda.is_initialized():  # otherwise when the first tensor is there
             dispatch.check_device(torch.device("cuda"))

@@ -40,7 +40,7 @@ guards: dict[str, Callable[..., str]] = {}
 counts: Counter[str] = Counter()
 """How often each primitive was lowered portably."""
 ran_natively: Counter[str] = Counter()
-"""The same of primitives that were run natively."""
+"""How often each primitive ran natively."""
 
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""

@@ -52,7 +52,7 @@ thread = _Thread()
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
 ran_natively: Counter[str] = Counter()
-"""The same of operations that were run natively."""
+"""How often each operation ran natively."""
 definitions: dict[str, Definition] = {}
 """By name and overload, as `mm` or `sum.dim_IntList`."""
 
@@ -164,18 +164,21 @@ def _refused(name: str, tensor: Tensor) -> Exception:
     return refuse(name, f"{kind} has no portable form", "use a dense tensor", [tensor])
 
 
+def self_check(device: torch.device) -> None:
+    """The self-check of a device. The mode puts it here: it computes with definitions, and these are made with this file."""
+    raise RuntimeError(f"{device}: the mode is off")
+
+
 def check_device(device: torch.device) -> None:
     """The self-check of a device: UsageError where it fails.
 
     It is made with one thread: OpenMP's others do not survive a fork, and a program may fork after `import torch`.
     """
-    from repro.portable.modes.pytorch.dispatcher import checks  # which needs definitions
-
     devices_checked.add(device.type)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with_portable_ops(checks.check_device)(device)
+        with_portable_ops(self_check)(device)
     except BaseException:
         devices_checked.discard(device.type)
         raise

@@ -45,7 +45,7 @@ definitions: dict[str, Definition] = {}
 counts: Counter[str] = Counter()
 """How often each operation was computed portably."""
 ran_natively: Counter[str] = Counter()
-"""The same of operations that were run natively."""
+"""How often each operation ran natively."""
 allowed: set[str] = set()
 """Operations to run natively."""
 
