@@ -86,12 +86,12 @@ def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Diffe
     what he does not use.
     """
     both = pairs(a, b, resumed)
-    found = [found for pair in both if (found := _of_pair(pair))]
-    if len(a.processes) != len(b.processes) and not found:
+    differences = [one for pair in both if (one := _of_pair(pair))]
+    if len(a.processes) != len(b.processes) and not differences:
         return _of_count(a, b, resumed)
-    if found:
-        first = min(found, key=_order)
-        ranks = {one.pair.a.rank for one in found if one.pair and _order(one) == _order(first)}
+    if differences:
+        first = min(differences, key=_order)
+        ranks = {one.pair.a.rank for one in differences if one.pair and _order(one) == _order(first)}
         if len({process.rank for process in a.processes}) > 1:
             first.ranks = sorted(rank for rank in ranks if rank is not None)
             first.went_on = _went_on(both)
