@@ -144,8 +144,8 @@ def test_portable_across_frameworks(
 
 
 def test_another_environment(run: Run, workspace: Path) -> None:
-    asked = ("questions=other", "frameworks=jax", "verify.steps=10")
-    other = "+verify.others.jax='.venv/jax/bin/python tests/programs/plant.py'"
+    asked = ("questions=other", "frameworks=pytorch", "verify.steps=10")
+    other = "+verify.others.pytorch='.venv/pytorch/bin/python tests/programs/plant.py'"
     done = run("verify", *asked, other, env={"PLANT": "5:conv1.bias:0"})
     assert done.returncode == 0, done.stderr  # nothing is promised of it
     answer = answers(workspace)["other"]
@@ -153,7 +153,9 @@ def test_another_environment(run: Run, workspace: Path) -> None:
 
 
 def test_broken_promise(run: Run, workspace: Path) -> None:
-    done = run("verify", "questions=restart_cpu", "frameworks=jax", "verify.steps=10", env=planted("jax", "chance"))
+    done = run(
+        "verify", "questions=restart_cpu", "frameworks=pytorch", "verify.steps=10", env=planted("pytorch", "chance")
+    )
     assert done.returncode == 3, done.stderr
     answer = answers(workspace)["restart_cpu"]
     assert (answer.answer, answer.promise, answer.kept) == ("differs", "same", False)
@@ -163,7 +165,9 @@ def test_broken_promise(run: Run, workspace: Path) -> None:
 
 
 def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
-    done = run("verify", "questions=restart_cpu", "frameworks=jax", "verify.steps=10", env=planted("jax", "1:none:0"))
+    done = run(
+        "verify", "questions=restart_cpu", "frameworks=pytorch", "verify.steps=10", env=planted("pytorch", "1:none:0")
+    )
     assert done.returncode == 1
     answer = answers(workspace)["restart_cpu"]
     assert (answer.answer, answer.kept, answer.runs) == ("not asked", None, [])
@@ -218,14 +222,14 @@ def test_bad_folders(arguments: list[str], code: int, said: str) -> None:
 
 def test_runs_of_two_configurations(run: Run, workspace: Path) -> None:
     for seed in (0, 1):
-        assert run("jax", "params.max_steps=2", f"params.seed={seed}").returncode == 0
-    done = compare(*sorted((workspace / "outputs" / "jax").iterdir()))
+        assert run("pytorch", "params.max_steps=2", f"params.seed={seed}").returncode == 0
+    done = compare(*sorted((workspace / "outputs" / "pytorch").iterdir()))
     assert done.returncode == 2
     assert "params.seed: 0 and 1" in done.stderr
 
 
 def test_interrupted(interruptible: None, workspace: Path) -> None:
-    options = ("questions=restart_cpu,seed", "frameworks=jax", "verify.steps=10")
+    options = ("questions=restart_cpu,seed", "frameworks=pytorch", "verify.steps=10")
     command = [str(ROOT / "run.sh"), "verify", f"--workspace={workspace}", *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, start_new_session=True) as process:

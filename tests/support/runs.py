@@ -84,7 +84,7 @@ def _printed(framework: str, *words: str) -> str:
     if not interpreter.exists():
         pytest.skip(f"no environment .venv/{framework}; make it with: requirements/install.sh {framework}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(DECIDING)}
-    command, path = [str(interpreter), "-s", *words], {"PYTHONPATH": str(ROOT)}
+    command, path = [str(interpreter), "-s", *words], {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
     done = subprocess.run(command, cwd=ROOT, env=clean | path, capture_output=True, text=True, timeout=HANG, check=True)
     return done.stdout
 

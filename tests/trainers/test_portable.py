@@ -64,6 +64,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     return path
 
 
+@pytest.mark.portable
 @pytest.mark.parametrize("framework", some(("jax", "tensorflow"), "jax"))
 def test_a_checkpoint_of_another_framework_resumes_to_the_published_bits(framework: str, taken: Path, run: Run) -> None:
     done = run(framework, *ADAM, "params.max_steps=10", f"params.resume={taken}")
