@@ -18,6 +18,16 @@ from support.observed import SCRIPTS, interpreter, notes, observed, steps
 LOOPS = str(SCRIPTS / "jax_loops.py")
 COUNT = 6
 SCENARIOS = ["eager", "jit", "scan", "linen", "nnx"]
+OTHERS = [
+    "averages, eager",
+    "averages",
+    "linen averages, eager",
+    "linen averages",
+    "key",
+    "state",
+    "clipped",
+    "recurrent",
+]
 
 
 def loops(folder: Path, *scenarios: str, **env: str) -> tuple[list[tuple[list[Any], dict[str, str]]], list[Any]]:
@@ -34,6 +44,11 @@ def loops(folder: Path, *scenarios: str, **env: str) -> tuple[list[tuple[list[An
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[list[Any], dict[str, str]]], list[Any]]:
     return loops(tmp_path_factory.mktemp("jax"), *SCENARIOS)
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any], dict[str, str]]]:
+    return dict(zip(OTHERS, loops(tmp_path_factory.mktemp("others"), *OTHERS)[0], strict=True))
 
 
 def check(place: int, seen: list[Any], weights: dict[str, str]) -> None:
@@ -83,17 +98,16 @@ def test_the_generators_of_a_compiled_step_are_those_before_its_first(results: A
     assert any("of a compiled step, the gradients are not observed" in note for note in said)
 
 
-def test_keys_are_generators_and_counts_no_batch(tmp_path: Path) -> None:
-    ((seen, _),), _ = loops(tmp_path, "key")
+def test_keys_are_generators_and_counts_no_batch(others: dict[str, Any]) -> None:
+    seen, _ = others["key"]
     assert all(set(line["generator"]) - {"numpy"} == {"key"} for line in seen)
     assert len({line["generator"]["key"] for line in seen}) == COUNT
     assert all(set(line["batch"]) == {"x"} for line in seen)
 
 
-def test_state_that_is_no_weight(tmp_path: Path) -> None:
+def test_state_that_is_no_weight(others: dict[str, Any]) -> None:
     """BatchNorm's averages and what Dropout draws from: before each compiled step, and of NNX after each eager one."""
-    result, _ = loops(tmp_path, "averages, eager", "averages", "linen averages, eager", "linen averages")
-    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = result
+    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = map(others.get, OTHERS[:4])
     assert eager[-1]["buffers"] == {f"0.{name}": code for name, code in after.items()}
     assert compiled[-1]["buffers"] == {f"net.{name}": code for name, code in before.items()}
     for seen, names in (
@@ -110,19 +124,18 @@ def test_state_that_is_no_weight(tmp_path: Path) -> None:
     assert set(compiled[0]["batch"]) == {"x"}
 
 
-def test_state_that_is_an_argument_of_its_own_and_comes_back(tmp_path: Path) -> None:
+def test_state_that_is_an_argument_of_its_own_and_comes_back(others: dict[str, Any]) -> None:
     """As Haiku's. A prediction like the batch does not make state of it; a count of its own is neither."""
-    ((seen, _),), _ = loops(tmp_path, "state")
+    seen, _ = others["state"]
     assert all(set(line["batch"]) == {"x"} for line in seen)
     assert all(set(line["buffers"]) == {"state['norm']['mean']", "state['norm']['counter']"} for line in seen)
     assert all({"keys", "rng"} == {*line["generator"]} - {"numpy"} for line in seen)
     assert len({json.dumps(line["buffers"]) for line in seen}) == COUNT
 
 
-def test_what_xla_computes_stays_as_it_is(tmp_path: Path) -> None:
+def test_what_xla_computes_stays_as_it_is(others: dict[str, Any]) -> None:
     """These weights became others where the gradients were asked for as well."""
-    ((seen, weights),), _ = loops(tmp_path, "recurrent")
-    check(0, seen, weights)
+    check(5, *others["recurrent"])
 
 
 def test_devices_that_share_a_step_count_it_once(tmp_path: Path) -> None:
@@ -197,15 +210,14 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
     assert all(line["changed weights"] == {} for step, line in seen.items() if step)
 
 
-def test_what_changes_weights_between_two_steps_is_seen(tmp_path: Path) -> None:
+def test_what_changes_weights_between_two_steps_is_seen(others: dict[str, Any], tmp_path: Path) -> None:
     """Between calls of a step of Optax, of one that is written by hand, and of one that NNX compiled."""
     script, names = str(SCRIPTS / "jax_by_hand.py"), ("halved", "halved nnx")
     by_hand = steps(observed(interpreter("jax"), tmp_path / "hand", script, *names)[1])
     seen = [line for _, line in sorted(by_hand.items())][1:]
     half = len(seen) // 2
-    optax = loops(tmp_path / "optax", "clipped")[0][0][0]
     for result, name in (
-        (optax, "0.clipped.kernel"),
+        (others["clipped"][0], "4.clipped.kernel"),
         (seen[:half], "0.weights.w"),
         (seen[half:], "1.network.kernel"),
     ):
