@@ -107,7 +107,7 @@ def test_keys_are_generators_and_counts_no_batch(others: dict[str, Any]) -> None
 
 def test_state_that_is_no_weight(others: dict[str, Any]) -> None:
     """BatchNorm's averages and what Dropout draws from: before each compiled step, and of NNX after each eager one."""
-    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = map(others.get, OTHERS[:4])
+    (eager, after), (compiled, before), (linen_eager, _), (linen, _) = (others[name] for name in OTHERS[:4])
     assert eager[-1]["buffers"] == {f"0.{name}": code for name, code in after.items()}
     assert compiled[-1]["buffers"] == {f"net.{name}": code for name, code in before.items()}
     for seen, names in (
