@@ -2,6 +2,7 @@
 
 RANKS = "collectives, which need several processes: tests/portable/test_mode_ranks.py"
 CHOICE = "chooses a way, and gives no numbers; what it chooses has rows"
+REPLACED = "a replacement of a composite, which is not counted; it has a row"
 EXCEPTIONS = {
     "pytorch": {
         "c10d::": RANKS,
@@ -13,7 +14,9 @@ EXCEPTIONS = {
         "embedding_renorm": "PyTorch calls its form in place, which has a row",
         "mul": "the framework's own exact product, which is not counted; it has a row",
         "selu": "PyTorch makes it of elu; it has a row",
-        "rms_norm": "a replacement of a composite, which is not counted; it has a row",
+        "rms_norm": REPLACED,
+        "linalg_det": REPLACED,
+        "linalg_slogdet": REPLACED,
     },
     "tensorflow": {
         "CollectiveReduce": RANKS,
