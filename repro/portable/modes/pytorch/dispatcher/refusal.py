@@ -35,7 +35,7 @@ def refuse(operation: str, why: str, remedy: str = "", tensors: Iterable[Tensor]
 
 
 def allowed_name(full: str) -> str:
-    """The name by which a user lets an operation through: `linalg_svd` of `aten::_linalg_svd.U`."""
+    """The name by which a user has an operation run natively: `linalg_svd` of `aten::_linalg_svd.U`."""
     return full.removeprefix("aten::").partition(".")[0].strip("_")
 
 
