@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from repro import __main__
 from repro.containers.command_line import Container, find
 from repro.record import lines, record
 from support.runs import HANG, PROGRAMS, ROOT
@@ -144,3 +145,8 @@ def program(folder: Path, name: str, code: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(f"{SCRIPT}import json, sys\nwords = sys.argv[1:]\n{code}\n")
     (folder / name).chmod(0o755)
+
+
+def recorded(*words: str) -> int:
+    """`repro record WORDS` in this process; its exit code."""
+    return __main__.main(["record", *words])

@@ -1,0 +1,15 @@
+"""Fixtures of the commands' tests."""
+
+from pathlib import Path
+
+import pytest
+
+from repro.record.injection import PATH
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to start commands in, with the scripts' folder beside nothing else on Python's path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(PATH, raising=False)
+    return tmp_path
