@@ -22,7 +22,7 @@ from repro.trainers.loop import layout
 from repro.trainers.loop.config import Params
 from repro.trainers.loop.data import MEAN, STD, Dataset
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.recorder import MetricsRecorder, in_order
+from repro.trainers.loop.recorder import OperationRecorder, in_order
 from repro.trainers.native.jax.collectives import together
 from repro.trainers.native.jax.layers import Layer, conv, max_pool
 from repro.trainers.native.jax.optimizers import named, optimizer, placed
@@ -179,7 +179,7 @@ class Trainer:
             self.ops.Backend.ranks = SINGLE_PROCESS
 
         def mean_loss(weights, taps, images, labels, keep):
-            recorder = MetricsRecorder(self.ops, taps)
+            recorder = OperationRecorder(self.ops, taps)
             network = NETWORKS[self.params.model](recorder)
             logits = network.apply({"params": unflatten_dict(weights, sep=".")}, images, keep)
             return recorder.mean_loss(logits, labels), recorder.seen

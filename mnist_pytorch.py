@@ -16,7 +16,7 @@ from repro.trainers.loop import layout
 from repro.trainers.loop.config import Params
 from repro.trainers.loop.data import MEAN, STD, Dataset
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.recorder import MetricsRecorder, in_order
+from repro.trainers.loop.recorder import OperationRecorder, in_order
 from repro.trainers.native.pytorch.graph import Graphed
 from repro.trainers.native.pytorch.layers import conv
 from repro.trainers.native.pytorch.optimizers import optimizer
@@ -161,7 +161,7 @@ class Trainer:
         """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
         images, labels, batches = self._source(batch[None])
         indices, keep = (torch.from_numpy(array).to(self.device) for array in (batches[0], dropout_bits))
-        self.network.ops = recorder = MetricsRecorder(self.ops)
+        self.network.ops = recorder = OperationRecorder(self.ops)
         try:
             loss = recorder.mean_loss(self.network(images[indices], keep), labels[indices])
         finally:

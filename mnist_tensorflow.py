@@ -14,7 +14,7 @@ from repro.trainers.loop import layout
 from repro.trainers.loop.config import Params
 from repro.trainers.loop.data import MEAN, STD, Dataset
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.recorder import MetricsRecorder, in_order
+from repro.trainers.loop.recorder import OperationRecorder, in_order
 from repro.trainers.native.tensorflow.layers import conv, max_pool
 from repro.trainers.native.tensorflow.optimizers import optimizer
 from repro.trainers.native.tensorflow.parts import joined_logits, joined_shares, mean_over_shares
@@ -206,7 +206,7 @@ class Trainer:
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in results))
 
     def _results(self, weights, images, labels, keep):
-        recorder = MetricsRecorder(self.ops)
+        recorder = OperationRecorder(self.ops)
         self.network.ops = recorder
         try:
             with tf.GradientTape() as tape:

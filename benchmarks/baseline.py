@@ -22,7 +22,7 @@ import numpy as np
 from repro.fingerprint import fingerprint
 from repro.trainers.loop import config, data
 from repro.trainers.loop.data import Dataset
-from repro.trainers.loop.times import StepTimes, age, peak_memory
+from repro.trainers.loop.times import ProcessTimes, age, peak_memory
 
 LEARNING_RATE, MOMENTUM, SEED = 0.01, 0.5, 0
 
@@ -38,7 +38,7 @@ class Baseline:
     """Steps of an epoch, at most; fewer than it has where it is cut short, to save time."""
     workers: int
     threads: int
-    times: StepTimes = field(default_factory=StepTimes)
+    times: ProcessTimes = field(default_factory=ProcessTimes)
     lasted: list[float] = field(default_factory=list)
     """Seconds of each epoch; where it was cut short, of a whole one."""
     window: tuple[float, float] = (0.0, 0.0)
@@ -107,7 +107,7 @@ def begin() -> Baseline:
     options = parser.parse_args()
     if options.batch_size < 1 or options.epochs < 2 or options.steps < 2:
         parser.error("--batch-size must be at least 1, --epochs and --steps at least 2")
-    times = StepTimes()
+    times = ProcessTimes()
     times.reached("imported")
     dataset = data.load(config.Data(), options.data)
     most = math.ceil(len(dataset.train_labels) / options.batch_size)

@@ -16,7 +16,7 @@ from repro.trainers.loop.config import Config
 from repro.trainers.loop.data import Dataset
 from repro.trainers.loop.launch import RESUME
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.times import StepTimes
+from repro.trainers.loop.times import ProcessTimes
 
 
 def run(task: str, workspace: Path, overrides: list[str]) -> int:
@@ -59,7 +59,7 @@ def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Data
     from repro.console import libraries_write_to
     from repro.trainers.loop.training import TrainingRun
 
-    times = StepTimes()
+    times = ProcessTimes()
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
         times.reached("begun")
         framework = importlib.import_module(f"mnist_{task}")

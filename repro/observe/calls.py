@@ -34,7 +34,7 @@ class Seen(NamedTuple):
     code: str  # its SHA-256
 
 
-class CompiledCall:
+class CompiledFunction:
     """What jax.jit returns, with each of its calls looked at."""
 
     def __init__(self, function: Any):
@@ -82,7 +82,7 @@ class CompiledCall:
 
 
 @recorder.never_raise
-def _before(function: CompiledCall, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
+def _before(function: CompiledFunction, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
     """The arguments, and what is hashed of them: a function may be given them for good. None within a trace."""
     active = recorder.active
     if active is None or is_traced((args, kwargs)):
@@ -117,7 +117,7 @@ def _before(function: CompiledCall, args: Any, kwargs: Any) -> Optional[dict[str
 
 
 @recorder.never_raise
-def _after(function: CompiledCall, begun: dict[str, Any], result: Any) -> None:
+def _after(function: CompiledFunction, begun: dict[str, Any], result: Any) -> None:
     function.calls += 1
     active = recorder.active
     if library_steps or active is None:
@@ -138,7 +138,7 @@ def _after(function: CompiledCall, begun: dict[str, Any], result: Any) -> None:
         function.pending = {**begun, "results": results} if function.carried else None
 
 
-def _decide(function: CompiledCall, arguments: dict[str, Any]) -> None:
+def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
     """Whether the function is a step, by the arguments of its second call; then the first one's line is written."""
     pending, function.pending = function.pending, None
     back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
@@ -180,7 +180,7 @@ def _decide(function: CompiledCall, arguments: dict[str, Any]) -> None:
         function.pending = None
 
 
-def _line(function: CompiledCall, begun: dict[str, Any]) -> dict[str, Any]:
+def _line(function: CompiledFunction, begun: dict[str, Any]) -> dict[str, Any]:
     """What a step is given: of what is carried on all but the weights."""
     line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
     if recorder.active is not None and recorder.active.looks_between:
@@ -196,7 +196,7 @@ def _line(function: CompiledCall, begun: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
-def _report(function: CompiledCall, line: dict[str, Any], hashes: dict[str, str]) -> None:
+def _report(function: CompiledFunction, line: dict[str, Any], hashes: dict[str, str]) -> None:
     """A step's line, or what will be one: gradients have their weights at the next call."""
     active = recorder.active
     assert active is not None
@@ -216,7 +216,7 @@ def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -
     active.step(number, {**line, "scalars": texts, "weights": weights})
 
 
-def _weights_after(function: CompiledCall, trees: dict[str, Any]) -> dict[str, str]:
+def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[str, str]:
     """By path, the hashes of the weights among what is carried on."""
     named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
     weights = [(path, leaf) for path, leaf in named if _only_after(function, path, leaf)]
@@ -224,7 +224,7 @@ def _weights_after(function: CompiledCall, trees: dict[str, Any]) -> dict[str, s
     return {f"{function.index}.{each.path}": each.code for each in hashed(weights)}
 
 
-def _replaced(function: CompiledCall, name: str, value: Any) -> dict[str, str]:
+def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, str]:
     """By path, the hashes of the weights of an argument that are not the arrays which the last step returned."""
     others = [
         (path, leaf)
@@ -234,16 +234,16 @@ def _replaced(function: CompiledCall, name: str, value: Any) -> dict[str, str]:
     return {f"{function.index}.{each.path}": each.code for each in hashed(others)}
 
 
-def _only_after(function: CompiledCall, path: str, leaf: Any) -> bool:
+def _only_after(function: CompiledFunction, path: str, leaf: Any) -> bool:
     """Whether an array that is carried on is a weight. Keys never are."""
     return traces.state_channel(leaf) == traces.BUFFERS and function.is_weight(path)
 
 
-def _is_hashed_weight(function: CompiledCall, each: Seen) -> bool:
+def _is_hashed_weight(function: CompiledFunction, each: Seen) -> bool:
     return each.state == traces.BUFFERS and function.is_weight(each.path)
 
 
-def _has_weights(function: CompiledCall, seen: list[Seen]) -> bool:
+def _has_weights(function: CompiledFunction, seen: list[Seen]) -> bool:
     return any(_is_hashed_weight(function, each) for each in seen)
 
 
@@ -290,7 +290,7 @@ def watch(jax: Any) -> None:
             return made if hasattr(made, "lower") else lambda function: watched(function, **kwargs)
         if _is_of_library(args[0]):
             return jit(*args, **kwargs)
-        return CompiledCall(traces.compiled(jit, *args, **kwargs))
+        return CompiledFunction(traces.compiled(jit, *args, **kwargs))
 
     jax.jit = watched
     atexit.register(_end)

@@ -138,7 +138,7 @@ class MachineFacts(Struct):
     facts: dict[str, str]
 
 
-class QuestionVerdict(Struct):
+class PromiseCounts(Struct):
     """How many promises were kept and which were broken; answers without a promise, and questions without an answer."""
 
     kept: int
@@ -151,7 +151,7 @@ class Report(Struct):
     """All that report.json holds."""
 
     schema: int
-    verdict: QuestionVerdict
+    verdict: PromiseCounts
     across: list[Block]
     """The tables across machines."""
     sections: list[Section]
@@ -301,14 +301,14 @@ def verdict(report: Report) -> str:
     return f"{first} {others}, {counted(count.not_asked, 'question')} not answered."
 
 
-def _verdict(blocks: list[tuple[str | None, Block]]) -> QuestionVerdict:
+def _verdict(blocks: list[tuple[str | None, Block]]) -> PromiseCounts:
     cells = [
         (machine, block.numerics, row.title, cell)
         for machine, block in blocks
         for row in block.rows
         for cell in row.cells.values()
     ]
-    return QuestionVerdict(
+    return PromiseCounts(
         kept=sum(cell.kept is True for *_, cell in cells),
         broken=[
             BrokenPromise(machine=machine, title=title, numerics=numerics, **structs.asdict(cell))

@@ -57,7 +57,7 @@ class DoneRun(SweepRun):
     seconds: float
 
 
-class SweepRow(Struct):
+class SweepMetrics(Struct):
     """A line of metrics.jsonl, as far as it is read."""
 
     step: Integer
@@ -122,7 +122,7 @@ def _run(place: Path) -> SweepRun:
     # deciding() may leave these out
     always = {"params.ranks": params.ranks, "data.train_samples": data.train_samples}
     configured = Config(params, Data(data.dataset), environment=record.config.environment)
-    rows = [converted(files.parsed(line), SweepRow) for line in files.read_lines(place / RUN / "metrics.jsonl")]
+    rows = [converted(files.parsed(line), SweepMetrics) for line in files.read_lines(place / RUN / "metrics.jsonl")]
     if not rows:
         raise ValueError(f"run {number} has no line in its metrics.jsonl")
     return DoneRun(

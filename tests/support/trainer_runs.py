@@ -10,7 +10,7 @@ import numpy as np
 from repro.fingerprint import fingerprint
 from repro.trainers.loop import checkpoint, layout, randomness
 from repro.trainers.loop.checkpoint import Checkpoint, CheckpointRecord
-from repro.trainers.loop.trace import TrainingTrace
+from repro.trainers.loop.trace import TraceWriter
 
 STEPS, EVERY = 8, 2
 State = dict[str, np.ndarray]
@@ -43,7 +43,7 @@ class Folder:
     ) -> Path:
         folder = self.workspace / "outputs" / "jax" / name
         folder.mkdir(parents=True)
-        trace, state = TrainingTrace(folder), randomness.initial_state(0, "lenet", "sgd")
+        trace, state = TraceWriter(folder), randomness.initial_state(0, "lenet", "sgd")
         for step in range(steps + 1):
             if step:
                 state = {key: array * np.float32(0.5) for key, array in state.items()}

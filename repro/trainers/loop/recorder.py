@@ -9,7 +9,7 @@ from repro.trainers.loop import layout
 LAYERS = ("conv", "dense")  # operations that have weights
 
 
-class MetricsRecorder:
+class OperationRecorder:
     """A trainer's arithmetic that also holds the result of each of its operations, in the order of the calls.
 
     `taps`, where given, are added to the results: zeros, with respect to which JAX differentiates.

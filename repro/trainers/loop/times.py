@@ -12,7 +12,7 @@ NAME = "times.json"
 
 
 @dataclass
-class StepTimes:
+class ProcessTimes:
     """A process' own times. Moments are seconds since it was started."""
 
     moments: dict[str, float] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from repro.trainers.loop.checkpoint import Checkpoint
 LINES, STATES = "trace.jsonl", "trace"
 
 
-class TrainingTrace:
+class TraceWriter:
     """Writes the trace of one run."""
 
     def __init__(self, folder: Path) -> None:

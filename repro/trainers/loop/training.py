@@ -26,8 +26,8 @@ from repro.trainers.loop.config import Config, Params
 from repro.trainers.loop.data import Dataset
 from repro.trainers.loop.launch import LOST, RESUME
 from repro.trainers.loop.ranks import RankInfo
-from repro.trainers.loop.times import StepTimes
-from repro.trainers.loop.trace import TrainingTrace
+from repro.trainers.loop.times import ProcessTimes
+from repro.trainers.loop.trace import TraceWriter
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class TrainingRun:
     dataset: Dataset
     folder: Path
     """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
-    times: StepTimes = field(default_factory=StepTimes)
+    times: ProcessTimes = field(default_factory=ProcessTimes)
 
     def __post_init__(self) -> None:
         params = self.config.params
@@ -89,7 +89,7 @@ class TrainingRun:
         self.models = Path(self.config.output.model_path) / self.task
         facts = self.trainer.facts()
         self.deciding = config.deciding(self.config, facts["device"])
-        self.trace = TrainingTrace(self.folder)
+        self.trace = TraceWriter(self.folder)
         self.ranks = self.trainer.ranks
         self.writes = self.ranks.rank == 0
         framework = f"{facts['framework']} {facts['version']} on the {str(facts['device']).upper()}"

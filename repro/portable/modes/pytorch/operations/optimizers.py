@@ -60,7 +60,7 @@ class Separate:
         return torch.addcdiv(a, b, c, value=factor)
 
 
-class CompiledStep:
+class CompiledArithmetic:
     """The arithmetic of a step on a backend's float32 arrays: each operation rounds by itself."""
 
     def __init__(self, xp: Backend) -> None:
@@ -139,7 +139,7 @@ def _adagrad(f: Any, p: Any, g: Any, total: Any, numbers: Sequence[Any], decay: 
 
 
 def _compiled(xp: Backend, step: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    return step(CompiledStep(xp), *arguments, **options)
+    return step(CompiledArithmetic(xp), *arguments, **options)
 
 
 def _step(step: Callable[..., Any], tensors: Sequence[Tensor | None], numbers: Sequence[float], **options: Any) -> None:
