@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.observed import SCRIPTS, interpreter, notes, observed, steps
+from support.observed import SCRIPTS, alone, ended, interpreter, lines, notes, start, steps
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
 
@@ -17,7 +17,9 @@ Line = dict[str, Any]
 
 def traced(folder: Path, step: int, *scenarios: str) -> tuple[list[Line], list[Line]]:
     """The operations of a step, and all lines; the script prints what it prints alone."""
-    _, written = observed(interpreter("pytorch"), folder, LOOPS, *scenarios, REPRO_OBSERVE_NARROW=str(step))
+    printed = ended(start([interpreter("pytorch"), LOOPS, *scenarios], folder, REPRO_OBSERVE_NARROW=str(step)))
+    assert printed == alone("pytorch", LOOPS, *scenarios)
+    (written,) = lines(folder).values()
     return [line for line in written if line["kind"] == "operation"], written
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from repro.observe import entries
-from support.observed import SCRIPTS, ended, interpreter, lines, notes, observed, start, steps
+from support.observed import SCRIPTS, ended, forks, interpreter, lines, notes, start, steps, watched_and_alone
 
 LOOPS = str(SCRIPTS / "pytorch_loops.py")
 EAGER = [
@@ -29,7 +29,7 @@ EAGER = [
 
 def loops(folder: Path, *scenarios: str) -> tuple[dict[str, tuple[dict[int, Any], dict[str, str]]], list[Any]]:
     """For each scenario its steps and the hashes of its last weights; and all lines."""
-    printed, written = observed(interpreter("pytorch"), folder, LOOPS, *scenarios)
+    printed, written = watched_and_alone("pytorch", folder, LOOPS, *scenarios)
     all_steps = steps(written)
     result, before = {}, 0
     for line in printed.splitlines():
@@ -194,7 +194,7 @@ def test_compiled(tmp_path: Path, scenarios: tuple[str, ...]) -> None:
 
 def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_path: Path) -> None:
     """Not what it is called with without gradients; and its compiler is given the same graph as without the observer."""
-    printed, written = observed(interpreter("pytorch"), tmp_path, str(SCRIPTS / "pytorch_calls.py"))
+    printed, written = watched_and_alone("pytorch", tmp_path, str(SCRIPTS / "pytorch_calls.py"))
     kinds = [json.loads(line) for line in printed.splitlines()]
     assert [batch for kind, batch, *_ in kinds if kind == "batch"] == [
         line["batch"] for step, line in steps(written).items() if step
@@ -205,7 +205,7 @@ def test_batches_that_no_loader_hands_out_are_what_a_module_is_called_with(tmp_p
 
 def test_updates_by_hand_are_seen_from_one_backward_pass_to_the_next(tmp_path: Path) -> None:
     """The last update of weights that are made anew is in no later graph."""
-    printed, written = observed(interpreter("pytorch"), tmp_path, str(SCRIPTS / "pytorch_by_hand.py"))
+    printed, written = watched_and_alone("pytorch", tmp_path, str(SCRIPTS / "pytorch_by_hand.py"))
     (_, count, in_place), (_, _, anew) = map(json.loads, printed.splitlines())
     seen = steps(written)
     assert [*seen] == [*range(2 * count + 1)]
@@ -232,7 +232,9 @@ def test_ranks_have_their_own_lines(tmp_path: Path) -> None:
 
 
 def test_a_forked_child_has_its_own_file(tmp_path: Path) -> None:
-    ended(start([interpreter("pytorch"), str(SCRIPTS / "pytorch_fork.py")], tmp_path))
+    own = forks("pytorch", True)
+    own.start(tmp_path, (str(SCRIPTS / "pytorch_fork.py"),), {})
+    own.printed()
     results = [steps(written) for written in lines(tmp_path).values()]
     assert sorted(map(list, results)) == [[0, 1], [0, 1, 2, 3]]
     assert sorted(written[0]["forked"] for written in lines(tmp_path).values()) == [False, True]

@@ -6,7 +6,7 @@ import pytest
 
 import repro
 from repro.record import lines
-from support.observed import HERE, ended, interpreter, observed, start, steps
+from support.observed import HERE, ended, observed, start, steps, watched
 
 
 def seen(python: str, tmp_path: Path, text: str, **env: str) -> dict[int, dict[str, dict[str, str]]]:
@@ -63,7 +63,9 @@ FRAMEWORKS = {
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_what_a_framework_has(framework: str, tmp_path: Path) -> None:
     make, names = FRAMEWORKS[framework]
-    result = seen(interpreter(framework), tmp_path, f"import repro\n{make}\nrepro.watch(1, state)\n")
+    script = tmp_path / "a.py"
+    script.write_text(f"import repro\n{make}\nrepro.watch(1, state)\n")
+    result = steps(watched(framework, tmp_path / "seen", str(script))[1])
     assert result[1]["weights"].keys() == names
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from programs.guards import SIDES, touch
-from support.runs import PROGRAMS, ROOT, needs
+from support.runs import PROGRAMS, ROOT, needs, some
 from support.vectors import WIDTHS, needs_width
 
 
-@pytest.fixture(scope="module", params=WIDTHS)
+@pytest.fixture(scope="module", params=some(WIDTHS, 256, deep=(512, 128)))
 def bits(request: pytest.FixtureRequest) -> int:
     needs("pytorch")  # which has llvmlite
     needs_width(request.param)

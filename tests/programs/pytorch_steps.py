@@ -1,6 +1,6 @@
 """Steps of the PyTorch trainer on a device: what of them leaves it, or what replays of a CUDA graph change.
 
-pytorch_steps.py recorded|replayed DEVICE NUMERICS OPTIMIZER...
+pytorch_steps.py recorded|replayed DEVICE NUMERICS:OPTIMIZER...
 """
 
 import sys
@@ -67,11 +67,11 @@ def replayed(device: str, numerics: str, optimizer: str) -> None:
 
 
 if __name__ == "__main__":
-    how, device, numerics, *optimizers = sys.argv[1:]
-    environment.apply("pytorch", Config(params=Params(numerics=numerics)))
+    how, device, *pairs = sys.argv[1:]
     mnist_pytorch.choose_device = lambda wanted: torch.device(device)
     if how == "recorded":
         checks.self_check = lambda *_: None
         torch.library.register_fake("aten::_fused_sgd_")(lambda *given, **named: None)
-    for optimizer in optimizers:
+    for numerics, optimizer in (pair.split(":") for pair in pairs):
+        environment.apply("pytorch", Config(params=Params(numerics=numerics)))
         {"recorded": recorded, "replayed": replayed}[how](device, numerics, optimizer)

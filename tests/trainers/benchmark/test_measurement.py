@@ -134,19 +134,6 @@ def test_a_process_is_watched(tmp_path: Path):
 # --- real ones ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_says_where_its_time_went(run: Run, workspace: Path):
-    options = ("params.batch_size_train=100", "data.train_samples=250", "params.n_epochs=2", "params.device=cpu")
-    assert run("jax", *options).returncode == 0
-    (path,) = workspace.glob("outputs/jax/*/times.json")
-    content = json.loads(path.read_text())
-    moments = content["moments"]
-    assert 0 < moments["begun"] < moments["imported"] < moments["built"] < content["calls"][0]["end"]
-    assert [(call["steps"], call["images"]) for call in content["calls"]] == [(3, 250)] * 2
-    assert [epoch["epoch"] for epoch in content["epochs"]] == [1, 2]
-    assert content["calls"][1]["end"] < content["epochs"][1]["end"]
-    assert content["peak_memory"] > 100_000_000
-
-
 def test_one_round(run: Run, workspace: Path):
     done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=1")
     assert done.returncode == 0, done.stderr
