@@ -1,13 +1,16 @@
 """Fixtures of all tests, and their groups."""
 
+import os
 import shutil
 import signal
 import subprocess
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from repro import __main__
 from repro.errors import ReproError
 from repro.machine import gpu
 from repro.trainers.loop import config, data
@@ -125,5 +128,25 @@ def run(request: pytest.FixtureRequest) -> Run:
             needs(task)
         folder = workspace or request.getfixturevalue("workspace")
         return run_sh(task, *overrides, workspace=folder, env=env, timeout=timeout)
+
+    return call
+
+
+@pytest.fixture
+def run_here(workspace: Path, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The same in this process: for what is refused before a framework is imported."""
+
+    def call(
+        task: str,
+        *overrides: str,
+        workspace: Path | None = workspace,
+        env: Mapping[str, str | None] | None = None,
+        timeout: float = HANG,
+    ) -> subprocess.CompletedProcess[str]:
+        words = [task, f"--workspace={workspace}", *overrides]
+        changed = {name: value for name, value in (os.environ | (env or {})).items() if value is not None}
+        with mock.patch.dict(os.environ, changed):
+            code = __main__.main(words)
+        return subprocess.CompletedProcess(words, code, *capfd.readouterr())
 
     return call

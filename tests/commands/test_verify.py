@@ -15,7 +15,7 @@ from repro.trainers.verify.questions import TRAINER_QUESTIONS
 from repro.verify import results
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.results import Answer
-from support.runs import HANG, ROOT, Run, needs, planted, run_sh, some
+from support.runs import HANG, ROOT, Run, needs, planted, some
 from support.waiting import until
 
 pytestmark = pytest.mark.spread
@@ -189,16 +189,16 @@ def test_a_run_that_fails_is_no_answer(run: Run, workspace: Path) -> None:
         (["verify.step=20"], "did you mean verify.steps?"),
     ],
 )
-def test_bad_questions(arguments: list[str], said: str, run: Run, workspace: Path) -> None:
-    done = run("verify", *arguments)
+def test_bad_questions(arguments: list[str], said: str, run_here: Run, workspace: Path) -> None:
+    done = run_here("verify", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert said in done.stderr
     assert not (workspace / "verify").exists()
 
 
-def test_verify_without_data(tmp_path: Path) -> None:
-    done = run_sh("verify", workspace=tmp_path)
+def test_verify_without_data(run_here: Run, tmp_path: Path) -> None:
+    done = run_here("verify", workspace=tmp_path)
     assert done.returncode == 1
     assert "run the task `download` first" in done.stderr
 

@@ -36,8 +36,8 @@ def tree(folder: Path) -> dict[str, str]:
 # --- command line and configuration ---------------------------------------------------------------------------------
 
 
-def test_unknown_task(run: Run, workspace: Path):
-    refused(run("keras"), 2, "'keras'", "download, pytorch, tensorflow, jax")
+def test_unknown_task(run_here: Run, workspace: Path):
+    refused(run_here("keras"), 2, "'keras'", "download, pytorch, tensorflow, jax")
     assert list(tree(workspace)) == ["train.yaml"]
 
 
@@ -54,18 +54,18 @@ def test_unknown_task(run: Run, workspace: Path):
         ("params.numerics=exact", "must be one of fast, deterministic, portable"),
     ],
 )
-def test_wrong_override(run: Run, workspace: Path, override: str, said: str):
+def test_wrong_override(run_here: Run, workspace: Path, override: str, said: str):
     key, value = override.split("=", 1)
-    refused(run("pytorch", override), 2, key, value, said)
+    refused(run_here("pytorch", override), 2, key, value, said)
     assert list(tree(workspace)) == ["train.yaml"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"), [("params: {seed: 1\n", "line 2"), ("params: {sed: 1}\n", "did you mean params.seed?")]
 )
-def test_wrong_train_yaml(run: Run, workspace: Path, text: str, said: str):
+def test_wrong_train_yaml(run_here: Run, workspace: Path, text: str, said: str):
     (workspace / "train.yaml").write_text(text)
-    refused(run("pytorch"), 2, "train.yaml", said)
+    refused(run_here("pytorch"), 2, "train.yaml", said)
     assert (workspace / "train.yaml").read_text() == text
 
 

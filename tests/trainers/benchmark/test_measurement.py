@@ -17,13 +17,13 @@ from repro.trainers.benchmark import cells, energy, results, speed
 from repro.trainers.benchmark.results import Benchmark, DoneSample
 from repro.trainers.loop import config, times
 from support.measurements import benchmark
-from support.runs import HANG, ROOT, Run, planted, run_sh, some
+from support.runs import HANG, ROOT, Run, planted, some
 from support.waiting import until
 
 pytestmark = pytest.mark.spread
 
 # A sample of a hundredth of the data: seconds, most of them to start.
-SHORT = ("frameworks=jax", "devices=cpu", "batch_sizes=100", "train_samples=600", "tutorial=false", "target=null")
+SHORT = ("frameworks=pytorch", "devices=cpu", "batch_sizes=100", "train_samples=600", "tutorial=false", "target=null")
 
 
 def left(workspace: Path) -> Benchmark:
@@ -139,7 +139,7 @@ def test_one_round(run: Run, workspace: Path):
     assert done.returncode == 0, done.stderr
     content = left(workspace)
     (sample,), (row,) = content.samples, content.rows
-    assert sample.cell == row.cell == "jax/deterministic/cpu/100/2/600"
+    assert sample.cell == row.cell == "pytorch/deterministic/cpu/100/2/600"
     assert isinstance(sample, DoneSample) and row.fingerprints == [sample.fingerprint]
     assert row.seconds_per_epoch and row.seconds_per_epoch.n == 1
     assert (row.cold_start or 0) > 0 and (row.roofline or 0) > 0
@@ -152,14 +152,14 @@ def test_one_framework(run: Run, workspace: Path):
     done = run("benchmark", *SHORT, "numerics=deterministic,fast", "rounds=2")
     assert done.returncode == 0, done.stderr
     content = left(workspace)
-    names = [f"jax/{numerics}/cpu/100/2/600" for numerics in ("deterministic", "fast")]
+    names = [f"pytorch/{numerics}/cpu/100/2/600" for numerics in ("deterministic", "fast")]
     order = [names[0], names[1], names[1], names[0]]
     assert [(sample.cell, sample.round) for sample in content.samples] == list(zip(order, (0, 0, 1, 1), strict=True))
     assert [(row.cell, row.agree) for row in content.rows] == [(names[0], True), (names[1], None)]
     assert [row.seconds_per_epoch and row.seconds_per_epoch.n for row in content.rows] == [2, 2]
     assert [ratio.kind for ratio in content.ratios] == ["determinism"]
     assert {one.dtype: len(one.rates) for one in content.rooflines} == {"float32": 2, "float64": 2}
-    assert len(content.imports["jax"]) == 2
+    assert len(content.imports["pytorch"]) == 2
     assert all((row.cold_start or 0) > 0 and (row.roofline or 0) > 0 for row in content.rows)
     mark = content.rows[0].fingerprints[0][7:15]
     (folder,) = workspace.glob("benchmark/*")
@@ -167,15 +167,16 @@ def test_one_framework(run: Run, workspace: Path):
     assert f"✓ {mark}" in done.stdout and f"✓ {mark}" in (folder / "benchmark.md").read_text()
     assert re.search(r"^combinations: 2, up to 2 samples each; a round takes about \d+ s", done.stderr, re.MULTILINE)
     assert (
-        len(re.findall(r"^round \d  jax/.* s an epoch  \(\d+ s; about \d+ s left\)$", done.stderr, re.MULTILINE)) == 4
+        len(re.findall(r"^round \d  pytorch/.* s an epoch  \(\d+ s; about \d+ s left\)$", done.stderr, re.MULTILINE))
+        == 4
     )
 
 
 @pytest.mark.slow  # test_speed.py has what follows from other bits
 def test_other_bits_end_with_3(run: Run, workspace: Path):
-    done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=2", env=planted("jax", "chance"))
+    done = run("benchmark", *SHORT, "numerics=deterministic", "rounds=2", env=planted("pytorch", "chance"))
     assert done.returncode == 3, done.stderr
-    assert "NOT REPRODUCIBLE: jax/deterministic/cpu/100/2/600: 2 fingerprints" in done.stdout
+    assert "NOT REPRODUCIBLE: pytorch/deterministic/cpu/100/2/600: 2 fingerprints" in done.stdout
 
 
 def test_interrupted(interruptible: None, workspace: Path):
@@ -195,7 +196,7 @@ def test_interrupted(interruptible: None, workspace: Path):
     assert not list(workspace.glob("benchmark/*/run"))
 
 
-@pytest.mark.parametrize("framework", some(config.FRAMEWORKS, "jax"))
+@pytest.mark.parametrize("framework", some(config.FRAMEWORKS, "pytorch"))
 @pytest.mark.parametrize("baseline", some(cells.BASELINES, "tuned"))
 def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     python = ROOT / ".venv" / framework / "bin" / "python"
@@ -232,21 +233,21 @@ def test_a_baseline(baseline: str, framework: str, data_dir: Path):
         (["against=/no/such/file.json"], "/no/such/file.json does not exist; name a benchmark.json that"),
     ],
 )
-def test_bad_words(arguments: list[str], said: str, run: Run, workspace: Path):
-    done = run("benchmark", *arguments)
+def test_bad_words(arguments: list[str], said: str, run_here: Run, workspace: Path):
+    done = run_here("benchmark", *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.count("\n") == 1 and said in done.stderr
     assert not (workspace / "benchmark").exists()
 
 
-def test_no_gpu(run: Run, workspace: Path):
-    done = run("benchmark", "devices=gpu", env={"CUDA_VISIBLE_DEVICES": ""})
+def test_no_gpu(run_here: Run, workspace: Path):
+    done = run_here("benchmark", "devices=gpu", env={"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "there is no NVIDIA GPU on this machine; use cpu or all" in done.stderr
 
 
-def test_no_data(tmp_path: Path):
-    done = run_sh("benchmark", workspace=tmp_path)
+def test_no_data(run_here: Run, tmp_path: Path):
+    done = run_here("benchmark", workspace=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "run the task `download` first" in done.stderr
 
