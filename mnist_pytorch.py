@@ -158,7 +158,7 @@ class Trainer:
         return loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         images, labels, batches = self._source(batch[None])
         indices, keep = (torch.from_numpy(array).to(self.device) for array in (batches[0], dropout_bits))
         self.network.ops = recorder = OperationRecorder(self.ops)
@@ -196,7 +196,7 @@ class Trainer:
             tensor.copy_(from_layout(state[name]))
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         gpu = self.device.type == "cuda"
         return {
             "framework": "PyTorch",

@@ -197,7 +197,7 @@ class Trainer:
         return loss, tape.gradient(loss, weights)
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         images, labels, batches = self._source(batch[None])
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
@@ -243,7 +243,7 @@ class Trainer:
             variable.assign(state[name])
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         gpu = "GPU" in self.device
         details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0]) if gpu else {}
         build = tf.sysconfig.get_build_info()

@@ -11,7 +11,7 @@ import sys
 from typing import NoReturn
 
 EXTRA = ("antlr4", "hydra", "omegaconf", "pooch", "threadpoolctl", "yaml")
-"""What the extra [trainers] installs."""
+"""The packages of the extra [trainers]."""
 
 
 def main(arguments: list[str]) -> int:
@@ -61,7 +61,7 @@ def _trace(error: Exception) -> int:
 
 
 def _explained(task: str, error: Exception) -> str:
-    """What an error says, in one line."""
+    """Describes an error in one line."""
     from repro.errors import ReproError, explained
 
     if isinstance(error, ReproError):
@@ -98,7 +98,7 @@ def _resume(task: str) -> str:
 
 
 def _remedy(task: str, error: ModuleNotFoundError) -> str | None:
-    """How to get a package that is missing; None where it is none of ours."""
+    """Says how to install a missing package; None if it is not one of ours."""
     from pathlib import Path
 
     from repro.frameworks import FRAMEWORKS

@@ -84,7 +84,7 @@ def stdout_to_stderr() -> Iterator[None]:
 
 
 def confirmed(question: str) -> bool:
-    """Whether somebody at a terminal says yes; where there is none, nobody does."""
+    """Asks a question at the terminal; False if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     console.print(Text(f"{question} [y/N] "), end="")

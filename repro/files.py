@@ -141,9 +141,9 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """What a folder holds by a pattern of a name, sorted; nothing where it is not there.
+    """Paths in a folder whose names match a pattern, sorted; empty if there is no such folder.
 
-    OSError where it cannot be listed: a glob would be silent, and what is there be taken for lost.
+    OSError if it cannot be listed: Path.glob would find nothing, as if the files were lost.
     """
     try:
         names = os.listdir(folder)

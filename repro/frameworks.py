@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Framework(NamedTuple):
-    """What the rest of the code knows of a framework without importing it."""
+    """Facts of a framework that are known without importing it."""
 
     title: str
     """The name as its makers write it."""

@@ -30,7 +30,7 @@ Words = str | Sequence[str]
 
 
 class AssertReproducible(Protocol):
-    """What the fixture gives; see there."""
+    """The type of the fixture, which documents the arguments."""
 
     def __call__(
         self,

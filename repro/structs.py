@@ -24,7 +24,7 @@ NESTED = 20  # levels, twice what a run needs; what walks over a file calls itse
 Number = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
 """No NaN, nothing infinite."""
 Integer = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-"""What every reader of JSON takes as it is."""
+"""An integer that every JSON reader represents exactly."""
 Hash = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Fingerprint = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
 Time = Annotated[str, Meta(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\Z")]
@@ -60,7 +60,7 @@ class FileKind(Generic[C]):
     """The key that tells this kind from others."""
     content: type[C]
     contradictions: Callable[[C], Iterator[str]]
-    """What does not follow from what, in a content of the right types."""
+    """A function that yields contradictions within content of the right types."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class FileKind(Generic[C]):
 
     @property
     def remedy(self) -> str:
-        """What to do about a damaged file."""
+        """The remedy for a damaged file."""
         return f"copy it again from where it was made, or make it again with `./run.sh {self.task}`"
 
 
@@ -138,7 +138,7 @@ def _check(kind: FileKind[C], path: Path, content: Any) -> C:
 
 
 class Flaw(ValueError):  # noqa: N818
-    """Why a content is not of a type, in words."""
+    """A mismatch between content and its type, in words."""
 
 
 def converted(content: Any, kind: type[T]) -> T:

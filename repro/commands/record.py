@@ -96,7 +96,7 @@ def _compared(recording: "Recording", other: "Record") -> int:
 
 
 def _summary(record: "Record") -> str:
-    """What was observed, in one line."""
+    """Summarizes what was observed, in one line."""
     from repro.compare import incomplete
 
     content = record.content

@@ -36,7 +36,7 @@ QUESTIONS = {
     "gpu": "without the GPU",
     "seed": "with another seed, which must differ; needs --seed-option",
 }
-"""What each question changes."""
+"""The change that each question makes."""
 BY_NAME = ("memory", "races", "time", "resume_twice")
 """Those that take several runs more, and are asked only where --ask names them."""
 ALL = "all"

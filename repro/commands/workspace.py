@@ -1,4 +1,4 @@
-"""What commands of the reference trainers take: --workspace=DIR KEY=VALUE."""
+"""Arguments of the reference trainers' commands: --workspace=DIR KEY=VALUE."""
 
 import argparse
 import os

@@ -86,14 +86,14 @@ class Course:
 
 @dataclass(frozen=True)
 class Alignment:
-    """How a process lies beside a whole one."""
+    """The position of a process within a whole one."""
 
     after: int = 0
-    """The step of the whole one that it goes on after."""
+    """The step of the whole one after which it continues."""
     numbers: dict[str, str] = field(default_factory=dict)
-    """By the number of an optimizer of the resumed one, that of the whole one's."""
+    """By the number of an optimizer of the resumed process, its number in the whole one."""
     names: Names = field(default_factory=dict)
-    """By channel, the names of arrays of the resumed one that have another one in the whole one, and that one."""
+    """By channel, the names of arrays of the resumed process that are other names in the whole one, with those."""
 
 
 def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
@@ -125,7 +125,7 @@ def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
 
 
 def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after: int) -> dict[str, str]:
-    """Which optimizer is which, if the whole one has these weights after a step; nothing if it has others."""
+    """Maps numbers of optimizers to the whole one's, if it has these weights after a step; empty if not."""
     numbers: dict[str, str] = {}
     last = whole.last_steps
     for later, number, weights in starts:
@@ -142,7 +142,7 @@ def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after
 
 
 def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int) -> bool:
-    """Whether an optimizer of the whole one has these weights after a step, or when the next one begins."""
+    """True if an optimizer of the whole one has these weights after a step, or when the next step begins."""
     names = whole.counterparts(weights, number)
     return all(
         code in (whole.weight(names[name], step), whole.before(names[name], step)) for name, code in weights.items()
@@ -150,7 +150,7 @@ def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int)
 
 
 def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str]) -> bool:
-    """Whether the optimizer that steps first in the rest does so after this step of the whole, as far as it shows."""
+    """True if the optimizers that step first in the rest can be those that step next in the whole."""
     first, following = {numbers.get(number, number) for number in rest.stepped(1)}, whole.stepped(after + 1)
     return first <= following or following <= first
 

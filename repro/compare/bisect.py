@@ -32,29 +32,29 @@ log = logging.getLogger(__name__)
 
 AGAIN = 2  # more runs with the smallest set, and without it
 Lines = list[tuple[str, str]]
-"""What is said, each with a word before it."""
+"""Lines of output, each with its label."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run gave, up to the step of interest."""
+    """The result of one run, up to the step of interest."""
 
     differs: bool
-    """Whether it is known to differ from A."""
+    """True if it is known to differ from A."""
     as_b: bool = False
-    """Whether it is as B."""
+    """True if it equals B."""
     failed: str | None = None
 
     @property
     def result(self) -> str:
-        """Whose bits it has, or why it has none."""
+        """The result in words: whose bits it has, or why it has none."""
         if self.failed:
             return f"fails: {self.failed}"
         return "B's bits" if self.as_b else "other bits" if self.differs else "A's bits"
 
 
 def bisected(a: Record, b: Record, difference: Difference, trusted: bool = False) -> Lines:
-    """Which facts make the difference: lines, and what each is called. UsageError where that cannot be asked, ReproError where runs fail."""
+    """Finds the facts that make the difference. UsageError if that cannot be asked, ReproError if runs fail."""
     if difference.pair and difference.pair.offset:
         raise UsageError(
             f"{ASKED}: B goes on where A was stopped, so it is not A's command with a change; bisect two runs from the beginning"

@@ -41,7 +41,7 @@ class Difference:
     pair: Pair | None = None
     """The processes that differ; None for outputs."""
     lengths: tuple[int, int] | None = None
-    """How far both come, where all that both hashed is equal, and one goes on."""
+    """The last steps of both, where all that both hashed is equal and one goes on."""
     equal_before: int | None = None
     """The last step before it that both hashed."""
     ranks: list[int] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Difference:
     went_on: dict[int, list[int]] = field(default_factory=dict)
     """By step the ranks that go on after it, where that is not one step for all."""
     among: Among | None = None
-    """Which of several processes that differs, where they are no ranks."""
+    """The process that differs, of several that are not ranks."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -80,10 +80,9 @@ def check_comparable(a: Record, b: Record) -> None:
 
 
 def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Difference | None:
-    """Where two records diverge, or None where all that both hold is equal.
+    """Finds where two records diverge; None if all that both hold is equal.
 
-    `resumed` as in pairs(). A generator that differs, and that neither run draws from, is no difference: nobody seeds
-    what he does not use.
+    `resumed` as in pairs(). A generator that neither run draws from is ignored: nobody seeds what they do not use.
     """
     both = pairs(a, b, resumed)
     differences = [one for pair in both if (one := _of_pair(pair))]
@@ -122,12 +121,12 @@ def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:
 
 
 def _earlier(a: Process, b: Process) -> bool:
-    """Whether a process was started before another one, by their numbers."""
+    """True if a process started before another one, by their process numbers."""
     return a.about.pid is not None and b.about.pid is not None and a.about.pid < b.about.pid
 
 
 def race(record: Record) -> str | None:
-    """What shows that processes of one run train the same weights, though another run may do it alike."""
+    """Evidence that processes of one run train the same weights, though another run may do it alike; None without."""
     for number, after, other in _overtaken(record):
         if _earlier(record.processes[number - 1], record.processes[other - 1]):
             return (
@@ -209,10 +208,10 @@ def _of_pair(pair: Pair) -> Difference | None:
 
 
 def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
-    """What differs and can matter, of the steps until the first one whose results differ.
+    """Names that differ and can matter, of the steps until the first one whose results differ.
 
     A batch matters to its own step, or to the next one where it was asked for ahead; that of an evaluation to none.
-    A number matters to its own step; a counter to none, as its schedule gives a number, too.
+    A number matters to its own step; a counter to none, as its schedule sets a number, too.
     Before the first step, where no drawing may be seen yet, every generator matters.
     """
     names = pair.differing(step, channel)
@@ -229,12 +228,12 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
 
 
 def decides(scalar: str) -> bool:
-    """Whether a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
+    """True if a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
     return scalar in (PASSES, SCALE) or (bool(number_of(scalar)) and not scalar.endswith(".initial_lr"))
 
 
 def _is_felt(pair: Pair, step: int) -> bool:
-    """Whether results of a step differ, not only what it was given."""
+    """True if results of a step differ, not only its inputs."""
     given = (*DRAWN, SCALARS, COPIES)
     return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given) or bool(
         _copies(pair, step)

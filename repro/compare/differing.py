@@ -21,19 +21,19 @@ VERSION = re.compile(r"\w[\w.+!-]*")
 
 @dataclass
 class Differing:
-    """What differs between two records. Nothing that they name is run before find()."""
+    """The facts that differ between two records. Nothing that they name is run before find()."""
 
     a: Record
     b: Record
     scratch: Path
     facts: list[Fact] = field(default_factory=list)
     not_set: list[str] = field(default_factory=list)
-    """The names of those that a run cannot set."""
+    """The names of facts that a run cannot set."""
     repository: Repository | None = None
     installed: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By Python, what is installed for it."""
+    """The installed packages, by Python interpreter."""
     pins: dict[str, str] | None = None
-    """The packages that A's command runs with; None where they stay as they are."""
+    """The packages to run A's command with; None if they stay as they are."""
 
     def __post_init__(self) -> None:
         """UsageError where a command cannot be run again."""

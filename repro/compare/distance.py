@@ -20,14 +20,14 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Distance:
-    """How far two arrays are apart."""
+    """The distance between two arrays."""
 
     name: str
     elements: int
-    """That differ."""
+    """The number of elements that differ."""
     size: int
     relative: float | None
-    """The norm of the difference over that of the first, L2; None where that is no number."""
+    """The L2 norm of the difference over that of the first array; None if that is not a number."""
     ulps: int | None
     """The largest distance in units in the last place, for float32."""
 
@@ -38,7 +38,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Point:
-    """How far all weights are apart after a step of the first record."""
+    """The distance between all weights after a step of the first record."""
 
     step: int
     relative: float | None
@@ -53,7 +53,7 @@ def _shown(relative: float | None) -> str:
 
 
 def distance(a: Record, b: Record, difference: Difference) -> Distance | None:
-    """How far apart the first name of a difference is that both records kept; None where they kept none."""
+    """The distance of the first differing array that both records kept; None if they kept none."""
     if difference.pair is None or difference.step is None:
         return None
     ours, theirs = _both(a, b, difference.pair, difference.step, difference.channel, *difference.names[:1])

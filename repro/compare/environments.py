@@ -19,7 +19,7 @@ Pins = Mapping[str, str]
 
 
 def available() -> bool:
-    """Whether uv is there."""
+    """True if uv is installed."""
     return shutil.which("uv") is not None
 
 
@@ -30,7 +30,7 @@ def python_of(command: Sequence[str], folder: Path) -> str | None:
 
 
 def installed(python: str) -> dict[str, str]:
-    """What is installed for a Python."""
+    """The packages installed for a Python interpreter, by name."""
     lines = _uv("pip", "freeze", "--python", python).splitlines()
     return {_name(line): line for line in lines if line and not line.startswith("#")}
 

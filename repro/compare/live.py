@@ -38,9 +38,9 @@ class Live:
     folder: Path
     """The run's, which its processes write into."""
     resumed: bool | None = None
-    """Whether the run was resumed, as in pairs()."""
+    """True if the run was resumed; None as in pairs()."""
     keep: bool = False
-    """Whether the run keeps its arrays: those of steps that are equal are removed, but for the last ones."""
+    """True if the run keeps its arrays: those of equal steps are removed, except the last ones."""
     until: int | None = None
     """The step of the record after which nothing is of interest."""
     processes: dict[Path, Process] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Live:
     compared: tuple[int, int] = (0, 0)
     """The numbers of processes and of steps when all of them were compared last."""
     over: bool = False
-    """Whether there was a reason to stop it."""
+    """True once there is a reason to stop the run."""
 
     def is_over(self, process: subprocess.Popen[bytes]) -> bool:
         """Waits until the run differs, or has come far enough: True; False where it ends before.
@@ -119,7 +119,7 @@ class Live:
         return self.offsets[theirs.name]
 
     def _is_suspicious(self, ours: Process, theirs: Process, step: int) -> bool:
-        """Whether a step may hold a difference; what is only drawn, or handed out, may have no effect."""
+        """True if a step may hold a difference; other batches or generators alone may have no effect."""
         if step == 0:
             return True
         at = step + self._offset(ours, theirs)

@@ -68,7 +68,7 @@ def _by_optimizer(process: Process, family: Iterable[str], after: int) -> dict[s
 
 
 def _fits(a: Process, b: Process, after: int, family: Iterable[str], theirs: str, ours: str) -> bool:
-    """Whether two names have an equal hash where `b` begins, or when it first has this one."""
+    """True if two names have an equal hash where `b` begins, or where it first has this one."""
     begun = b.steps.get(0, {}).get(STARTS, {}).get(theirs)
     places = [(after, "weights"), (after + 1, CHANGED), (after, STARTS)] if begun and family is WEIGHTS else []
     if any(a.steps.get(step, {}).get(channel, {}).get(ours) == begun for step, channel in places):

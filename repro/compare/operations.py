@@ -26,7 +26,7 @@ def read(file: Path, step: int) -> list[Operation]:
 
 
 def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:
-    """Where two runs of one step part, in words. `seen`: the hashes of ours that differ after the step."""
+    """Describes where two runs of one step diverge. `seen`: the hashes of ours that differ after the step."""
     pairs: Pairs = []
     for a, b in zip_longest(ours, theirs):
         if a is None or b is None or a.name != b.name:

@@ -102,7 +102,7 @@ def _parted(
 
 
 def _noted(pair: Pair) -> str:
-    """What the observer could not see of this step."""
+    """Notes on operations of this step that the observer could not see."""
     notes = dict.fromkeys([*pair.a.notes, *pair.b.notes])
     return "".join(f"; {note}" for note in notes if "operations" in note)
 
@@ -116,7 +116,7 @@ class Rerun:
     asked: str = "compare: --narrow"
     """The command and the option that ask for it."""
     as_it_is: bool = True
-    """Whether the files that it names must be those of today; else they come from a commit."""
+    """True if the files that it names must be those of today; otherwise they come from a commit."""
 
     def __post_init__(self) -> None:
         """UsageError where it cannot be, or is not known to be the same command."""
@@ -224,7 +224,7 @@ def trained(folder: Path) -> list[Process]:
 
 
 def _other_bits(ours: Process, theirs: Process, until: int) -> str | None:
-    """Where a run diverges from its record, up to a step; a generator that nothing draws from may do so."""
+    """The first place where a run differs from its record, up to a step, but for generators that nothing draws from."""
     drawn = ours.moving()
     for step, channels in sorted(ours.steps.items()):
         if step > until:

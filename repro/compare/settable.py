@@ -22,7 +22,7 @@ Unit = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Fact:
-    """What differs between two records, and can be as in either."""
+    """A fact that differs between two records, and can be set to either value."""
 
     kind: str
     name: str
@@ -58,7 +58,7 @@ class Words:
     """The words of two commands side by side, and which of them differ."""
 
     pairs: tuple[tuple[Unit, Unit, Fact | None], ...]
-    """What A has, what B has, and the fact, where they differ."""
+    """A's unit, B's unit, and the fact in which they differ, or None."""
 
     @property
     def facts(self) -> list[Fact]:

@@ -17,14 +17,14 @@ DOCKER, APPTAINER = "docker", "apptainer"
 LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
 PACKAGE, INSIDE = "/repro-package", "/repro-record"
-"""Where our package and a run's folder are inside."""
+"""The paths of our package and of a run's folder in a container."""
 JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
 """Variables to which ours is added; it takes the place of any other."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the command line of a container runtime is read."""
+    """The rules by which a container runtime reads its command line."""
 
     kind: str
     actions: tuple[tuple[str, ...], ...]
@@ -113,7 +113,7 @@ class Container:
     options: tuple[tuple[str, str | None], ...]
     """By their long names, those of a letter where that matters, in their order."""
     place: int
-    """Where more options go: the last one of a name decides."""
+    """The place where options are inserted: of an option given twice, the last counts."""
     image_at: int
 
     @property
@@ -133,7 +133,7 @@ class Container:
         return [value for option, value in self.options if option == name and value is not None]
 
     def has(self, name: str) -> bool:
-        """Whether a flag is set."""
+        """True if a flag is set."""
         given = [value for option, value in self.options if option == name]
         return bool(given) and given[-1] not in ("false", "0")
 
@@ -228,7 +228,7 @@ def outside(container: Container, word: str) -> str:
 
 @dataclass(frozen=True)
 class Addition:
-    """What a run gets beside what the user asks for."""
+    """Additions to the container that the user asks for."""
 
     mounts: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)

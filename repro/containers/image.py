@@ -15,7 +15,7 @@ from repro.errors import UsageError
 
 @dataclass(frozen=True)
 class Place:
-    """Where a command of the host runs inside: the same folders under the same names, as the same user."""
+    """The place in a container where a command of the host runs: the same folders and names, the same user."""
 
     folder: Path
     """The current one."""

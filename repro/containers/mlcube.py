@@ -37,7 +37,7 @@ class Parameter:
 
     @property
     def folder(self) -> str:
-        """What is mounted."""
+        """The folder to mount."""
         return self.path if self.kind == "directory" else os.path.dirname(self.path)
 
 
@@ -165,7 +165,7 @@ def _apart(cube: Cube, path: str, name: str) -> str:
 
 
 def _inside(parameters: Sequence[Parameter]) -> tuple[dict[str, str], list[str]]:
-    """Where each folder is inside, with the options of its mount, and the arguments that name what is in them."""
+    """The place of each folder in the container, with its mount options, and the arguments that name these places."""
     places: dict[str, str] = {}
     shared: dict[str, str] = {}
     arguments = []

@@ -27,11 +27,11 @@ OPEN, OURS = 0o777, 0o700
 
 @dataclass
 class ContainerRuntime:
-    """What is known of the container that a command starts, and how to end it."""
+    """The container that a command starts: its facts, and the way to end it."""
 
     container: Container
     environment: Mapping[str, str]
-    """What the command is started with."""
+    """The environment of the command."""
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
     """The label of the containers that this runtime starts."""
     _rights: dict[Path, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class ContainerRuntime:
         return [*before, *(general[:-1] if general[-1] == "container" else general)]
 
     def ask(self, *words: str) -> str | None:
-        """What the runtime prints; None where it fails."""
+        """Runs a command of the runtime; returns its output, None if it fails."""
         try:
             done = subprocess.run(
                 [*self._program, *words],
@@ -77,7 +77,7 @@ class ContainerRuntime:
 
     @functools.cached_property
     def image(self) -> dict[str, Any]:
-        """What Docker knows of the image, which it fetches where it has to, as `run` would; empty if unknown."""
+        """Docker's description of the image, which is pulled if `run` would pull it; empty if unknown."""
         details = self._inspected()
         if details is None and self.container.values("pull")[-1:] != ["never"]:
             self.ask("pull", self.container.image)
@@ -113,7 +113,7 @@ class ContainerRuntime:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Which container it is: the runtime, the image as the command calls it, and the number of its content."""
+        """The identity of the container: runtime, name of the image, ID of its content."""
         name, image = Path(self.container.words[self.container.program]).name, self.container.image
         if self.container.kind == APPTAINER:
             return {"engine": "apptainer", "name": image, "image": sif_number(Path(image))}
@@ -154,7 +154,7 @@ class ContainerRuntime:
             self.ask("rm", "--force", "--volumes", *created)
 
     def _heeds(self, one: str, number: signal.Signals) -> bool:
-        """Whether the first process of a container does anything on a signal; yes where that cannot be seen."""
+        """True if the first process of a container handles or blocks a signal, or if that cannot be seen."""
         try:
             process = int((self.ask("inspect", "--format={{.State.Pid}}", one) or "").strip())
             status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())

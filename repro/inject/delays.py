@@ -54,7 +54,7 @@ class Delays:
         return True
 
     def first_runs(self) -> bool:
-        """Whether the command's first Python process has not ended: else this one may be alone."""
+        """True while the command's first Python process runs; after that, this one may be alone."""
         with open(os.path.join(self.folder, f"{NUMBERED}0")) as file:
             return os.path.exists(f"/proc/{file.read()}")
 

@@ -1,7 +1,7 @@
-"""Where seeds come from: the time, the system's entropy.
+"""Sources of seeds: the time, the system's entropy.
 
-Both are held, so that a program that takes its seed from one of them has the same in each run. The time goes on after a
-few calls, and stands still before, for a seed in nanoseconds.
+Both are fixed, so that a program that takes its seed from one of them has the same seed in each run. The time stands
+still for the first calls, for seeds in nanoseconds, and then goes on.
 """
 
 import os
@@ -18,7 +18,7 @@ STEP = 1_123_456_789  # nanoseconds by which a value moves it: a seed may be mad
 
 
 def hold(value: str) -> None:
-    """Entropy becomes numbers of this seed, and each process begins at one time, which another value moves."""
+    """Fixes the entropy by this seed, and the time at which each process begins; another seed gives another time."""
     numbers = random.Random(int(value))
     os.urandom = numbers.randbytes
     vars(random)["_urandom"] = numbers.randbytes  # that of SystemRandom, and so of `secrets`

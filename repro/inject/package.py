@@ -56,7 +56,7 @@ def load(module: str) -> ModuleType:
 
 
 def _is_the_programs() -> bool:
-    """Whether `import repro` in the program gives these files."""
+    """True if `import repro` in the program loads these files."""
     try:
         spec = importlib.util.find_spec(NAME)
     except (ImportError, ValueError):  # a module without a spec, as one that a program has put there

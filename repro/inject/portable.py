@@ -24,7 +24,7 @@ SLOW = "llvmlite is not installed in this environment, so portable numerics are 
 
 
 class WrittenReport:
-    """What a process computed with portable numerics of a framework."""
+    """The report of a process: what it computed with portable numerics of a framework."""
 
     def __init__(self, folder: str, framework: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
         self.folder, self.framework, self.version, self.counts = folder, framework, version, counts
@@ -77,7 +77,7 @@ def _new_file(folder: str) -> str:
 
 
 class Switch:
-    """What the variables ask for. They are read before the program can change them."""
+    """Portable numerics as the variables request them, read before the program can change these."""
 
     def __init__(self, variables: Mapping[str, str]):
         self.folder = variables["REPRO_PORTABLE"]

@@ -37,7 +37,7 @@ class Batches:
         self.end_step()
 
     def is_due(self) -> bool:
-        """Whether a batch that is asked for now is of a step that is hashed."""
+        """True if a batch that is requested now belongs to a step that is hashed."""
         active = recorder.active
         return active is not None and self.torch.is_grad_enabled() and active.is_due(active.steps + 1)
 
@@ -105,7 +105,7 @@ class Batches:
         self.count += 1
 
     def is_data(self, leaf: Any) -> bool:
-        """Whether it is a tensor or an array that was not computed from weights."""
+        """True for a tensor or an array that was not computed from weights."""
         if copies.is_plain(leaf, self.torch):
             return not leaf.requires_grad
         numpy = sys.modules.get("numpy")
@@ -113,7 +113,7 @@ class Batches:
 
 
 def _is_transformed(torch: Any) -> bool:
-    """Whether this call is traced, is one of many that vmap makes, or recomputes what a backward pass needs."""
+    """True if this call is traced, is one of many that vmap makes, or recomputes what a backward pass needs."""
     functorch = getattr(torch._C, "_functorch", None)
     asked = (
         getattr(torch._C, "_current_autograd_node", None),

@@ -86,7 +86,7 @@ def remember(kept: Any, given: Any) -> None:
 
 @recorder.never_raise
 def before(booster: Any, library: str, args: Any, kwargs: Any) -> Optional[recorder.Hashes]:
-    """What the round begins with; nothing but that it begins where it is not due."""
+    """Hashes at the beginning of a round; empty if it is not due, None if it is not observed."""
     active = recorder.active
     if active is None or recorder.is_worker():
         return None

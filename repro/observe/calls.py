@@ -35,7 +35,7 @@ class Seen(NamedTuple):
 
 
 class CompiledFunction:
-    """What jax.jit returns, with each of its calls looked at."""
+    """A function that jax.jit returned, with each of its calls observed."""
 
     def __init__(self, function: Any):
         functools.update_wrapper(self, function)
@@ -72,12 +72,12 @@ class CompiledFunction:
 
     @property
     def has_trained(self) -> bool:
-        """Whether gradients are taken of what is carried on."""
+        """True if gradients are taken of what is carried on."""
         trained = self.traced.trained if self.traced is not None else ()
         return any(traces.argument_of(path) in self.carried for path in trained)
 
     def is_weight(self, path: str) -> bool:
-        """Whether an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
+        """True if an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
         return not self.has_trained or (self.traced is not None and path in self.traced.trained)
 
 
@@ -139,7 +139,7 @@ def _after(function: CompiledFunction, begun: dict[str, Any], result: Any) -> No
 
 
 def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
-    """Whether the function is a step, by the arguments of its second call; then the first one's line is written."""
+    """Decides by the arguments of its second call if a function is a step; then writes the line of the first call."""
     pending, function.pending = function.pending, None
     back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
     weights: list[Any] = []
@@ -181,7 +181,7 @@ def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
 
 
 def _line(function: CompiledFunction, begun: dict[str, Any]) -> dict[str, Any]:
-    """What a step is given: of what is carried on all but the weights."""
+    """Inputs of a step: of what is carried on, all but the weights."""
     line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
     if recorder.active is not None and recorder.active.looks_between:
         line[recorder.CHANGED] = begun["between"]
@@ -235,7 +235,7 @@ def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, st
 
 
 def _only_after(function: CompiledFunction, path: str, leaf: Any) -> bool:
-    """Whether an array that is carried on is a weight. Keys never are."""
+    """True if an array that is carried on is a weight. Keys never are."""
     return traces.state_channel(leaf) == traces.BUFFERS and function.is_weight(path)
 
 
@@ -297,6 +297,6 @@ def watch(jax: Any) -> None:
 
 
 def _is_of_library(function: Any) -> bool:
-    """Whether a library has its own function compiled, or the program's in an object of its own, as NNX."""
+    """True if a library compiled its own function, or wrapped the program's in an object of its own, as NNX does."""
     modules = (getattr(each, "__module__", None) for each in (function, type(function)))
     return any(str(module).partition(".")[0] in LIBRARIES for module in modules)

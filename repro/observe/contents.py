@@ -33,7 +33,7 @@ def look(code: str, dtype: str, content: Any) -> None:
 
 
 def _is_zero(dtype: str, piece: Any) -> bool:
-    """Whether a piece holds zeros of either sign alone."""
+    """True if a piece has only zeros, of either sign."""
     rest = bytes(piece).translate(None, b"\0")
     return not rest or (not rest.strip(b"\x80") and not any(_numbers(dtype, bytes(piece))))
 

@@ -68,7 +68,7 @@ class CopySearch:
                 self.named.append(trained)
 
     def places(self) -> list[Place]:
-        """Where the copies are, each under a name that no other one has."""
+        """The places of the copies, each under a unique name."""
         copies = self.copies()
         owners = self.owners(copies)
         places = [place for copy in copies for place in self.place(copy, owners.get(id(copy), []))]
@@ -116,7 +116,7 @@ class CopySearch:
         return bool(tensors) and self.are_copies(tensors)
 
     def are_copies(self, tensors: list[Any]) -> bool:
-        """Whether these are as many tensors as there are parameters, with their shapes, and not they."""
+        """True if these tensors match the parameters in number and shapes, and are not the parameters."""
         return (
             any(len(tensors) == len(shapes) for shapes in self.shapes)
             and all(self.is_tensor(tensor) and id(tensor) not in self.own for tensor in tensors)
@@ -191,7 +191,7 @@ def tensors_in(copy: Any, torch: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_plain(value: Any, torch: Any) -> bool:
-    """Whether it is a dense tensor with values, of no class that a library derived."""
+    """True for a dense tensor with values, of no class that a library derived."""
     if type(value) not in (torch.Tensor, torch.nn.Parameter):
         return False
     return value.layout is torch.strided and value.device.type in ("cpu", "cuda")

@@ -31,7 +31,7 @@ class Running:
         self.thread = 0  # that of the outermost
 
     def begin(self) -> bool:
-        """Whether this one is the outermost."""
+        """Counts a call that begins; True if it is the outermost one."""
         with self.lock:
             self.count += 1
             if self.count == 1:
@@ -95,7 +95,7 @@ def _watched(method: Any) -> Any:
 
 @recorder.never_raise
 def before(estimator: Any, method: Any, args: Any, kwargs: Any) -> Optional[recorder.Hashes]:
-    """What the step begins with; nothing but that it begins where it is not due."""
+    """Hashes at the beginning of a step; empty if it is not due, None if it is not observed."""
     active = recorder.active
     if active is None or recorder.is_worker():
         return None

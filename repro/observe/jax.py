@@ -95,7 +95,7 @@ def _same(value: Any) -> Any:
 
 @recorder.never_raise
 def _state_of_train_state(state: Any, *_: Any) -> None:
-    """What a class derived from Linen's TrainState adds, as `batch_stats`."""
+    """Keeps what a class derived from Linen's TrainState adds, such as `batch_stats`."""
     fields = [field.name for field in dataclasses.fields(state) if field.name not in TRAIN_STATE]
     state_beside[:] = [array for name in fields for array in _arrays("buffers", getattr(state, name), f"{name}.")]
 
@@ -146,7 +146,7 @@ def _observe_step(params: Any, updates: Any, result: Any) -> None:
 
 
 def _program_inputs(known: Arrays) -> Arrays:
-    """What the program that is being traced gets beside the weights and the optimizer's state.
+    """Inputs of the program that is being traced, beside the weights and the optimizer's state.
 
     An argument of its own is the batch, or a key, or state, as Haiku's: `traces` finds that once all of it is traced.
     What lies beside the weights, as BatchNorm's averages in Flax' TrainState and in the modules of NNX, is state: buffers,

@@ -248,7 +248,7 @@ def _report_tensorflow(observed: ObservedOptimizer, arrays: Arrays) -> None:
 
 
 def _in_xla() -> bool:
-    """Whether a function of TensorFlow that is being traced asked for jit_compile; it says so to nobody below it."""
+    """True if a function that TensorFlow is tracing asked for jit_compile; the functions below it are not told."""
     frames = [frame for frame, _ in traceback.walk_stack(sys._getframe())]
     tracing = [frame for frame in frames if frame.f_code.co_filename.endswith("polymorphic_function.py")]
     return any(getattr(frame.f_locals.get("self"), "_jit_compile", None) for frame in tracing)

@@ -66,7 +66,7 @@ class OperationTracer:
         self.mode.__enter__()
 
     def in_step(self) -> bool:
-        """Whether this is the step."""
+        """True during the step whose operations are recorded."""
         active = recorder.active
         return not self.running_entries and active is not None and active.steps == self.step - 1
 
@@ -189,7 +189,7 @@ def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any],
 
 
 def _is_view(operation: Any) -> bool:
-    """Whether what it returns is the memory of what it got."""
+    """True if an operation returns a view of its input's memory."""
     returns = getattr(getattr(operation, "_schema", None), "returns", ())
     return any(result.alias_info is not None and not result.alias_info.is_write for result in returns)
 
@@ -208,7 +208,7 @@ def _hashes(values: Any) -> list[str]:
 
 
 def _addresses(values: Any) -> list[int]:
-    """Where the values of tensors are; a sparse one has no single address, nor has a wrapper of others."""
+    """Addresses of the values of tensors; a sparse tensor has no single address, nor has a wrapper of others."""
     tensors = [value for _, value in hashing.leaves(values) if str(getattr(value, "layout", "")) == "torch.strided"]
     return sorted({_address(value) for value in tensors} - {0})
 

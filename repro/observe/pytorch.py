@@ -72,7 +72,7 @@ class ObservedOptimizer:
                     yield prefix + modules.plain_name(name), tensor
 
     def slots(self, optimizer: Any) -> dict[str, str]:
-        """What the optimizer holds of each parameter."""
+        """Hashes of the optimizer's state, for each parameter."""
         hashes: dict[str, str] = {}
         for name, tensor in self.parameters(optimizer):
             if tensor in optimizer.state:
@@ -182,7 +182,7 @@ class StepObserver:
         active.step(number, hashes, samples)
 
     def is_nested(self) -> bool:
-        """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
+        """True in `super().step()`, or in the step of an optimizer that another one holds: the outer step counts.
 
         Seen on the stack. A count of hooks would be wrong from the first step on that raises.
         """
@@ -203,7 +203,7 @@ class StepObserver:
         return infinite is None or not bool(infinite)
 
     def are_few(self) -> bool:
-        """Whether there is more to each optimizer than one parameter, so that it is worth the time to look at all."""
+        """True if there are few optimizers, not one for each parameter, so that there is time to observe all."""
         return sum(observed.reference() is not None for observed in self.optimizers.values()) <= MAX_OPTIMIZERS
 
     def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:

@@ -49,12 +49,12 @@ class Recorder:
         self.notes: list[str] = []
 
     def is_due(self, step: int) -> bool:
-        """Whether the step of this number is hashed."""
+        """True if the step of this number is hashed."""
         return step == 1 or step % self.every == 0
 
     @property
     def looks_between(self) -> bool:
-        """Whether what changes weights between two steps can be seen: only where each step is hashed."""
+        """True if changes of weights between two steps can be seen: each step must be hashed."""
         return self.every == 1
 
     def count(self) -> int:
@@ -230,13 +230,13 @@ def add_framework(module: Any) -> None:
 
 
 def is_worker() -> bool:
-    """Whether this is a process of joblib: which of them does what is decided by the time that each takes."""
+    """True in a worker process of joblib: timing decides which worker does what."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and type(process.current_process()).__name__ == "LokyProcess"
 
 
 def is_busy() -> bool:
-    """Whether the observer itself calls what is called in this thread."""
+    """True while the observer itself makes calls in this thread."""
     return active is not None and bool(getattr(active.local, "busy", False))
 
 

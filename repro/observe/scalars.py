@@ -57,7 +57,7 @@ def of_scaler() -> Scalars:
 
 
 class Schedules:
-    """What holds an optimizer and takes steps itself: schedulers of PyTorch, of libraries, of one's own."""
+    """Objects that hold an optimizer and take steps: schedulers of PyTorch, of libraries, of the user."""
 
     def __init__(self, torch: Any, optimizer: Any):
         holders = _holders(optimizer) if optimizer is not None else ()

@@ -35,7 +35,7 @@ def is_generator(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is an array or a scalar. Bytes between the fields of a structured array are noise."""
+    """True for an array or a scalar, except structured arrays: bytes between their fields are noise."""
     return getattr(getattr(value, "dtype", None), "names", None) is None and not hasattr(value, "to_numpy")
 
 

@@ -67,7 +67,7 @@ class Traced:
 
 
 class Trace:
-    """What is learned while a function is traced."""
+    """Facts learned while a function is traced."""
 
     def __init__(self) -> None:
         self.inputs: list[
@@ -77,7 +77,7 @@ class Trace:
 
 
 def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-    """What jax.jit makes of the function; it holds the function."""
+    """Compiles a function by jax.jit; the result holds the function."""
     try:
         traced = known.get(id(function)) or Traced(function)
     except TypeError:  # JAX says why: it needs a weak reference, too
@@ -151,7 +151,7 @@ def part(result: Any, place: Place) -> Any:
 
 
 def is_key(leaf: Any) -> bool:
-    """Whether an array is a key on its own, by its type or as those of old."""
+    """True if an array is a key by itself, by its type or in the old format."""
     return str(leaf.dtype).startswith("key<") or (str(leaf.dtype) == "uint32" and tuple(leaf.shape) in OLD_KEYS)
 
 
@@ -209,7 +209,7 @@ def _end(traced: Traced, trace: Trace, args: Any, kwargs: Any, result: Any) -> N
 
 
 def _is_state(value: Any) -> bool:
-    """Whether what has the shapes of a result is state: a tree, or keys. A single array may be a batch, and its prediction."""
+    """True for state of the shapes of a result: a tree, or keys. A single array may be a batch or a prediction."""
     return not hasattr(value, "dtype") or (_may_be_key(value) and bool(value.shape))
 
 

@@ -220,7 +220,7 @@ def pair(function: str, name: str, value: Any, least: int = 1) -> Pair:
 def edges(
     function: str, padding: int | str | Sequence[Any], image: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1)
 ) -> Edges:
-    """How far an image of this size is padded on each side.
+    """Computes how far an image of this size is padded on each side.
 
     padding: an integer, a pair of them, a pair of pairs, "VALID", or "SAME" as TensorFlow and Flax have it: the result
     has the size of the image over the stride, rounded up, and an odd row or column comes last. UsageError for another

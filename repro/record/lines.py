@@ -32,7 +32,7 @@ CHANNELS = (
     "weights",
     "buffers",
 )
-"""What is known of a step, in the order of cause."""
+"""The channels of a step, in the order of cause."""
 STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
 CHANGED = "changed weights"
 """Weights before a step that are not as they were after the step before: something else than an optimizer changed them."""
@@ -50,7 +50,7 @@ Hashes = dict[str, dict[str, str]]
 
 @dataclass
 class Process:
-    """What one process that trained, or could have, wrote down of its steps."""
+    """The steps that one process wrote down, which trained or could have."""
 
     name: str
     """The name of its file: `12`, or `rank-0.12`."""
@@ -68,7 +68,7 @@ class Process:
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
     sampled: bool = False
-    """What was written down is a choice, and another run's may be another: only what both hold is compared."""
+    """True if the process chose what to write down. Another run may not choose the same: only common hashes count."""
 
     @property
     def label(self) -> str:
@@ -82,7 +82,7 @@ class Process:
 
     @property
     def last(self) -> int:
-        """How many steps were seen."""
+        """The number of steps seen."""
         return max(self.steps, default=0)
 
     @property

@@ -60,7 +60,7 @@ def _named(path: Path, run: Path | None) -> str:
 
 
 def states(paths: dict[str, Path]) -> dict[str, State]:
-    """How the files are, by name."""
+    """The states of files, by name."""
     states = {}
     for name, path in paths.items():
         with contextlib.suppress(FileNotFoundError):  # gone meanwhile
@@ -74,7 +74,7 @@ def _state(path: Path | os.DirEntry[str]) -> State:
 
 
 def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
-    """How all files below some folders are, by path; those in another, and what git and environments keep, left out."""
+    """States of all files below some folders, by path; `without`, and what git and environments keep, are left out."""
     states: dict[str, State] = {}
     for path in paths:
         for entry in _entries(path, str(without)):
@@ -96,7 +96,7 @@ def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
 
 
 def written(before: dict[str, State], after: dict[str, State]) -> set[str]:
-    """What is new, or was written since."""
+    """Names of files that are new, or were written since."""
     return {name for name, state in after.items() if before.get(name) != state}
 
 

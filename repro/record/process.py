@@ -135,7 +135,7 @@ def kill(session: int, family: Sequence[psutil.Process]) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended, in words."""
+    """Describes how a process ended."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 

@@ -58,7 +58,7 @@ class Content(Struct):
     notes: list[str]
     fingerprint: Fingerprint | None
     loaded: bool | UnsetType = UNSET
-    """Whether a Python process of the command loaded the observer."""
+    """True if a Python process of the command loaded the observer."""
     unseen: list[str] | UnsetType = UNSET
     """Steps that were not seen whole, and why."""
 
@@ -89,7 +89,7 @@ class Record:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of where it was made, and with what."""
+        """Facts of the machine and the software that made it."""
         return self.content.facts
 
     def arrays(self, of: Process, step: int, channel: str, *others: "Record") -> dict[str, np.ndarray]:
@@ -102,7 +102,7 @@ class Record:
 
 
 def is_one(path: Path) -> bool:
-    """Whether a folder holds the record of a command, or the beginning of one."""
+    """True if a folder holds the record of a command, or the beginning of one."""
     return (path / FILE).exists() or (path / STEPS).is_dir()
 
 

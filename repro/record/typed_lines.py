@@ -20,9 +20,9 @@ class Samples(Struct):
     """The number of the data set."""
     sampler: str
     replacement: bool
-    """Whether the sampler draws with replacement."""
+    """True if the sampler draws with replacement."""
     stream: bool
-    """Whether the data set is iterable, and has no indices."""
+    """True if the data set is iterable, and has no indices."""
     workers: Integer
     size: Integer | None
     """The length of the data set."""
@@ -93,9 +93,9 @@ class Operation(Struct):
     view: bool
     """It shows other memory in another way, and reads nothing."""
     read_at: list[int]
-    """Where in memory the tensors are that it takes."""
+    """Memory addresses of the tensors that it reads."""
     written_at: list[int]
-    """Where those are that it returns or writes to."""
+    """Memory addresses of the tensors that it returns or writes."""
     module: str | None
     line: str | None
     """FILE:LINE of the program."""
@@ -103,7 +103,7 @@ class Operation(Struct):
 
     @property
     def place(self) -> str:
-        """Where it is called, as far as that is known."""
+        """The place of the call in the program, as far as it is known."""
         within = "in the backward pass" if self.backward else ""
         if self.module:
             within = f"{within} of {self.module}" if within else f"in {self.module}"
@@ -113,7 +113,7 @@ class Operation(Struct):
 Line = Step | Note | About | End | Operation
 KINDS: dict[str, type[Line]] = {"step": Step, "note": Note, "process": About, "end": End, "operation": Operation}
 INFORMATIVE = (About, End)
-"""What a process says of itself, without which its steps are as good."""
+"""Lines of a process about itself; without them its steps are as good."""
 
 
 def read_line(text: bytes) -> Line | None:

@@ -36,7 +36,7 @@ class RunOfCell(Struct):
     seconds: float
     command: str
     evidence: str
-    """What was compared, or why there is nothing."""
+    """The comparison that was made, or the reason that there is none."""
 
 
 class TableCell(Struct):
@@ -49,7 +49,7 @@ class TableCell(Struct):
     says: str
     """The evidence in one line."""
     missing: str | None
-    """What is not among the runs."""
+    """The runs that are missing."""
     difference: FirstDifference | None
     runs: list[RunOfCell]
 
@@ -127,7 +127,7 @@ class Section(Struct):
     lanes: list[Lane] = []
     """The baseline, and runs that differ or were stopped."""
     warnings: list[RecordWarning] = []
-    """What is suspicious in the baseline."""
+    """Suspicious facts of the baseline."""
 
 
 class MachineFacts(Struct):
@@ -139,7 +139,7 @@ class MachineFacts(Struct):
 
 
 class PromiseCounts(Struct):
-    """How many promises were kept and which were broken; answers without a promise, and questions without an answer."""
+    """Counts of promises kept, promises broken, answers without a promise, and questions without an answer."""
 
     kept: int
     broken: list[BrokenPromise]
@@ -282,7 +282,7 @@ def framework_name(framework: str) -> str:
 
 
 def promised(cell: TableCell) -> str:
-    """Whether the promise was kept, in words and with a mark, so that no colour is needed; empty without an answer."""
+    """The promise in words and with a mark, so that no colour is needed; empty without an answer."""
     if cell.answer in UNANSWERED:
         return ""
     if cell.promise is None:

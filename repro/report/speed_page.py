@@ -95,7 +95,7 @@ def _from_zero(values: Iterable[float]) -> charts.Scale:
 
 
 def _shared(row: Row, rows: list[Row], keys: list[str]) -> str:
-    """What a group of rows has in common, as far as not all rows have it: `deterministic, batch size 32`."""
+    """The values that a group of rows shares, and not all rows have: `deterministic, batch size 32`."""
     varied = [key for key in keys if key == "numerics" or len({getattr(other, key) for other in rows}) > 1]
     return ", ".join(f"{AXES[key]} {getattr(row, key)}" if key in AXES else str(getattr(row, key)) for key in varied)
 

@@ -50,7 +50,7 @@ class Table:
 
     title: str
     note: str
-    """What its columns mean."""
+    """The meaning of its columns."""
     head: list[str]
     rows: list[list[str]]
 
@@ -126,7 +126,7 @@ def _table(title: str, note: str, columns: list[Column]) -> Table:
 
 
 def facts(content: Benchmark) -> list[str]:
-    """What else there is to say, a line each: the roofline, imports, caches, energy, what was left out."""
+    """Further facts, one per line: the roofline, imports, caches, energy, what was left out."""
     lines = [
         f"roofline: {max(one.rates) / 1e9:.0f} GFLOP/s in {one.dtype} products (NumPy, threads: {one.threads})"
         for one in content.rooflines

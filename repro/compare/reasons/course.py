@@ -1,4 +1,4 @@
-"""How far two runs go, and from where."""
+"""Numbers of steps, and the weights that a run starts from."""
 
 from repro.compare.alignment import align
 from repro.compare.reasons.case import HASHES, Case, Rule, rule

@@ -24,7 +24,7 @@ TYPES = {
 }
 UNSIGNED = {"bool", "uint8"}
 NEUTRAL = {"sum": 0.0, "largest": 0, "maximum_of": -math.inf}
-"""What reductions begin with."""
+"""Initial values of reductions."""
 
 
 def name(dtype: Any) -> str:

@@ -60,7 +60,7 @@ def nodes_in(given: Any) -> list[Node]:
 
 
 def leaves(target: Node, stored: set[Node]) -> list[Node]:
-    """What is in memory, of what a target is computed from."""
+    """The nodes in memory that a target is computed from."""
     result: dict[Node, None] = {}
     ahead = nodes_in(target.inputs)
     seen = set(ahead)

@@ -33,7 +33,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Limit:
-    """Where a reduced axis ends: at the edges of the first operand, which has `rows` rows.
+    """The limit of a reduced axis: the edges of the first operand, which has `rows` rows.
 
     With r along the reduced axis and k along the kept one it meets the row start + at_kept k + at_reduced r.
     """
@@ -101,9 +101,9 @@ class Contraction:
                 free //= sizes[axis]
 
     def _lanes(self) -> tuple[int, int]:
-        """How many numbers are taken at once, and along which axis: they lie in a row, or are one and the same.
+        """The lanes of a vector, and their axis: the numbers are adjacent, or one and the same.
 
-        One, along axis -1, where no axis is fit for more.
+        One lane, along axis -1, if no axis fits more.
         """
         most = vector_bits() // 64
         a, b, out = self.strides

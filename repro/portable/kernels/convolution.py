@@ -22,7 +22,7 @@ ONE = (1, 1)
 
 @dataclass(frozen=True)
 class Operand:
-    """Where the numbers of an array are: its sizes, and its strides, in numbers."""
+    """The place of an array's numbers: its shape, and its strides in numbers."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -30,7 +30,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class How:
-    """What a convolution is, but for its operands."""
+    """The parameters of a convolution, without its operands."""
 
     stride: Pair
     padding: Pair
@@ -46,9 +46,9 @@ class Part:
     sums: Sums
     shape: tuple[int, ...]
     weight: tuple[slice, ...] = ()
-    """Which elements of the kernel it meets."""
+    """The elements of the kernel that it meets."""
     place: tuple[slice, ...] = ()
-    """Where its results are."""
+    """The place of its results."""
 
 
 @cache

@@ -21,7 +21,7 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether JAX computes on a CPU here that kernels of int16 are for, and calls them."""
+    """True if JAX computes on a CPU that has int16 kernels, and calls them."""
     if not kernels.paired() or jax.default_backend() != "cpu":
         return False
     try:

@@ -143,7 +143,7 @@ def _machine(level: int) -> llvm.TargetMachine:
 # --- processors -------------------------------------------------------------------------------------------------------
 
 ABSENT: Mapping[int, tuple[str, ...]] = {512: (), 256: ("avx512",), 128: ("avx",)}
-"""What the names of features begin with that a processor of such vectors, in bits, does not have."""
+"""By the width of vectors in bits, prefixes of the features that a processor with such vectors lacks."""
 _widest = 512
 
 

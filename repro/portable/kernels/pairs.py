@@ -21,12 +21,12 @@ MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "l
 
 
 def possible() -> bool:
-    """Whether this processor is an x86 with AVX2."""
+    """True if this processor is an x86 with AVX2."""
     return bool(features().get("avx2"))
 
 
 def widest() -> int:
-    """How many pairs it takes at once."""
+    """The number of pairs in a vector."""
     return 16 if vector_bits() == 512 and features().get("avx512bw") else 8
 
 
@@ -82,7 +82,7 @@ class _Pairs(Contraction):
         self.multiply_add = module.globals.get(name) or ir.Function(module, ir.FunctionType(sums, [short] * 2), name)
 
     def _pairs(self, axis: int) -> int:
-        """How many pairs are added up from a reduced axis on, at most."""
+        """The largest number of pairs that are added up from a reduced axis on."""
         sizes = self.sizes[axis:]
         if sizes:
             sizes[-1] = -(-sizes[-1] // (2 * self.wide if self.vector == len(self.sizes) - 1 else 2))

@@ -12,7 +12,7 @@ from repro.portable.kernels.machine import I16, I64, Loop, Loops, started
 
 @dataclass(frozen=True)
 class Windows:
-    """What meets the kernel along each axis of images: out[o] meets (o stride + t step - low) / dilation."""
+    """The windows of a kernel along each axis of images: out[o] meets (o stride + t step - low) / dilation."""
 
     sizes: tuple[int, ...]
     out: tuple[int, ...]

@@ -20,11 +20,11 @@ BLOCK = 64
 HALF = 16
 """A sum of PAIRS is added up twice: as it is, modulo 2^32, and without these lower bits."""
 LONGEST = 2 * PAIRS * 2**15
-"""What both sums have room for."""
+"""The largest number of terms that both sums have room for."""
 
 
 def int8_is_fast() -> bool:
-    """Whether this processor has VNNI, which PyTorch's own products of int8 are made by."""
+    """True if this processor has VNNI, which PyTorch's own products of int8 use."""
     return bool(features().get("avx512vnni") or features().get("avxvnni"))
 
 
@@ -34,9 +34,9 @@ def width() -> int:
 
 
 def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
-    """Whether a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
+    """True if a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
 
-    Or a convolution of images of this shape and layout, see convolution.py.
+    With a layout: of a convolution of images of this shape, see convolution.py.
     """
     if layout:
         return possible() and layout.endswith("B") and shape[-1] % 8 == 0
@@ -107,7 +107,7 @@ class Product:
     columns: int
     by_rows: bool
     finish: int
-    """How many arrays follow them, none to two.
+    """The number of arrays that follow them, 0 to 2.
 
     First a power of two for each row, float64, that it is multiplied by, then a number for each column, float32, that
     is added. With one of them the result is rounded as r32 does, float32; with none it is exact, float64.
@@ -115,7 +115,7 @@ class Product:
     batch: int = 1
     """Products one after another."""
     by_columns: bool = False
-    """Whether the second of two arrays that follow is a power of two for each column, float64, instead."""
+    """True if the second of two arrays that follow is a power of two for each column, float64, instead."""
 
 
 @cache

@@ -34,7 +34,7 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether TensorFlow computes on a CPU here that kernels of int16 are for, and calls them."""
+    """True if TensorFlow computes on a CPU that has int16 kernels, and calls them."""
     if not kernels.paired() or tf.config.list_logical_devices("GPU"):
         return False
 
@@ -50,7 +50,7 @@ def possible() -> bool:
 
 
 def compiled() -> bool:
-    """Whether what is being traced is for XLA."""
+    """True if the function that is being traced is for XLA."""
     from tensorflow.python.framework import ops  # no other part of TensorFlow knows; possible() finds out
     from tensorflow.python.ops import control_flow_util
 
@@ -115,7 +115,7 @@ class _Registration(ctypes.Structure):
 
 
 REGISTER = 72
-"""Where the interface has the function that registers."""
+"""The place in the interface of the function that registers."""
 
 
 @cache

@@ -25,7 +25,7 @@ METADATA = 1
 
 POINTER, WORD = ADDRESS.as_pointer(), I64.as_pointer()
 NEXT, DONE, USERS, COUNT = range(4)
-"""What a job counts: shares that were taken, shares that are done, who may still look at it, all shares."""
+"""The counters of a job: shares taken, shares done, threads that may still read it, all shares."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Handler:
     """A function that XLA may call by this name."""
 
     engine: llvm.ExecutionEngine
-    """Which owns the code."""
+    """The owner of the code."""
     name: str
     address: int
 
@@ -119,7 +119,7 @@ def _work(loops: Loops) -> ir.Function:
 
 
 def _task(module: ir.Module, work: ir.Function) -> ir.Function:
-    """What another thread does; it may begin when all is done."""
+    """The function that another thread runs; it may begin after all is done."""
     build, function = entry(module, "task", VOID, ADDRESS)
     build.call(work, function.args)
     _leave(build, module, function.args[0])
@@ -143,7 +143,7 @@ def _leave(build: ir.IRBuilder, module: ir.Module, job: ir.Value) -> None:
 
 
 def _count(build: ir.IRBuilder, job: ir.Value, field: int, step: int) -> ir.Value:
-    """What was counted before."""
+    """Adds to a counter of a job; returns its old value."""
     return build.atomic_rmw("add", _field(build, job, field), I64(step), "acq_rel")
 
 

@@ -190,7 +190,7 @@ def erfinv_far(part: int) -> Coefficients:
 SHIFTED = 8.5
 """From here on Stirling's series is used."""
 FAR = 40
-"""Where it has more than 60 digits."""
+"""The argument from which Stirling's series has more than 60 digits."""
 
 
 @cache

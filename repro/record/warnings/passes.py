@@ -24,7 +24,7 @@ class Pass:
     steps: list[int] = field(default_factory=list)
     """The step of each batch."""
     complete: bool = False
-    """Whether another pass through the same data follows."""
+    """True if another pass through the same data follows."""
 
     @property
     def indices(self) -> list[int] | None:
@@ -88,7 +88,7 @@ def numbers(numbers: list[int]) -> str:
 
 
 def rank(process: Process, record: Record) -> str:
-    """Which rank it is, where there are several."""
+    """The rank as a prefix, `rank 1: `; empty if there is only one process."""
     return f"rank {process.rank}: " if len(record.processes) > 1 and process.rank is not None else ""
 
 

@@ -40,7 +40,7 @@ def ratios(above: dict[int, float], below: dict[int, float]) -> list[float]:
 
 
 def excludes_one(ratio: Summary) -> bool:
-    """Whether there is a difference beyond the noise."""
+    """True if there is a difference beyond the noise."""
     return ratio.interval is not None and not ratio.interval[0] <= 1 <= ratio.interval[1]
 
 

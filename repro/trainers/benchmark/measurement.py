@@ -163,7 +163,7 @@ class Measurement:
         return sum(self.took.get(cell.name, guesses.get(cell.numerics, SECONDS_A_SAMPLE)) for cell in to_come)
 
     def _to_target(self) -> None:
-        """How long each framework takes to the target, in its first cell that repeats its bits, for n_epochs."""
+        """Measures each framework's time to the target, in its first cell that repeats its bits, for n_epochs."""
         for framework in dict.fromkeys(cell.framework for cell in self.cells):
             own = [cell for cell in self.cells if cell.framework == framework and cell.numerics not in BASELINES]
             cell = next((cell for cell in own if cell.numerics in REPEAT_BITS), own[0])

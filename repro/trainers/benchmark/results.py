@@ -94,7 +94,7 @@ class RefusedSample(FailedSample, tag="refused"):
 
 
 class DoneSample(Struct, tag_field="status", tag="done"):
-    """What one process measured."""
+    """The measurements of one process."""
 
     cell: str
     seconds: Number
@@ -189,7 +189,7 @@ class Row(Struct):
     fingerprints: list[Fingerprint]
     """The distinct ones."""
     agree: bool | None
-    """Whether they are one; None where that is not promised."""
+    """True if all fingerprints are equal; None if that is not promised."""
     first_epoch: Number | None
     first_step: Number | None
     joules_per_epoch: Number | None

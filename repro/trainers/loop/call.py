@@ -19,7 +19,7 @@ def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedP
 
 
 def said_of(failed: subprocess.CompletedProcess[str]) -> str:
-    """Why a process failed, in the words of its last line of error."""
+    """The reason that a process failed: the last line of its errors."""
     return error_line(failed.stderr, failed.returncode)
 
 

@@ -42,7 +42,7 @@ def record(
 
 
 def common(record: dict[str, Any]) -> dict[str, object]:
-    """What must be the same on all ranks of a run: configuration (paths apart), versions, commit, data."""
+    """Facts that must be the same on all ranks of a run: configuration (paths apart), versions, commit, data."""
     config = record["config"]
     return {
         **{f"params.{key}": value for key, value in config["params"].items()},

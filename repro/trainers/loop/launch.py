@@ -120,7 +120,7 @@ def _processes(ranks: list[RankInfo], command: list[str]) -> dict[int, int]:
 
 
 def started() -> bool:
-    """Whether start() or watch() started this process."""
+    """True if start() or watch() started this process."""
     return ERRORS in os.environ
 
 

@@ -88,7 +88,7 @@ def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def is_weight(name: str) -> bool:
-    """Whether a name in the state is a weight's, not an optimizer's slot's."""
+    """True if a name in the state is that of a weight, not of an optimizer's slot."""
     return "/" not in name and name != ADAM_COUNT
 
 

@@ -136,7 +136,7 @@ class ProcessGroup(SingleProcess):
     """Several processes that share each batch; repro/trainers/native/FRAMEWORK/ranks.py says how."""
 
     joined = False
-    """Whether this process has met others."""
+    """True if this process has met others."""
 
     def __init__(self, rank_info: RankInfo) -> None:
         self.rank, self.size = rank_info.rank, rank_info.size

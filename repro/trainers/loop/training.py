@@ -36,10 +36,10 @@ GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNOR
 
 
 class Trainer(Protocol):
-    """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
+    """The interface between the loop and a framework; each mnist_<framework>.py has one. Arrays are NumPy's."""
 
     ranks: SingleProcess
-    """Who shares each batch: steps() is given the whole of it, and each rank takes its part."""
+    """The ranks that share each batch: steps() is given all of it, and each rank takes its part."""
 
     def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None: ...
 
@@ -48,7 +48,7 @@ class Trainer(Protocol):
         ...
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         ...
 
     def evaluate(self) -> tuple[float, int, int]:
@@ -64,7 +64,7 @@ class Trainer(Protocol):
         ...
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         ...
 
 
@@ -77,7 +77,7 @@ class TrainingRun:
     trainer: Trainer
     dataset: Dataset
     folder: Path
-    """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
+    """The folder of experiment.json, metrics.jsonl and times.json; only rank 0 writes."""
     times: ProcessTimes = field(default_factory=ProcessTimes)
 
     def __post_init__(self) -> None:

@@ -119,7 +119,7 @@ def adam() -> dict[str, Any]:
 
 
 def computed(xp: Backend, given: Mapping[str, Sequence]) -> dict[str, tuple]:
-    """What a framework makes of inputs(), by its backend."""
+    """Results of a framework's backend for inputs()."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
     plain, operands = tuple(PLAIN.values()), partial(xp.operands, work=LARGE)
     images_and = partial(operands, layout=PLAIN["layout"])

@@ -114,7 +114,7 @@ class Kernel(Elements):
         return self.build.gep(self.held[node], [lane]) if self.inner > 1 else self.held[node]
 
     def _finish(self, sums: Sequence[Node]) -> None:
-        """What follows from reductions alone, once for each lane."""
+        """Computes what follows from reductions alone, once for each lane."""
         if not sums:
             return
         stage = self.stage[sums[0]] + 1

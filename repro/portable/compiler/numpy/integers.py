@@ -11,7 +11,7 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.grids import check_length, sliced
 
 available = kernels.paired()
-"""Whether this processor has instructions for them; may be set to False."""
+"""True if this processor has instructions for pairs of int16; may be set to False."""
 
 if available:
     from llvmlite import ir
@@ -86,7 +86,7 @@ def made(maker: Any, *arguments: Any) -> "Loops":
 
 
 def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
-    """What loops make of arrays, of each of a batch. `sizes` are the numbers of an array and of the result in it."""
+    """Calls kernels on arrays, for each of a batch. `sizes` are the numbers of elements of each array and of the result."""
     result = empty((batch, sizes[-1]), dtype)
     itemsizes = tuple(each.itemsize for each in (*arrays, result))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)

@@ -75,7 +75,7 @@ def _address(x: Array) -> int:
 
 
 def _is_one_along(x: Array, axes: Axes, rank: int) -> bool:
-    """Whether an array has one number for all along the axes of a shape of this rank."""
+    """True if an array has one number for all elements along the axes of a shape of this rank."""
     return all(rank - x.ndim > axis or x.shape[axis - rank] == 1 for axis in axes)
 
 
@@ -90,7 +90,7 @@ def _flat(given: Any, arrays: list[Array]) -> Hashable:
 
 
 def _numbered(given: Any, results: list[Node]) -> Any:
-    """What a definition gives, with the number of each result."""
+    """Replaces each result of a definition by its number, and appends its node to `results`."""
     if isinstance(given, Traced):
         results.append(given.node)
         return len(results) - 1
@@ -120,7 +120,7 @@ class Plan:
     """A kernel for arrays of some strides."""
 
     sound = False
-    """Whether there is one, and it gave the same bits as its definition."""
+    """True if there is a plan, and it gave the same bits as its definition."""
 
     def __init__(
         self, function: Any, arguments: Any, options: Any, whole: Any, axes: Axes, sizes: Any, strides: Any
@@ -183,7 +183,7 @@ def _placed(given: Any, results: list[Array]) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether arrays have the same bits; NaN has many, which count as one."""
+    """True if arrays have the same bits; all NaN count as one."""
     if isinstance(a, tuple | list):
         return all(map(_same, a, b))
     if not isinstance(a, np.ndarray | np.generic):

@@ -77,7 +77,7 @@ class Kernel(Elements):
         return len(self.sizes) - len(list(last))
 
     def _whole(self, target: Node) -> bool:
-        """Whether each result is complete after the innermost loops, which are not all there are."""
+        """True if each result is complete after the innermost loops, and these are not all loops."""
         innermost = self._innermost(target)
         return innermost not in (0, len(self.sizes)) and 0 not in self.strides[target][:innermost]
 
@@ -125,7 +125,7 @@ def _neutral(target: Node) -> ir.Constant:
 
 
 def _tables(targets: Sequence[Node]) -> set[Node]:
-    """What is read by indices."""
+    """The nodes that are read by indices."""
     tables, ahead, seen = set(), list(targets), set()
     while ahead:
         node = ahead.pop()

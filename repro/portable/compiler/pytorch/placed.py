@@ -15,7 +15,7 @@ from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import CompiledKernel, chain
 
 COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
-"""What several threads found of a reduction."""
+"""Functions that combine the partial reductions of several threads."""
 
 ALIGNED = 64
 """Bytes from one array of a scratch to the next are a multiple of it."""

@@ -21,7 +21,7 @@ class CompiledKernel:
     """Loops as machine code, called with the addresses of their arrays."""
 
     engine: llvm.ExecutionEngine
-    """Which owns the code."""
+    """The owner of the code."""
     one: Callable[..., None]
     address: int
     """That of `one`."""
@@ -29,7 +29,7 @@ class CompiledKernel:
     most: int
 
     def threads(self) -> int:
-        """How many are worth it."""
+        """The number of threads that is worth it."""
         return min(torch.get_num_threads(), self.most) if self.several else 1
 
     def alone(self, addresses: Sequence[int]) -> None:
