@@ -69,7 +69,7 @@ class ConvNet(nn.Module):
 
     @nn.compact
     def __call__(self, images: Array, keep: Array | None) -> Array:
-        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        """Computes logits as LeNet does, but `keep` is uint8 [B, 9216 + 128]."""
         ops = self.ops
         x = ops.inputs(images)
         x = nn.relu(ops.conv(x, *Layer((3, 3, 1, 32), name="conv1")()))
@@ -196,7 +196,7 @@ class Trainer:
         return results_of(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, layout.part_of(self.params.batch_size_test, 64)
         for start in range(0, len(self.test_labels), size):
             part = slice(start, start + size)

@@ -71,7 +71,7 @@ class ConvNet(nn.Module):
         self.dense2 = nn.Linear(128, 10)
 
     def forward(self, images: Tensor, keep: Tensor | None) -> Tensor:
-        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        """Computes logits as LeNet does, but `keep` is uint8 [B, 9216 + 128]."""
         ops = self.ops
         x = ops.inputs(images)
         x = functional.relu(ops.conv(x, self.conv1.weight, self.conv1.bias))
@@ -176,7 +176,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, self.params.batch_size_test
         for images, labels in zip(self.test_images.split(size), self.test_labels.split(size), strict=True):
             logits = self.network(images, None)

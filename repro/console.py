@@ -54,7 +54,7 @@ def _make_printable(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def libraries_write_to(log: Path) -> Iterator[None]:
-    """While a framework loads, what it writes to stdout or stderr goes to the end of a file instead."""
+    """Redirects what a framework writes to stdout or stderr while it loads to the end of a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     terminals = {number: os.dup(number) for number in {1, 2, sys.stderr.fileno()}}
@@ -71,7 +71,7 @@ def libraries_write_to(log: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Meanwhile this process and those that it starts write to stderr what they would write to stdout."""
+    """Redirects stdout of this process, and of those that it starts, to stderr."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:
@@ -101,5 +101,5 @@ WIDE = 132  # columns for wide tables, where the output is no terminal
 
 
 def wide_console() -> Console:
-    """Standard output, for tables that need room."""
+    """A console of standard output, for tables that need room."""
     return Screen(width=None if sys.stdout.isatty() else WIDE)

@@ -97,7 +97,7 @@ def _several(words: Words) -> Sequence[str]:
 
 
 def _check_given(asked: Sequence[str], **options: object) -> None:
-    """UsageError where a question lacks what it needs."""
+    """Raises UsageError if a question lacks what it needs."""
     __tracebackhide__ = True
     from repro.errors import UsageError
 
@@ -108,7 +108,7 @@ def _check_given(asked: Sequence[str], **options: object) -> None:
 
 
 def _run(words: list[str]) -> tuple[int, str, str]:
-    """`repro verify WORDS` to its end: exit code, stdout, stderr. Interrupted, it ends what it has started."""
+    """Runs `repro verify WORDS` to its end: exit code, stdout, stderr. Interrupted, it ends what it has started."""
     command = [sys.executable, "-P", "-c", START, PACKAGE, "verify", *words]
     with subprocess.Popen(
         command,
@@ -160,7 +160,7 @@ def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
 
 
 def _said(answer: dict[str, Any]) -> str:
-    """One answer in words: `restart: differs at step 3, gradients, why`."""
+    """Describes an answer: `restart: differs at step 3, gradients, why`."""
     from repro.verify.questions import shown
 
     first = answer["first"] or {}

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 RUN = "{run}"
-"""In a command, and in the names of its outputs: the run's own folder."""
+"""The folder of a run, in a command and in the names of its outputs."""
 MOST_RANKS = 8  # ranks that are named
 MOST_NAMES = 3  # names
 

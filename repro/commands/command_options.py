@@ -86,7 +86,7 @@ def add_cube(parser: Parser, workspace: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """UsageError for options that do not go together."""
+    """Raises UsageError for options that do not go together."""
     if options.every < 1:
         _refuse(options, f"--every {options.every}: must be 1 or more")
     if options.mlcube is not None:

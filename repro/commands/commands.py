@@ -1,4 +1,4 @@
-"""All commands of `repro`, and what its first word says."""
+"""The commands of `repro`, and the help of `repro` without one."""
 
 import argparse
 import sys

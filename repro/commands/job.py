@@ -46,7 +46,7 @@ def run(task: str, workspace: Path, overrides: list[str]) -> int:
 
 
 def _starter(task: str) -> launch.Starter:
-    """torchrun for PyTorch, plain processes for the other frameworks."""
+    """Starts torchrun for PyTorch, plain processes for the other frameworks."""
     if task != "pytorch":
         return launch.processes
     from repro.trainers.native.pytorch.ranks import torchrun

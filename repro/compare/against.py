@@ -41,7 +41,7 @@ class Against:
     """The run's own record."""
 
     def comparison(self) -> Comparison:
-        """All that is known of the first difference. UsageError where nothing can be compared."""
+        """Explains the first difference. UsageError where nothing can be compared."""
         a = self.live.recorded
         if not self.live.over:
             return comparison.compare(a.path, self.seen.path)

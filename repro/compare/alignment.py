@@ -38,7 +38,7 @@ class Course:
 
     @cached_property
     def _hashed(self) -> dict[str, tuple[list[int], list[str]]]:
-        """By name, the steps after which a weight was hashed, and its hashes then."""
+        """The steps after which each weight was hashed, and its hashes then, by name."""
         positions: dict[str, tuple[list[int], list[str]]] = {}
         for step, weights in [*self.starts.items(), *sorted(self.process.of("weights").items())]:
             for name, code in weights.items():
@@ -60,7 +60,7 @@ class Course:
 
     @cached_property
     def _changed(self) -> dict[int, dict[str, str]]:
-        """By step, the weights that something else than an optimizer changed after it."""
+        """The weights that something other than the optimizer changed after a step, by step."""
         return {step - 1: weights for step, weights in self.process.of(CHANGED).items()}
 
     def before(self, name: str, step: int) -> str | None:
@@ -80,7 +80,7 @@ class Course:
 
     @cached_property
     def last_steps(self) -> dict[str, int]:
-        """By optimizer, the last step that it took."""
+        """The last step that each optimizer took."""
         return {number: step for step in sorted(self.process.steps) if step for number in self.stepped(step)}
 
 
@@ -91,9 +91,9 @@ class Alignment:
     after: int = 0
     """The step of the whole one after which it continues."""
     numbers: dict[str, str] = field(default_factory=dict)
-    """By the number of an optimizer of the resumed process, its number in the whole one."""
+    """The number of each optimizer of the resumed process in the whole one."""
     names: Names = field(default_factory=dict)
-    """By channel, the names of arrays of the resumed process that are other names in the whole one, with those."""
+    """By channel, the names of arrays of the resumed process that have another name in the whole one, with that."""
 
 
 def align(a: Process, b: Process, resumed: bool = False) -> Alignment:

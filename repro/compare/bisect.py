@@ -107,7 +107,7 @@ class Bisection:
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def _check_ends(self) -> None:
-        """ReproError where A's command no longer gives A's bits, or does so with all facts as in B, too."""
+        """Raises ReproError if A's command no longer gives A's bits, or does so with all facts as in B, too."""
         base = self._run([])
         if base.failed or base.differs:
             dirty = "; files of it were not as in its commit" if _is_dirty(self.a) else ""

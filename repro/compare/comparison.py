@@ -54,7 +54,7 @@ def compare(first: Path, second: Path) -> Comparison:
 
 
 def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:
-    """All that is known of a difference of two commands' records."""
+    """Explains the difference of two commands' records."""
     comparison = known(a, b, first)
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in pairs(a, b)):
@@ -63,7 +63,7 @@ def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:
 
 
 def known(a: Record, b: Record, first: Difference | None) -> Comparison:
-    """All that is known of a difference."""
+    """Explains a difference."""
     facts = causes(a.facts, b.facts)
     if first is None:
         return Comparison(a, b, None, facts=facts)

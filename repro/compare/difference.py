@@ -45,9 +45,9 @@ class Difference:
     equal_before: int | None = None
     """The last step before it that both hashed."""
     ranks: list[int] = field(default_factory=list)
-    """All that diverge in this step and channel, where several ranks train."""
+    """All ranks that diverge in this step and channel, if several ranks train."""
     went_on: dict[int, list[int]] = field(default_factory=dict)
-    """By step the ranks that go on after it, where that is not one step for all."""
+    """The ranks that go on after each step, if that is not one step for all."""
     among: Among | None = None
     """The process that differs, of several that are not ranks."""
 
@@ -57,7 +57,7 @@ class Difference:
 
 
 def check_comparable(a: Record, b: Record) -> None:
-    """UsageError where two records are of different programs, or share nothing that could be compared."""
+    """Raises UsageError if two records are of different programs, or share nothing that could be compared."""
     if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()):
         raise UsageError(
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
@@ -137,7 +137,7 @@ def race(record: Record) -> str | None:
 
 
 def _went_on(both: list[Pair]) -> dict[int, list[int]]:
-    """By step the ranks that go on after it; nothing where that is one step for all."""
+    """The ranks that go on after each step; empty if that is one step for all."""
     if any(pair.differing(pair.offset, STARTS) for pair in both if pair.offset):
         return {}  # where a rank starts from other weights, nothing says which step they are of
     steps = {pair.offset for pair in both}
@@ -146,7 +146,7 @@ def _went_on(both: list[Pair]) -> dict[int, list[int]]:
 
 
 def _order(difference: Difference) -> tuple[int, int]:
-    """By step, then by channel in the order of cause."""
+    """A sort key: the step, then the channel in the order of cause."""
     return difference.step or 0, CHANNELS.index(difference.channel)
 
 

@@ -67,7 +67,7 @@ def distance(a: Record, b: Record, difference: Difference) -> Distance | None:
 
 
 def growth(a: Record, b: Record, difference: Difference) -> list[Point]:
-    """From the last equal step on: how far all weights are apart, as far as both kept them."""
+    """Distances between all weights, from the last equal step on, as far as both kept them."""
     if difference.pair is None or difference.step is None:
         return []
     since = difference.equal_before if difference.equal_before is not None else difference.step

@@ -15,7 +15,7 @@ from pathlib import Path
 from repro.errors import ReproError
 
 Pins = Mapping[str, str]
-"""By package, the line that names its version or where it comes from."""
+"""The line that names the version or the origin of each package."""
 
 
 def available() -> bool:
@@ -46,7 +46,7 @@ def _name(line: str) -> str:
 
 @dataclass
 class Environments:
-    """Those that were made, below a folder."""
+    """Environments that were made below a folder."""
 
     scratch: Path
     made: dict[tuple[str, ...], str] = field(default_factory=dict)

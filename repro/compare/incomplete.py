@@ -19,5 +19,5 @@ def unseen(*records: Record) -> str | None:
 
 
 def not_loaded(record: Record) -> str | None:
-    """That the observer was not loaded; None where it was, or an older version did not say."""
+    """Says that the observer was not loaded; None if it was, or an older version did not record that."""
     return NOT_LOADED if record.content.loaded is False else None

@@ -45,9 +45,9 @@ class Live:
     """The step of the record after which nothing is of interest."""
     processes: dict[Path, Process] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
-    """By process, the step of the recorded one that it goes on after."""
+    """The step of the recorded process after which each process goes on."""
     held: dict[str, deque[set[str]]] = field(default_factory=dict)
-    """By process, the arrays of its last steps."""
+    """The arrays of the last steps of each process."""
     compared: tuple[int, int] = (0, 0)
     """The numbers of processes and of steps when all of them were compared last."""
     over: bool = False
@@ -107,7 +107,7 @@ class Live:
         return (process, taken.step) if isinstance(taken, Step) else None
 
     def _sides(self, processes: Iterable[Process]) -> Sides:
-        """Those of the record and of the run side by side: of each label, once as many take steps as did in the record."""
+        """Pairs the processes of the record with those of the run, once as many take steps as did in the record."""
         ours, theirs = self.recorded.processes, in_order(process for process in processes if process.steps)
         wanted, seen = (Counter(process.label for process in side) for side in (ours, theirs))
         both = ([one for one in side if wanted[one.label] == seen[one.label]] for side in (ours, theirs))
@@ -131,7 +131,7 @@ class Live:
         )
 
     def _beyond(self, ours: Process, theirs: Process) -> Difference | None:
-        """That a run goes on after the last step of the record."""
+        """Says that a run goes on after the last step of the record."""
         if not theirs.last:
             return None
         offset = self._offset(ours, theirs)

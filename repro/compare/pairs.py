@@ -22,7 +22,7 @@ class Pair:
     a: Process
     b: Process
     offset: int
-    """Step n of `b` is step n + offset of `a`: more than 0 where `b` was resumed."""
+    """Step n of `b` is step n + offset of `a`; more than 0 if `b` was resumed."""
     called: tuple[str, str] = ("A", "B")
     """The names of the two, for people."""
 
@@ -37,7 +37,7 @@ class Pair:
         return self.sampled or bool(self.a.unseen or self.b.unseen)
 
     def steps(self) -> list[int]:
-        """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
+        """The steps that both hashed, counted as `a` counts; step 0 only if `b` began at the beginning, too."""
         shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
         return sorted(shared)
 
@@ -104,7 +104,7 @@ class Pair:
 
     @cached_property
     def _turns(self) -> dict[str, int]:
-        """By optimizer that `a` has looked at when `b` goes on: the step at which `b` first does, if ever."""
+        """The step at which `b` first looks at each optimizer that `a` has looked at when `b` goes on, if ever."""
         if not self.offset:
             return {}
         last = self._courses[0].last_steps

@@ -40,7 +40,7 @@ COMPUTED = ("gradients", "optimizer", "weights", "buffers")
 
 
 def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False) -> str:
-    """With which operation a difference begins, in words. `trusted`: a stranger's command may be run.
+    """Finds the operation with which a difference begins, in words. `trusted`: a stranger's command may be run.
 
     UsageError where that cannot be asked, ReproError where a command no longer gives its recorded bits.
     """
@@ -92,7 +92,7 @@ def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
 def _parted(
     reruns: list["Rerun"], folder: Path, difference: Difference, offset: int, narrow: bool
 ) -> tuple[Record, Record, Difference]:
-    """Both again up to the step in which they diverge, and where they diverge when every step is hashed."""
+    """Reruns both up to the step in which they diverge; returns where they diverge when every step is hashed."""
     steps = [difference.step or 0, (difference.step or 0) - offset]
     a, b = (rerun(folder / rerun.name, step, narrow) for rerun, step in zip(reruns, steps, strict=True))
     again = first_difference(a, b)
@@ -119,7 +119,7 @@ class Rerun:
     """True if the files that it names must be those of today; otherwise they come from a commit."""
 
     def __post_init__(self) -> None:
-        """UsageError where it cannot be, or is not known to be the same command."""
+        """Raises UsageError if it cannot be run again, or is not known to be the same command."""
         content = self.recorded.content
         self.command = content.command
         self.folder = Path(content.folder)
@@ -147,7 +147,7 @@ class Rerun:
             self.check_scripts()
 
     def check_scripts(self) -> None:
-        """UsageError where a file that the command names is not the one that was recorded."""
+        """Raises UsageError if a file that the command names is not the one that was recorded."""
         now = provenance.scripts(self.command, self.folder)
         if now != self.scripts:
             other = next((n for n in sorted({*now, *self.scripts}) if now.get(n) != self.scripts.get(n)), "")
@@ -157,7 +157,7 @@ class Rerun:
         raise UsageError(f"{self.asked} cannot run the command of {self.recorded.path} again: {why}")
 
     def _as_it_is(self) -> Any:
-        """record.json as it was written: what is run is what is shown, and a record was made printable when it was read."""
+        """Reads record.json as it was written: what is shown is what is run, and reading a record made it printable."""
         try:
             raw = read_json(self.recorded.path / FILE)
             same = converted(raw, Content) == self.recorded.content

@@ -89,7 +89,7 @@ def words(a: Sequence[str], b: Sequence[str]) -> Words:
 
 
 def _side_by_side(ours: Sequence[Unit], theirs: Sequence[Unit]) -> dict[int, int]:
-    """By the place of a unit of A, that of B's."""
+    """The unit of B beside each unit of A, by its place."""
     lines: dict[int, int] = {}
     for i, unit in enumerate(ours):
         same = (j for j, other in enumerate(theirs) if _name(other) == _name(unit) and j not in lines.values())
@@ -132,5 +132,5 @@ def of_variables(a: Record, b: Record) -> list[Fact]:
 
 
 def of_numerics(a: Portable | None, b: Portable | None) -> list[Fact]:
-    """Portable numerics, where they are in one of two alone, or have other options."""
+    """The fact of portable numerics, if one of two alone has them, or with other options."""
     return [Fact(NUMERICS, "", a, b)] if a != b else []

@@ -64,7 +64,7 @@ TUNABLES = re.compile(r"(glibc\.cpu\.hwcaps=[\w,-]*:?)*")
 
 
 def taken(recorded: Mapping[str, str]) -> dict[str, str]:
-    """Those that a rerun sets as they were."""
+    """The variables that a rerun sets as they were."""
     return {name: value for name, value in recorded.items() if name in STEERING and _harmless(name, value)}
 
 

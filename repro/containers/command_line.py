@@ -111,7 +111,7 @@ class Container:
     action: int
     """The place of `run` or `exec`."""
     options: tuple[tuple[str, str | None], ...]
-    """By their long names, those of a letter where that matters, in their order."""
+    """Options by their long names, or by a letter where that matters, in their order."""
     place: int
     """The place where options are inserted: of an option given twice, the last counts."""
     image_at: int
@@ -202,7 +202,7 @@ class Mount(NamedTuple):
 
 
 def mounts(container: Container) -> list[Mount]:
-    """Those that the user asks for; of a volume that has a name, none."""
+    """The mounts that the user asks for, except named volumes."""
     texts = [text for text in container.values("volume") if ":" in text]
     texts += [text for value in container.values("bind") for text in value.split(",")]
     result = [Mount(parts[0], (parts + parts)[1]) for parts in (text.split(":") for text in texts)]
@@ -234,9 +234,9 @@ class Addition:
     variables: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
     cores: Sequence[int] | None = None
-    """Those that it may use; Apptainer's are those of the process that starts it."""
+    """The cores that it may use; Apptainer's are those of the process that starts it."""
     terminal: bool = True
-    """False where nobody is there to type."""
+    """False if nobody is there to type."""
 
 
 def with_added(container: Container, additions: Sequence[Addition], own: Mapping[str, str]) -> list[str]:

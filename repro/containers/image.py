@@ -22,9 +22,9 @@ class Place:
     run: Path
     """The run's own."""
     user: tuple[int, int]
-    """Number and group."""
+    """The numbers of user and group."""
     variables: Mapping[str, str]
-    """Those of the host that decide bits."""
+    """Variables of the host that decide bits."""
     gpus: bool = False
 
 

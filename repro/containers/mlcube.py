@@ -26,14 +26,14 @@ KINDS, UNKNOWN, SHARED = ("file", "directory"), "unknown", ("ro", "rw")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One of a task's, which is always a file or a folder."""
+    """A parameter of a task, which is always a file or a folder."""
 
     name: str
     path: str
-    """On the host, absolute; it may begin with `{run}`."""
+    """A path on the host, absolute; it may begin with `{run}`."""
     kind: str
     shared: str | None = None
-    """`ro` or `rw`, where the cube says so."""
+    """`ro` or `rw`, if the cube says so."""
 
     @property
     def folder(self) -> str:
@@ -47,7 +47,7 @@ class Cube:
 
     path: Path
     content: Mapping[str, Any]
-    """With all ${...} replaced."""
+    """The file's content with all ${...} replaced."""
     workspace: str
 
     def __post_init__(self) -> None:

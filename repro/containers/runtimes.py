@@ -35,7 +35,7 @@ class ContainerRuntime:
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
     """The label of the containers that this runtime starts."""
     _rights: dict[Path, int] = field(default_factory=dict)
-    """Those that folders had before they were opened."""
+    """The rights that folders had before they were opened."""
 
     def __post_init__(self) -> None:
         if self.container.has("detach"):

@@ -53,7 +53,7 @@ def _today(real: Any, index: int) -> Any:
 
 
 def move_datetime(module: ModuleType) -> None:
-    """Has datetime.now and utcnow ask the clock that was moved, as `today` does already.
+    """Makes datetime.now and utcnow ask the clock that was moved, as `today` does already.
 
     The class stays what it is, as pickles name it; its attributes are set behind its back.
     """

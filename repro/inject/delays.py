@@ -28,7 +28,7 @@ FUNCTIONS = {
     "multiprocessing.queues": ("Queue.put", "SimpleQueue.put"),
     "concurrent.futures.thread": ("_WorkItem.run",),
 }
-"""By module, the functions that begin with a wait."""
+"""The functions that begin with a wait, by module."""
 
 
 class Delays:
@@ -72,7 +72,7 @@ class Delays:
         time.sleep(seconds)
 
     def slow_thread(self, thread: Any) -> None:
-        """Has a thread wait when it has begun: whoever starts it goes on before."""
+        """Makes a thread wait when it has begun, so that its starter goes on first."""
         run = thread.run
 
         def slowed() -> None:
@@ -122,7 +122,7 @@ def _slow_steps(delays: Delays, optimizers: ModuleType) -> None:
 
 
 def _call_first(owner: Any, name: str, first: Callable[..., None]) -> None:
-    """Has a function of a class call another one first, whatever comes of that; nothing where there is no such name."""
+    """Makes a function of a class call another one first, whatever comes of that; nothing if there is no such name."""
     function = getattr(owner, name, None)
     if function is None:
         return

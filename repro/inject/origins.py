@@ -47,7 +47,7 @@ class _Clock:
 
 
 def _seeded(real: Any, numbers: random.Random) -> Any:
-    """random.seed, which takes from the system where it is given nothing."""
+    """Wraps random.seed, which without an argument takes a seed from the system."""
 
     def seed(a: Any = None, version: int = 2) -> None:
         real(numbers.getrandbits(64) if a is None else a, version)

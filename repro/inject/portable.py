@@ -129,7 +129,7 @@ class Switch:
 
 
 def _allowed(names: Sequence[str], framework: str) -> list[str]:
-    """Those of a framework: `jax:svd` is for JAX alone, `svd` for all."""
+    """The operations allowed in a framework: `jax:svd` is for JAX alone, `svd` for all."""
     others = tuple(f"{other}:" for other in MODULES.values() if other != framework)
     return [name.removeprefix(f"{framework}:") for name in names if not name.startswith(others)]
 
@@ -144,7 +144,7 @@ def start() -> None:
 
 
 def _report_before_exit(report: WrittenReport) -> None:
-    """Has os._exit report, too: by it the children of multiprocessing end."""
+    """Makes os._exit report, too: children of multiprocessing end by it."""
     leave = os._exit
 
     def _exit(status: int) -> NoReturn:

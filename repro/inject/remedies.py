@@ -15,7 +15,7 @@ from . import imports, listings
 
 
 def start() -> None:
-    """Has what is asked for now, or once the module that it needs has been imported."""
+    """Starts the remedies that are asked for, now or once the module that they need has been imported."""
     for name in os.environ["REPRO_REMEDIES"].split(","):
         _or_end(REMEDIES[name])
     imports.start()

@@ -33,7 +33,7 @@ def _nvml() -> Iterator[Any]:
 
 
 def described() -> list[dict[str, object]]:
-    """Model, driver, whether MIG is on, and bytes of memory of every GPU that the driver shows; without one, none."""
+    """The model, driver, MIG and bytes of memory of every GPU that the driver shows; empty without a driver."""
     import pynvml
 
     try:

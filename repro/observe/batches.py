@@ -31,7 +31,7 @@ class Batches:
         self.compiles = False  # whether the program has called torch.compile
 
     def reset(self) -> None:
-        """No batch was seen yet. Called again in a forked child."""
+        """Begins with no batch seen, also in a forked child."""
         self.handed_out = 0  # by loaders, ever
         self.passes = samples.Passes(self.torch)
         self.end_step()
@@ -131,7 +131,7 @@ def _before_call(module: Any, args: Any) -> None:
 
 
 def watch(torch: Any, batches: Batches) -> None:
-    """Has batches of loaders and calls of modules looked at."""
+    """Observes batches of loaders and calls of modules."""
     add("batch", recorder.never_raise(batches.add))
     add("call", recorder.never_raise(batches.call))
     add("compile", recorder.never_raise(batches.compile))
@@ -146,7 +146,7 @@ def watch(torch: Any, batches: Batches) -> None:
 
 
 def watch_compiler(dynamo: Any) -> None:
-    """Has calls of compiled modules looked at, from outside of what is compiled."""
+    """Observes calls of compiled modules, from outside of what is compiled."""
     dynamo.optimize = _compiling(dynamo.optimize)
     kind = dynamo.OptimizedModule
     call = kind.__call__
@@ -169,7 +169,7 @@ def _compiling(compile: Any) -> Any:  # noqa: A002
 
 
 def _look(kind: Any, name: str, look: Callable[[Any, Any], None]) -> None:
-    """Has an object and the result of one of its methods looked at."""
+    """Observes an object and the result of one of its methods."""
     method = getattr(kind, name)
 
     @functools.wraps(method)

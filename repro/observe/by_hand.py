@@ -100,5 +100,5 @@ def hash_leaves(leaves: Leaves) -> dict[str, str]:
 
 
 def watch(by_hand: ByHand) -> None:
-    """Has the last step written when the program ends."""
+    """Writes the last step when the program ends."""
     atexit.register(recorder.never_raise(lambda: by_hand.end([])))

@@ -217,7 +217,7 @@ def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -
 
 
 def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[str, str]:
-    """By path, the hashes of the weights among what is carried on."""
+    """Hashes of the weights among what is carried on, by path."""
     named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
     weights = [(path, leaf) for path, leaf in named if _only_after(function, path, leaf)]
     function.last = dict(zip([path for path, _ in weights], traces.references(weights)))
@@ -225,7 +225,7 @@ def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[st
 
 
 def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, str]:
-    """By path, the hashes of the weights of an argument that are not the arrays which the last step returned."""
+    """Hashes of the weights of an argument that are not the arrays which the last step returned, by path."""
     others = [
         (path, leaf)
         for path, leaf in traces.arrays(value, name)
@@ -279,7 +279,7 @@ def _end() -> None:
 
 
 def watch(jax: Any) -> None:
-    """Has the functions that the program compiles from now on looked at."""
+    """Observes the functions that the program compiles from now on."""
     jit = jax.jit
     traces.watch(jax)
 

@@ -48,7 +48,7 @@ def _numbers(dtype: str, content: bytes) -> tuple[float, ...]:
 
 
 def conditions(hashes: dict[str, dict[str, str]]) -> dict[str, dict[str, list[str]]]:
-    """By condition and channel the names of arrays that are zero, or hold a NaN."""
+    """The names of arrays that are zero, or hold a NaN, by condition and channel."""
     result: dict[str, dict[str, list[str]]] = {}
     for condition, codes in (("zero", zero), ("nan", nan)):
         named = {channel: _names(hashes.get(channel, {}).items(), codes) for channel in CHANNELS}

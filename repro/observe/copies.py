@@ -23,7 +23,7 @@ Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that
 
 
 class Copies:
-    """All that were found when they were last looked for."""
+    """The copies that the last search came upon."""
 
     def __init__(self, torch: Any):
         self.torch = torch
@@ -45,7 +45,7 @@ class Copies:
 
 
 class CopySearch:
-    """One look through all that lives in this process."""
+    """A search through all that lives in this process."""
 
     def __init__(self, torch: Any, roots: list[Any], parameters: list[Any]):
         self.torch = torch
@@ -127,7 +127,7 @@ class CopySearch:
         return is_plain(value, self.torch)
 
     def owners(self, copies: list[Any]) -> dict[int, list[tuple[Any, str]]]:
-        """By copy, the objects that hold it, with the attribute: instances, modules, the script itself."""
+        """The objects that hold each copy, with the attribute: instances, modules, the script itself."""
         wanted = {id(copy) for copy in copies}
         holders = gc.get_referrers(*copies) if copies else []
         dicts = [holder for holder in holders if type(holder) in (dict, OrderedDict) and holder is not vars(self)]

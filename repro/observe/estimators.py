@@ -71,7 +71,7 @@ def after_sklearn_base(module: Any) -> None:
 
 
 def _reset_lock() -> None:
-    """In a forked child. What was under way is still: the child may be a worker of it."""
+    """Renews the lock in a forked child. What was under way still is: the child may be a worker of it."""
     running.lock = threading.Lock()
 
 

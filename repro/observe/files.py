@@ -24,12 +24,12 @@ WRITERS = {
     "safetensors.numpy": ("serialize_file",),
     "tensorflow.python.lib.io.file_io": ("rename_v2", "copy_v2"),
 }
-"""By module, functions among whose first arguments is the name of a file that C code writes."""
+"""Functions by module that take the name of a file, which C code writes, among their first arguments."""
 OPENERS = {
     "h5py._hl.files": ("File.__init__",),
     "tensorflow.python.lib.io.file_io": ("FileIO.__init__",),
 }
-"""Those that are given a mode after the name, or read."""
+"""Functions that take a mode after the name of a file; without one they read."""
 RENAMED = ("os.rename", "os.link")
 
 written: set[str] = set()
@@ -46,7 +46,7 @@ def start() -> None:
 
 
 def _audit(event: str, arguments: Any) -> None:
-    """Called for whatever Python does: what it raises would end that."""
+    """Notes files that are written or renamed. Python calls it for much else, which an error would end."""
     try:
         if event == "open":
             path, mode, flags = arguments

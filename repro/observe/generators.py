@@ -20,7 +20,7 @@ framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework 
 
 
 def start() -> None:
-    """Called before the program's first line."""
+    """Notes, before the program's first line, that its generators are unused."""
     note_python_unused()
     os.register_at_fork(after_in_child=note_python_unused)  # after `random`, which seeds itself anew there
 

@@ -235,7 +235,7 @@ def key_data(value: Any) -> Any:
 
 
 def leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Each leaf of dicts, lists, tuples, modules and dataclasses, under its path: `0.image`, `layers.1.weight`."""
+    """Yields each leaf of dicts, lists, tuples, modules and dataclasses, and its path: `0.image`, `layers.1.weight`."""
     if depth > MAX_DEPTH:
         return
     children = _children(value)

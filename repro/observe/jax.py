@@ -63,7 +63,7 @@ def after_flax_training_train_state(training: Any) -> None:
 
 
 def _watch_state(kind: Any, name: str, look: Any) -> None:
-    """Has a method of Flax looked at that takes a step: it knows what state there is beside the weights."""
+    """Observes a method of Flax that takes a step: it knows what state there is beside the weights."""
     method = getattr(kind, name)
 
     @functools.wraps(method)
@@ -80,7 +80,7 @@ def _watch_state(kind: Any, name: str, look: Any) -> None:
 
 @recorder.never_raise
 def _state_of_module(optimizer: Any, module: Any, *_: Any) -> None:
-    """All variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
+    """Keeps all variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
     nnx = sys.modules["flax.nnx"]
     pure = getattr(nnx, "as_pure", _same)  # of old the leaves are pytrees themselves
     module = getattr(optimizer, "model", module)
@@ -128,7 +128,7 @@ def _watch_optimizer(update: Any) -> Any:
 
 @recorder.never_raise
 def _observe_step(params: Any, updates: Any, result: Any) -> None:
-    """Has a step's arrays reported, with the gradients and the state that led to these updates, if no other did."""
+    """Reports a step's arrays, with the gradients and the state that led to these updates, if no other did."""
     arrays = _arrays(INITIAL, params) + _arrays("optimizer", updates, "update.") + _arrays("weights", result)
     inputs: Arrays = []
     if last_update and last_update[0] is updates:

@@ -36,7 +36,7 @@ class Training(threading.local):
 
 
 class ObservedOptimizer:
-    """One optimizer. Its initial weights are hashed before its first step is traced or taken."""
+    """An optimizer. Its initial weights are hashed before its first step is traced or taken."""
 
     def __init__(self, index: int, optimizer: Any):
         self.index = index
@@ -318,7 +318,7 @@ def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays
 
 
 def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
-    """Channel and name of each. Those that layers draw random numbers with are generators, wherever they stand."""
+    """The channel and name of each. Those that layers draw random numbers with are generators, wherever they stand."""
     names: list[tuple[str, str]] = []
     taken: set[str] = set()
     for variable in variables:

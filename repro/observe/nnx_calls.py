@@ -30,7 +30,7 @@ functions: Any = weakref.WeakKeyDictionary()  # by what nnx.jit returned, Update
 
 
 def watch(nnx: Any) -> None:
-    """Has the calls looked at of what nnx.jit returns."""
+    """Observes the calls of what nnx.jit returns."""
     module = sys.modules.get("flax.nnx.transforms.compilation")
     kinds = [getattr(module, name) for name in KINDS if hasattr(module, name)]
     for kind in kinds:
@@ -108,12 +108,12 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
 
 
 def _weights(variables: dict[str, Any]) -> dict[str, str]:
-    """By path, the hashes of the modules' Params."""
+    """Hashes of the modules' Params, by path."""
     return {each.path: each.code for each in calls.hashed(_trained(variables))}
 
 
 def _trained(variables: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Path and array of the modules' Params."""
+    """The modules' Params, each with its path."""
     return [(path, leaf) for own in variables.values() for path, is_param, leaf in own if is_param]
 
 

@@ -41,7 +41,7 @@ class OperationTracer:
         self.locations: dict[int, Location] = {}  # of the forward pass, by the sequence number of the autograd node
 
     def wrap_entry(self, entry: Any) -> Any:
-        """One of the observer's own functions, in which no operation is traced."""
+        """Wraps one of the observer's own functions, in which no operation is traced."""
 
         def untraced(*args: Any, **kwargs: Any) -> Any:
             if self.in_step():
@@ -71,7 +71,7 @@ class OperationTracer:
         return not self.running_entries and active is not None and active.steps == self.step - 1
 
     def stop(self) -> None:
-        """Called in a forked process, which takes no part in the step."""
+        """Ends the mode in a forked process, which takes no part in the step."""
         self.running_entries += 1
 
     def call(self, operation: Any, args: Any, kwargs: Any) -> Any:
@@ -135,7 +135,7 @@ class OperationTracer:
         return module, line
 
     def name_modules(self) -> dict[int, str]:
-        """By identity, the path of each module from the largest one that it is part of."""
+        """The path of each module from the largest one that it is part of, by identity."""
         if self.module_names is None:
             self.module_names = {}
             trees = [list(root.named_modules()) for root in modules.known_modules()]
@@ -229,7 +229,7 @@ def _note_compiled() -> None:
 
 
 def after_torch(torch: Any) -> None:
-    """If REPRO_OBSERVE_NARROW names a step, has the mode begin with the first optimizer."""
+    """Begins the mode with the first optimizer, if REPRO_OBSERVE_NARROW names a step."""
     step = os.environ.get("REPRO_OBSERVE_NARROW", "")
     if not step.isdigit() or pytorch.observer is None:
         return

@@ -42,7 +42,7 @@ class ObservedOptimizer:
         return self.named
 
     def find_names(self, optimizer: Any) -> Parameters:
-        """By the largest modules that own parameters; else by group and place: `0.0.3`."""
+        """Names parameters by the largest modules that own them; else by group and place: `0.0.3`."""
         wanted = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
         owners = [(root, dict(modules.names_in(root))) for root in modules.known_modules()]
         owners = [(root, names) for root, names in owners if wanted & names.keys()]
@@ -100,7 +100,7 @@ class StepObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing was seen yet. Called again in a forked child."""
+        """Begins with nothing seen, also in a forked child."""
         self.batches.reset()
         self.by_hand.reset()
         self.optimizers: dict[int, ObservedOptimizer] = {}
@@ -194,7 +194,7 @@ class StepObserver:
         return depth > 1
 
     def changes_weights(self, optimizer: Any) -> bool:
-        """Not where GradScaler has a fused step skipped, nor while a graph is captured."""
+        """False if GradScaler has a fused step skipped, and while a graph is captured."""
         cuda = self.torch.cuda
         if cuda.is_initialized() and cuda.is_current_stream_capturing():
             recorder.unseen(GRAPH)
@@ -207,7 +207,7 @@ class StepObserver:
         return sum(observed.reference() is not None for observed in self.optimizers.values()) <= MAX_OPTIMIZERS
 
     def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:
-        """All optimizers, since the weights of one matter to another; of very many the one that took the step."""
+        """The optimizers to hash: all, since the weights of one matter to another; of very many the last to step."""
         pairs = [(observed, observed.reference()) for observed in self.optimizers.values()]
         alive = [(observed, owner) for observed, owner in pairs if owner is not None]
         return alive if self.are_few() else [pair for pair in alive if pair[1] is optimizer]
@@ -302,7 +302,7 @@ def _register() -> None:
 
 
 def _watch_backward(autograd: Any, observer: StepObserver) -> None:
-    """Has each backward pass looked at: `Tensor.backward` calls this function, too."""
+    """Observes each backward pass: `Tensor.backward` calls this function, too."""
     backward = autograd.backward
 
     @functools.wraps(backward)

@@ -36,7 +36,7 @@ class Recorder:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is written yet. Called again in a forked child, which has its own file and its own count."""
+        """Begins with nothing written, also in a forked child, which has its own file and its own count."""
         self.process = os.getpid()
         self.lock = threading.RLock()
         self.seconds = 0.0  # time that the program waited for the observer, in all threads

@@ -40,7 +40,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _parts(value: Any, path: str, above: tuple[int, ...], depth: int) -> Iterator[tuple[str, str]]:
-    """Path and hash of each leaf; of what contains itself, where it does."""
+    """The path and hash of each leaf; of what contains itself, where it does."""
     if id(value) in above:
         yield path, f"circle {above.index(id(value))}"
         return

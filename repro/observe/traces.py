@@ -105,7 +105,7 @@ def arrays(tree: Any, *name: str) -> Leaves:
 
 
 def _key(key: Any) -> str:
-    """One part of a path: of a dict, a list, an attribute."""
+    """Names a part of a path: of a dict, a list, an attribute."""
     return next((str(getattr(key, name)) for name in ("key", "name", "idx") if hasattr(key, name)), str(key))
 
 
@@ -114,7 +114,7 @@ def argument_of(path: str) -> str:
 
 
 def signature(value: Any) -> Any:
-    """Structure, shapes and types of a tree of weights, keys and counts; None of any other, as of a batch of labels."""
+    """The structure, shapes and types of a tree of weights, keys and counts; None of others, as a batch of labels."""
     leaves, structure = sys.modules["jax"].tree_util.tree_flatten(value)
     if not leaves or not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         return None
@@ -124,7 +124,7 @@ def signature(value: Any) -> Any:
 
 
 def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
-    """By argument, the place in the result of what has its structure, shapes and types."""
+    """The place in the result of what has the structure, shapes and types of each argument."""
     free = [(place, signature(part(result, place))) for place in _places(result)]
     places: dict[str, Place] = {}
     for name, own in signatures.items():
@@ -179,7 +179,7 @@ def innermost() -> Optional[Trace]:
 
 
 def remember(names: Channels, reported: recorder.Arrays) -> None:
-    """Has the channels in `names` decided when the trace ends: an argument may come back, and is state then."""
+    """Decides the channels in `names` when the trace ends: an argument may come back, and is state then."""
     trace = innermost()
     if trace is not None:
         open_ones = [(place, array) for place, (channel, _, array) in enumerate(reported) if channel in UNDECIDED]
@@ -237,7 +237,7 @@ def _differentiate(argnums: Any, args: Any) -> None:
 
 
 def watch(jax: Any) -> None:
-    """Has the gradients looked at that the program takes."""
+    """Observes the gradients that the program takes."""
     jax.grad, jax.value_and_grad = _watch_gradient(jax.grad), _watch_gradient(jax.value_and_grad)
 
 

@@ -45,7 +45,7 @@ UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
 AGAIN = "copy it again from where it was made, or record the command again"
 
 Hashes = dict[str, dict[str, str]]
-"""By channel, then by name: a SHA-256."""
+"""The SHA-256 of each array, by channel and name."""
 
 
 @dataclass
@@ -56,11 +56,11 @@ class Process:
     """The name of its file: `12`, or `rank-0.12`."""
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
-    """By step, those that were hashed; 0 is before the first one."""
+    """The hashes of each step that was hashed; 0 is before the first one."""
     texts: dict[str, str] = field(default_factory=dict)
     """The number that each hash of the channel `scalars` is of."""
     lines: dict[int, Step] = field(default_factory=dict)
-    """By step, what its last line says besides the hashes."""
+    """What the last line of each step says besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not seen whole, and why."""
@@ -97,7 +97,7 @@ class Process:
         return self.steps[max(hashed)]["weights"] if hashed else {}
 
     def of(self, channel: str) -> dict[int, dict[str, str]]:
-        """By step, the hashes of one channel, where it was seen."""
+        """The hashes of one channel in each step where it was seen."""
         return {step: hashes[channel] for step, hashes in self.steps.items() if channel in hashes}
 
     def moving(self) -> set[str]:
@@ -107,7 +107,7 @@ class Process:
 
 
 def processes(path: Path) -> list[Process]:
-    """All that the observer left in a record's folder, whether it is finished or not."""
+    """All processes whose lines lie in a record's folder, whether it is finished or not."""
     try:
         result = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
         broken = [file.name.removesuffix(f".jsonl{BROKEN}") for file in matching(path / STEPS, f"*.jsonl{BROKEN}")]
@@ -177,7 +177,7 @@ def _add(hashes: Hashes, more: Hashes) -> None:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    """Each line of a file; a last one without an end was being written when its process was killed."""
+    """Yields each line of a file; a last one without an end was being written when its process was killed."""
     for line in read_lines(file):
         if not line.endswith(b"\n"):
             return

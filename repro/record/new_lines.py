@@ -18,7 +18,7 @@ class NewLines:
 
     folder: Path
     places: dict[Path, int] = field(default_factory=dict)
-    """By file, how far it was read."""
+    """The place in each file up to which it was read."""
     step: int = 0
 
     def read(self) -> list[tuple[Path, bytes]]:

@@ -43,7 +43,7 @@ def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]
 
 
 def _inside(path: Path) -> list[Path]:
-    """All that is in a folder, and in those below it; of what is none, itself. OSError where one cannot be listed."""
+    """All files in a folder and below it; a path that is no folder, itself. OSError where a folder cannot be listed."""
     if not path.is_dir():
         return [path]
     return [Path(folder, name) for folder, _, names in os.walk(path, onerror=_fail) for name in names]

@@ -61,7 +61,7 @@ class Computed:
         return "no process imported PyTorch, TensorFlow or JAX"
 
     def __str__(self) -> str:
-        """All of it in one line."""
+        """Describes all of it in one line."""
         if not self.on:
             return f"NOTHING WAS PORTABLE: {self.nothing}"
         parts = [

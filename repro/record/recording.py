@@ -1,4 +1,4 @@
-"""One run of a command, recorded.
+"""Recording of one run of a command.
 
 The command is started with the observer before its own Python path; in the end record.json is written.
 """
@@ -30,13 +30,13 @@ from repro.text import escaped
 
 @dataclass
 class Recording:
-    """One run of a command, while it is recorded."""
+    """A run of a command, while it is recorded."""
 
     command: Sequence[str]
     folder: Path
     """The record's; made here, so it must be empty or not there."""
     patterns: Sequence[str] = ()
-    """Glob patterns of the outputs."""
+    """The glob patterns of the outputs."""
     every: int = 1
     keep: bool = False
     run: Path | None = None
@@ -91,7 +91,7 @@ class Recording:
 
     @property
     def _facts(self) -> dict[str, Any]:
-        """Those that were told beforehand, and those of a container in the place of the host's."""
+        """The given facts; for a container, those of the container instead of the host's."""
         if self.runtime is None:
             return self.facts
         inside = {**self.runtime.variables, **self.changes.variables}
@@ -99,7 +99,7 @@ class Recording:
 
     @property
     def _numerics(self) -> dict[str, Any]:
-        """Portable numerics, where they were on."""
+        """The options of portable numerics as a fact, if they were on."""
         if self.computed and not self.computed.on:
             return {"portable_numerics": None}
         options = self.portable or (None if self.runtime else Portable.around(self.variables))

@@ -95,7 +95,7 @@ def pass_through(
 
 @contextlib.contextmanager
 def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Meanwhile signals go to the processes in the list."""
+    """Forwards signals to the processes in the list while active."""
     receivers: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:

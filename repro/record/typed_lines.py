@@ -41,11 +41,11 @@ class Step(Struct):
     scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
     """Numbers that the step depends on, as text. Older versions wrote none."""
     samples: dict[str, Samples] = msgspec.field(default_factory=dict)
-    """By the number of the batch."""
+    """Samples by the number of their batch."""
     zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays of zeros."""
+    """Names of arrays of zeros, by channel."""
     nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays that hold a NaN."""
+    """Names of arrays that hold a NaN, by channel."""
     time: Number | UnsetType = UNSET
     """Seconds since 1970."""
 
@@ -74,7 +74,7 @@ class End(Struct):
     """A line of the kind `end`."""
 
     seconds: Number
-    """Time that the observer took."""
+    """The seconds that the observer took."""
 
 
 class Operation(Struct):
@@ -82,16 +82,16 @@ class Operation(Struct):
 
     step: int
     number: int
-    """In its step, from 1."""
+    """The number within its step, from 1."""
     name: str
-    """PyTorch's name of it: `aten.mm.default`."""
+    """PyTorch's name of the operation: `aten.mm.default`."""
     inputs: list[str]
     """The hashes of what it read; not of what it only overwrites."""
     outputs: list[str]
     """The hashes of what it returned or wrote to, where that has values."""
     in_place: bool
     view: bool
-    """It shows other memory in another way, and reads nothing."""
+    """True if it shows other memory in another way, and reads nothing."""
     read_at: list[int]
     """Memory addresses of the tensors that it reads."""
     written_at: list[int]

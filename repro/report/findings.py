@@ -29,7 +29,7 @@ BASELINES = ("as configured", "as it stands")  # the label of the run that nothi
 
 
 class RunOfCell(Struct):
-    """One of the runs that an answer rests on."""
+    """A run that an answer rests on."""
 
     task: str
     label: str
@@ -40,7 +40,7 @@ class RunOfCell(Struct):
 
 
 class TableCell(Struct):
-    """One answer in a table."""
+    """An answer in a table."""
 
     framework: str
     answer: AnswerWord
@@ -58,7 +58,7 @@ class BrokenPromise(TableCell):
     """A cell whose promise was broken, and where it stands."""
 
     machine: str | None
-    """None across machines."""
+    """The machine; None across machines."""
     title: str
     numerics: str
 
@@ -81,7 +81,7 @@ class Block(Struct):
 
 
 class Curves(Struct):
-    """By framework the training loss and the test accuracy over the steps, in one arithmetic."""
+    """The training loss and the test accuracy over the steps, by framework, in one arithmetic."""
 
     numerics: str
     loss: dict[str, list[tuple[int, float]]]
@@ -113,7 +113,7 @@ class Lane(Struct):
 
 
 class Section(Struct):
-    """One results.json."""
+    """The page's section of one results.json."""
 
     machine: str
     summary: str
@@ -148,7 +148,7 @@ class PromiseCounts(Struct):
 
 
 class Report(Struct):
-    """All that report.json holds."""
+    """The content of report.json."""
 
     schema: int
     verdict: PromiseCounts
@@ -324,7 +324,7 @@ def _verdict(blocks: list[tuple[str | None, Block]]) -> PromiseCounts:
 
 
 def _baselines(content: Results) -> dict[str, list[Run]]:
-    """By arithmetic, of each framework the run that nothing was changed for, where it was done, in their usual order."""
+    """The unchanged runs that were done, by arithmetic, in the usual order of frameworks."""
     baselines: dict[str, dict[str, Run]] = {run.numerics: {} for run in content.runs.values()}
     for run in content.runs.values():
         if run.status == DONE and run.label in BASELINES:

@@ -1,4 +1,4 @@
-"""One benchmark as the page's template draws it.
+"""A benchmark as the page's template draws it.
 
 Its tables, bars beside the times, and pictures of what they hide.
 """
@@ -30,10 +30,10 @@ class SpeedSection:
     content: Benchmark
     summary: str
     tables: list[tuple[Table, list[Bar]]]
-    """With a bar for each row, where the table has the column MEASURED."""
+    """Tables, with a bar for each row if the table has the column MEASURED."""
     facts: list[str]
     pictures: dict[str, list[charts.Chart]]
-    """By heading."""
+    """Charts by heading."""
     measured: str = MEASURED
 
 

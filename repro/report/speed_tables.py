@@ -46,7 +46,7 @@ Column = tuple[str, list[str]]
 
 @dataclass
 class Table:
-    """One table as text; what is not known is empty."""
+    """A table as text; what is not known is empty."""
 
     title: str
     note: str
@@ -56,7 +56,7 @@ class Table:
 
 
 def tables(content: Benchmark) -> list[Table]:
-    """All tables of one benchmark. A column in which no two rows differ, or nothing is known, is left out."""
+    """All tables of a benchmark. A column in which no two rows differ, or nothing is known, is left out."""
     result = [
         ("Speed", SPEED, _speed(content)),
         ("Start", START, _start(content)),

@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     *resumed.RULES,
     *beginning.RULES,
 )
-"""In the order in which they are asked; the last one always knows a reason."""
+"""Rules in the order in which they are asked; the last one always knows a reason."""
 
 
 def reason(difference: Difference) -> Reason:

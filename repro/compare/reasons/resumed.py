@@ -23,7 +23,7 @@ def resumed_from_other_weights(case: Case) -> str | None:
 
 @rule(HASHES, "save the weights after that change, or make it again when resuming")
 def resumed_without_a_change(case: Case) -> str | None:
-    """Something other than the optimizer, as a clip, changed the weights otherwise before the first resumed step."""
+    """Something other than the optimizer, such as a mask, changes weights differently before the first resumed step."""
     if not case.resumed or case.channel != CHANGED:
         return None
     a, b = case.pair.called

@@ -19,7 +19,7 @@ UNKNOWN = "a number that cannot be read"
 
 @dataclass(frozen=True)
 class Number:
-    """One that differs at a step: in both runs, and where the first run had the second one's value."""
+    """A number that differs at a step: in both runs, and where the first run had the second one's value."""
 
     name: str
     step: int

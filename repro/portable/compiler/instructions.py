@@ -108,7 +108,7 @@ COMBINED: dict[str, Code] = {
     "largest": lambda build, a, b: build.select(_greater(build, a, b), a, b),
     "maximum_of": _intrinsic("llvm.maximum"),
 }
-"""Two numbers of a reduction as one."""
+"""Code that combines two numbers of a reduction."""
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------

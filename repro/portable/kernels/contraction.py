@@ -147,7 +147,7 @@ class Contraction:
         self.sums = {place: self._zeros(self.type) for place in places}
 
     def _zeros(self, type_: ir.Type) -> ir.Value:
-        """Memory on the stack, which becomes a register, that holds zeros."""
+        """Allocates a number on the stack, which becomes a register, and sets it to zero."""
         with self.build.goto_block(self.entry):
             place = self.build.alloca(type_)
         self.build.store(ir.Constant(type_, None), place)
@@ -183,7 +183,7 @@ class Contraction:
             self._reduce(axis + 1, index | {axis: self.build.mul(turn, I64(step))})
 
     def _add(self, index: Index) -> None:
-        """One product for each sum."""
+        """Adds one product to each sum."""
         build = self.build
         read: dict[Place, ir.Value] = {}
         for place, total in self.sums.items():

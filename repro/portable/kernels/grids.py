@@ -140,7 +140,7 @@ def _pairs(
     part: int,
     pairs: int,
 ) -> None:
-    """Two numbers of each column of a vector, beside one another, in 32 bits."""
+    """Stores two numbers of each column of a vector, beside one another, in 32 bits."""
     first = I64(number * LANES)
     scales = vector_at(build, ups, first)
     high, low = (
@@ -175,7 +175,7 @@ def sums(before: int, size: int, after: int) -> Loops:
         whole = size - size % LANES
 
         def over(visit: Callable[[ir.Value, ir.Value], None]) -> None:
-            """All numbers, each with its lane."""
+            """Visits all numbers, each with its lane."""
             if along:
                 with steps(build, whole, LANES) as at, Loop(build, I64(0), I64(LANES)) as lane:
                     visit(lane, build.gep(start, [build.add(at, lane)]))

@@ -1,6 +1,6 @@
-"""Machine code from loops, by LLVM.
+"""Machine code from kernels in LLVM's intermediate representation.
 
-Machine code for this processor, by LLVM, from loops in its intermediate representation: no C++ compiler is needed.
+Kernels are compiled for this processor; no C++ compiler is needed.
 
 LLVM is given no leave to change the arithmetic: every operation rounds for itself, as IEEE 754 says.
 """
@@ -143,7 +143,7 @@ def _machine(level: int) -> llvm.TargetMachine:
 # --- processors -------------------------------------------------------------------------------------------------------
 
 ABSENT: Mapping[int, tuple[str, ...]] = {512: (), 256: ("avx512",), 128: ("avx",)}
-"""By the width of vectors in bits, prefixes of the features that a processor with such vectors lacks."""
+"""Prefixes of the features that a processor lacks whose widest vectors have this many bits."""
 _widest = 512
 
 
@@ -162,7 +162,7 @@ def limit(bits: int) -> None:
 
 @cache
 def features() -> Mapping[str, bool]:
-    """Those of this processor that are in use, by the names that LLVM gives them."""
+    """The features of this processor that are in use, by the names that LLVM gives them."""
     features = llvm.get_host_cpu_features()
     return {name: on and not name.startswith(ABSENT[_widest]) for name, on in features.items()}
 

@@ -198,7 +198,7 @@ def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) ->
 
 
 def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], row: ir.Value, column: ir.Value):
-    """See Product.finish."""
+    """Finishes a sum, see Product.finish."""
     if not finish:
         return total
     lanes = total.type.count

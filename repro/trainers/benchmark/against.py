@@ -22,7 +22,7 @@ class SpeedVerdict:
     cell: str
     verdict: str
     ratio: Summary | None
-    """New / old, of the seconds per epoch, where they can be compared."""
+    """The ratio new / old of the seconds per epoch, if they can be compared."""
     why: str
     """The reason that it is incomparable; else a note on equal bits, if that is known, and on the code."""
 
@@ -52,7 +52,7 @@ def _verdict(ratio: Summary) -> str:
 
 
 def _obstacle_to_all(old: Benchmark, new: Benchmark) -> str | None:
-    """In what two benchmarks differ as wholes, so that none of their times can be compared, or None."""
+    """The difference between two benchmarks that makes all of their times incomparable, or None."""
     for part, keys in (("machine", MACHINE), ("settings", SETTINGS)):
         for key in keys:
             before, now = (getattr(getattr(content, part), key) for content in (old, new))

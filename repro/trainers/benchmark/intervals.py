@@ -17,7 +17,7 @@ NOISY = 0.05  # where no smaller difference can be seen, that is worth a warning
 
 
 def summary(samples: Sequence[float]) -> Summary:
-    """Median, quartiles and the interval of the median.
+    """The median, quartiles and the interval of the median.
 
     Quartiles are interpolated linearly between order statistics. The interval is None for a single sample.
     """

@@ -51,7 +51,7 @@ IMPORTS = 3  # rounds in which the frameworks' bare imports are timed, too
 
 @dataclass
 class Measurement:
-    """One call of `benchmark`."""
+    """The measurements of one call of `benchmark`."""
 
     config: Config
     workspace: Path
@@ -63,7 +63,7 @@ class Measurement:
     rates: dict[tuple[int, Literal["float32", "float64"]], list[float]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By threads and type: one for each round."""
+    """The rates of each round, by threads and type."""
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of the last sample of each cell."""
     others_busy: float = 0.0

@@ -121,7 +121,7 @@ class Sampler:
         )
 
     def _run(self, framework: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
-        """experiment.json, times.json and metrics.jsonl of `./run.sh FRAMEWORK`. FailedRun without."""
+        """Runs `./run.sh FRAMEWORK`; returns its experiment.json, times.json and metrics.jsonl, or raises FailedRun."""
         own, data = self.workspace / f"{config.NAME}.yaml", Path(self.config.output.data_path).resolve()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

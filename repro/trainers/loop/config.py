@@ -207,7 +207,7 @@ def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Confi
 
 
 def _check_key(override: str) -> None:
-    """Hydra would only say that a misspelt key is not there; this says which one may be meant."""
+    """Checks for a misspelt key, and names the one that may be meant; Hydra would only say that it is not there."""
     key = override.split("=")[0].lstrip("+~")
     if key.split(".")[0] in ("hydra", "environment") or key.split("/")[0] == "hydra":
         return
@@ -271,7 +271,7 @@ def check(composed: "DictConfig") -> Config:
 
 
 def check_members(key: str, given: list[str], members: Sequence[str]) -> None:
-    """UsageError unless a list has one or several of its members, each once."""
+    """Raises UsageError unless a list has one or several of its members, each once."""
     if not given or len(set(given)) < len(given) or not set(given) <= set(members):
         value = "[" + ",".join(given) + "]"
         raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")

@@ -26,7 +26,7 @@ class Model:
 
     weights: dict[str, tuple[int, ...]]
     dropout: tuple[Dropout, ...]
-    """In the order in which a sample passes them."""
+    """Dropouts in the order in which a sample passes them."""
 
     @property
     def units(self) -> int:

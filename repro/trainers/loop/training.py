@@ -52,7 +52,7 @@ class Trainer(Protocol):
         ...
 
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         ...
 
     def state(self) -> dict[str, np.ndarray]:
@@ -70,7 +70,7 @@ class Trainer(Protocol):
 
 @dataclass
 class TrainingRun:
-    """One training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
+    """A training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
 
     task: str
     config: Config
@@ -136,7 +136,7 @@ class TrainingRun:
         return counted
 
     def _start(self, initial: dict[str, np.ndarray]) -> None:
-        """From the checkpoint that params.resume asks for, or from the initial state."""
+        """Starts from the checkpoint that params.resume asks for, or from the initial state."""
         found = self._resume_from()
         if found is None:
             state, record, self.losses = (
@@ -217,7 +217,7 @@ class TrainingRun:
         return min(end, self.step + longest, *ends)
 
     def _steps_of_all(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """_steps(); a framework's error when another rank is gone becomes one line."""
+        """Calls _steps(); shortens a framework's error to one line if another rank is gone."""
         try:
             return self._steps(epoch, order, start, stop)
         except Exception as error:
@@ -288,7 +288,7 @@ class TrainingRun:
         self._trace()
 
     def _mean_loss(self) -> float:
-        """Over the samples of the epoch so far; an exactly rounded sum, so that no order of adding matters."""
+        """The mean over the samples of the epoch so far; the sum is rounded exactly, so the order does not matter."""
         size = self.config.params.batch_size_train
         sizes = [min(size, self.samples - step * size) for step in range(len(self.losses))]
         return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)

@@ -16,7 +16,7 @@ from repro.portable.kernels.machine import I64, Loop, started
 
 Strides = tuple[int, int, int]
 LANES = 64
-"""Inner elements at a time."""
+"""The number of inner elements at a time."""
 
 
 class Kernel(Elements):

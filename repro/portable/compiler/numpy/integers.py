@@ -57,7 +57,7 @@ def _up(size: int, step: int) -> int:
 
 
 def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False, units: Array | None = None) -> Array:
-    """[B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
+    """Multiplies [B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
 
     With a power of two for each row of one matrix that is not turned, float64 [M], times that, and rounded to float32.
     """
@@ -86,7 +86,7 @@ def made(maker: Any, *arguments: Any) -> "Loops":
 
 
 def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
-    """Calls kernels on arrays, for each of a batch. `sizes` are the numbers of elements of each array and of the result."""
+    """Calls a kernel on the arrays of each sample of a batch. `sizes`: elements of each array and of the result."""
     result = empty((batch, sizes[-1]), dtype)
     itemsizes = tuple(each.itemsize for each in (*arrays, result))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)
@@ -98,7 +98,7 @@ def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arra
 
 @cache
 def code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
-    """Machine code of loops for a batch: units are its turns, one array after the other."""
+    """The machine code of a kernel for a batch: units are its turns, one array after the other."""
     name = "batch_" + "_".join(map(str, steps))
     build, call = entry(loops.function.module, name, VOID, ADDRESS.as_pointer(), I64, I64)
     addresses, begin, end = call.args

@@ -27,7 +27,7 @@ LEFT, RIGHT, RESULT = range(3)
 
 @dataclass(frozen=True)
 class Sizes:
-    """[batch, rows, terms] and [batch, terms, columns], each of which lies by rows, or turned, by columns."""
+    """The sizes of two factors, [batch, rows, terms] and [batch, terms, columns], and whether they lie by columns."""
 
     batch: int
     rows: int
@@ -38,7 +38,7 @@ class Sizes:
 
 
 def product(a: Array, b: Array) -> Array:
-    """[B, M, K] and [B, K, N] -> [B, M, N]: a grid for each row, and for each column, and one rounding."""
+    """Multiplies [B, M, K] and [B, K, N] -> [B, M, N]: a grid for each row, and for each column, and one rounding."""
     check_length(a.shape[-1])
     (a, left_turned), (b, right_turned) = _lying(a), _lying(b)
     rows, terms = a.shape[:0:-1] if left_turned else a.shape[1:]

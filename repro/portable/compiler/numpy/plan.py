@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 Axes = tuple[int, ...]
 
 _plans: dict[Hashable, "Plan | None"] = {}
-"""By strides; None after the first call."""
+"""Plans by strides; None after the first call."""
 _known: dict[Hashable, tuple["Plan", list[tuple[int, ...]], int]] = {}
 """Sound plans by the exact layout of arrays that they take as they are, the shapes of results, and the outer size."""
 
 
 def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-    """function(Backend, *arguments, **options), by a kernel from the second call with arrays of some strides on.
+    """Runs function(Backend, *arguments, **options), by a kernel from the second call with arrays of some strides on.
 
     It reduces nothing but these axes, `over`, which stay with size 1. Arrays may be in tuples among the arguments.
     """
@@ -160,7 +160,7 @@ class Plan:
                 log.warning("portable: %s has other bits in kernels compiled here; it runs without", self.name)
 
     def shapes(self, whole: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """Those of the results, for arrays that together have this one."""
+        """The shapes of the results, for arrays that together have this one."""
         reduced = tuple(1 if axis in self.axes else size for axis, size in enumerate(whole))
         return [reduced if row else whole for row in self.rows]
 
@@ -171,7 +171,7 @@ class Plan:
 
 
 def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
-    """Without a stride along an axis of size 1."""
+    """Strides without those along axes of size 1."""
     outer, along, inner = strides
     return outer, along if sizes[1] > 1 else 0, inner if sizes[2] > 1 else 0
 

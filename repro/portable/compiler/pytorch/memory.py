@@ -34,7 +34,7 @@ def watched() -> bool:
 
 
 def plain(arguments: Any) -> Any:
-    """Nested arguments, with tensors whose memory holds their numbers; UsageError for a tensor that has no such form."""
+    """Replaces tensors in nested arguments by ones whose memory holds their numbers. UsageError if one has none."""
     return arguments if _are_plain(arguments) else mapped(arguments, Tensor, _plain)
 
 

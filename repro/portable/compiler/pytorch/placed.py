@@ -1,4 +1,4 @@
-"""Machine code, placed: where its arrays are in a list of tensors."""
+"""Machine code, placed: it knows where its arrays are in a list of tensors."""
 
 import itertools
 from collections import Counter
@@ -51,7 +51,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Placed:
-    """Machine code, the addresses of its arrays, and which of them are made for it."""
+    """A compiled kernel, the addresses of its arrays, and the arrays that are made for it."""
 
     compiled: CompiledKernel
     addressed: list[Address]
@@ -102,7 +102,7 @@ def products(node: Node, addresses: Addresses) -> list[Placed]:
 
 
 class Sequence:
-    """Machine code that follows one another, in one call; what only it reads is in one piece of memory."""
+    """A sequence of kernels in one call; arrays that only they read share one piece of memory."""
 
     def __init__(self, parts: list[Placed], outside: set[int]) -> None:
         self.parts = parts

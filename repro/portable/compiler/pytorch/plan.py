@@ -30,7 +30,7 @@ _plans: dict[Hashable, "Plan | None"] = {}
 
 
 def run(function: Callable, *arguments: Any, **options: Any) -> Any:
-    """function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
+    """Runs function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
 
     Tensors may be in tuples and lists among the arguments. They are made plain memory first, or refused.
     """
@@ -170,7 +170,7 @@ def _view(shape: tuple[int, ...], strides: tuple[int, ...], shift: int, tensor: 
 
 
 def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
-    """Nested tuples and lists with the tensors of nodes."""
+    """Replaces nodes in nested tuples and lists by their tensors."""
     if isinstance(given, Node):
         return operator.itemgetter(place[given])
     if nodes_in(given):

@@ -62,7 +62,7 @@ class Tracer(tracer.Tracer):
         return Backend.ranks.size
 
     def maximum(self, x: Array) -> tuple[Array]:
-        """Over the ranks."""
+        """The maximum over the ranks."""
         return (x if self.size == 1 else self.trace("maximum", lambda mine: Backend.ranks.maximum(mine)[0], x),)
 
     def total(self, x: Array) -> Array:

@@ -18,13 +18,13 @@ from repro.portable.kernels.pytorch.threads import gnu_openmp
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Loops as machine code, called with the addresses of their arrays."""
+    """A kernel as machine code, called with the addresses of its arrays."""
 
     engine: llvm.ExecutionEngine
     """The owner of the code."""
     one: Callable[..., None]
     address: int
-    """That of `one`."""
+    """The address of `one`."""
     several: int
     most: int
 
@@ -33,7 +33,7 @@ class CompiledKernel:
         return min(torch.get_num_threads(), self.most) if self.several else 1
 
     def alone(self, addresses: Sequence[int]) -> None:
-        """All of it on this thread."""
+        """Runs all of it on this thread."""
         self.one((ctypes.c_void_p * len(addresses))(*addresses))
 
     def __call__(self, addresses: Sequence[int], threads: int) -> None:
@@ -45,7 +45,7 @@ class CompiledKernel:
 
 
 def compiled(loops: Loops) -> CompiledKernel:
-    """`one` is all of the loops, `several` what each thread of OpenMP calls."""
+    """Compiles a kernel: `one` is all of it, `several` is what each thread of OpenMP calls."""
     module = loops.function.module
     build, function = entry(module, "one", VOID, ADDRESS.as_pointer())
     loops.share(build, function.args[0], I64(0), I64(1))
@@ -98,7 +98,7 @@ THREADS = "omp_get_thread_num", "omp_get_num_threads"
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """GNU's OpenMP with what kernels call, where PyTorch has it."""
+    """GNU's OpenMP with the functions that kernels call, if PyTorch has it."""
     library = gnu_openmp()
     try:
         for name in THREADS:

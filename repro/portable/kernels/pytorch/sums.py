@@ -24,7 +24,7 @@ SMALL = 2**18
 
 @dataclass(frozen=True)
 class Stage:
-    """Machine code that makes an array of arrays: of those given, by number, and of what earlier stages made."""
+    """A kernel that makes an array from arrays: those given, by number, and those that earlier stages made."""
 
     loops: Loops
     reads: tuple[int, ...]
@@ -33,7 +33,7 @@ class Stage:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In a row."""
+        """The strides of a contiguous array."""
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
@@ -163,13 +163,13 @@ def _run(loops: Loops, *arrays: Tensor) -> None:
 
 @cache
 def code(loops: Loops) -> CompiledKernel:
-    """Machine code of loops."""
+    """The machine code of a kernel."""
     return compiled(loops)
 
 
 @cache
 def _in_float64(sums: Sums) -> Loops:
-    """in_float64 for equal sums, whoever asks."""
+    """Calls in_float64 once for equal sums."""
     return in_float64(sums)
 
 
