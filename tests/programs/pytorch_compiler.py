@@ -38,7 +38,7 @@ def numbers(*shape: int) -> torch.Tensor:
 
 
 def both(function, *tensors: torch.Tensor) -> list[bytes]:
-    """Results and gradients without loops, and then four times with them, between guards."""
+    """Results and gradients without kernels, and then four times with them, between guards."""
     results = []
     for available, side in ((False, ""), *((True, side) for side in (*SIDES, *SIDES))):
         compiler.available = available
@@ -52,7 +52,7 @@ def both(function, *tensors: torch.Tensor) -> list[bytes]:
 
 @contextlib.contextmanager
 def guards(side: str) -> Iterator[None]:
-    """All that is allocated for loops, and for what they are given here, lies beside a guard."""
+    """All that is allocated for kernels, and for what they are given here, lies beside a guard."""
 
     def empty_strided(
         shape: tuple[int, ...], strides: tuple[int, ...], dtype=torch.float32, device="cpu"
@@ -155,7 +155,7 @@ def dense() -> list[bool]:
         longest = products.LONGEST
         assert products.fit((longest, 32), 64, "") and not products.fit((longest + 2, 32), 64, "")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
-            assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
+            assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our kernels
     return result
 
 
@@ -164,7 +164,7 @@ def total(backend, x):
 
 
 def empty() -> list[bool]:
-    """Loops over spaces without an element, along different axes."""
+    """Kernels over spaces without an element, along different axes."""
     compiler.available, result = True, []
     for side in SIDES:
         for shape in ((0, 3), (3, 0), (4, 0, 3)):
@@ -235,7 +235,7 @@ def shapes() -> dict[str, list[int]]:
 
 
 def unsound() -> dict[str, object]:
-    """Loops that do not round: they are found out, and not used."""
+    """Kernels that do not round: they are detected, and not used."""
     plan._plans.clear()
     x, scale = numbers(64, 8), numbers(8)
 

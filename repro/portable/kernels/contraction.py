@@ -14,7 +14,7 @@ from functools import cache, reduce
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F64, I32, I64, Loop, Loops, splat, started, vector_bits
+from repro.portable.kernels.machine import F64, I32, I64, Kernel, Loop, splat, started, vector_bits
 
 REGISTERS = 12
 """Sums that are made at once, in vectors: of 16 registers that a processor has at least."""
@@ -64,9 +64,9 @@ class Sums:
 
 
 @cache
-def in_float64(sums: Sums) -> Loops:
-    """Loops over arrays a and b, both float64, and the result, float64 of the kept sizes."""
-    return Contraction(sums).loops()
+def in_float64(sums: Sums) -> Kernel:
+    """Kernel over arrays a and b, both float64, and the result, float64 of the kept sizes."""
+    return Contraction(sums).kernel()
 
 
 class Contraction:
@@ -116,7 +116,7 @@ class Contraction:
         lanes, *_, vector = max(choices)
         return lanes, vector
 
-    def loops(self) -> Loops:
+    def kernel(self) -> Kernel:
         self.build, function = started(self.types)
         *self.memory, begin, end = function.args
         self.entry = self.build.block
@@ -132,7 +132,7 @@ class Contraction:
                 turn = self.build.udiv(turn, I64(counts[axis]))
             self._tile(index)
         self.build.ret_void()
-        return Loops(function, math.prod(counts.values()), math.prod(self.sizes))
+        return Kernel(function, math.prod(counts.values()), math.prod(self.sizes))
 
     def _tile(self, index: Index) -> None:
         """The sums of one tile."""

@@ -53,7 +53,7 @@ def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
     """A function of arrays of these types, none of which overlap, and of the turns to begin and to end with."""
     module = ir.Module()
     kind = ir.FunctionType(VOID, [*(type_.as_pointer() for type_ in types), I64, I64])
-    function = ir.Function(module, kind, "loops")
+    function = ir.Function(module, kind, "kernel")
     function.linkage = "internal"
     function.attributes.add("noinline")
     for argument in function.args[: len(types)]:
@@ -69,7 +69,7 @@ def splat(build: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
 
 
 @dataclass(frozen=True, eq=False)
-class Loops:
+class Kernel:
     """A function of started(), which threads may share: `turns` turns, over `work` elements."""
 
     function: ir.Function
@@ -100,11 +100,11 @@ class Loops:
 
 
 @cache
-def nothing() -> Loops:
-    """Loops that do nothing, with an array."""
+def nothing() -> Kernel:
+    """A kernel that does nothing, with an array."""
     build, function = started([I8])
     build.ret_void()
-    return Loops(function, 1, 0)
+    return Kernel(function, 1, 0)
 
 
 def entry(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) -> tuple[ir.IRBuilder, ir.Function]:

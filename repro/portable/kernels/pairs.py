@@ -13,7 +13,7 @@ from functools import cache
 from llvmlite import ir
 
 from repro.portable.kernels.contraction import Contraction, Index, Place, Sums
-from repro.portable.kernels.machine import F64, I16, I32, I64, Loop, Loops, features, splat, vector_bits
+from repro.portable.kernels.machine import F64, I16, I32, I64, Kernel, Loop, features, splat, vector_bits
 
 PAIRS = 15
 MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
@@ -31,13 +31,13 @@ def widest() -> int:
 
 
 @cache
-def in_pairs(sums: Sums) -> Loops | None:
-    """Loops over arrays a and b, both int16, and the result, float64 of the kept sizes; pairs lie along the last axis.
+def in_pairs(sums: Sums) -> Kernel | None:
+    """Kernel over arrays a and b, both int16, and the result, float64 of the kept sizes; pairs lie along the last axis.
 
     None where sizes or strides are not fit for it.
     """
     result = _Pairs(sums)
-    return result.loops() if result.vector >= 0 else None
+    return result.kernel() if result.vector >= 0 else None
 
 
 class _Pairs(Contraction):

@@ -9,7 +9,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, features, splat, started
+from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Kernel, Loop, features, splat, started
 from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
 from repro.portable.numbers.constants import BELOW_TINY
 
@@ -51,8 +51,8 @@ def _check_panels(terms: int, columns: int, tile: int) -> None:
 
 
 @cache
-def panels(terms: int, columns: int, tile: int) -> Loops:
-    """Loops over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
+def panels(terms: int, columns: int, tile: int) -> Kernel:
+    """Kernel over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
@@ -72,11 +72,11 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
         place = build.bitcast(build.gep(result, [there]), both.as_pointer())
         build.store(build.shuffle_vector(*given, order), place, align=2)
     build.ret_void()
-    return Loops(function, terms // 2, terms * columns)
+    return Kernel(function, terms // 2, terms * columns)
 
 
 @cache
-def turned(terms: int, columns: int, tile: int) -> Loops:
+def turned(terms: int, columns: int, tile: int) -> Kernel:
     """Pack a matrix that is stored by columns, [N, K]; its pairs are neighbors already."""
     _check_panels(terms, columns, tile)
     pairs = terms // 2
@@ -92,7 +92,7 @@ def turned(terms: int, columns: int, tile: int) -> Loops:
         there = build.add(build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile)), at)
         build.store(given, build.gep(result, [there]))
     build.ret_void()
-    return Loops(function, columns // tile, terms * columns)
+    return Kernel(function, columns // tile, terms * columns)
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Product:
 
 
 @cache
-def product(given: Product) -> Loops:
-    """Loops over the arrays of a product, the last of which is the result."""
+def product(given: Product) -> Kernel:
+    """Kernel over the arrays of a product, the last of which is the result."""
     rows, pairs, columns = given.rows, given.pairs, given.columns
     tile_columns, height = width(), min(ROWS, rows)
     if columns % tile_columns or 2 * pairs > LONGEST or not (given.by_rows or rows % ROWS == 0):
-        raise ValueError(f"no loops for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
+        raise ValueError(f"no kernel for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
@@ -183,7 +183,7 @@ def product(given: Product) -> Loops:
             where = build.gep(result, [build.add(build.mul(here, I64(columns)), there)])
             build.store(total, build.bitcast(where, total.type.as_pointer()), align=4)
     build.ret_void()
-    return Loops(function, turns * given.batch, 2 * rows * pairs * columns * given.batch)
+    return Kernel(function, turns * given.batch, 2 * rows * pairs * columns * given.batch)
 
 
 def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) -> ir.Value:

@@ -9,7 +9,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from repro.portable import kernels
-from repro.portable.kernels.machine import Loops, nothing
+from repro.portable.kernels.machine import Kernel, nothing
 from repro.portable.kernels.xla import handler
 
 MODULE = """
@@ -57,7 +57,7 @@ def compiled() -> bool:
     return control_flow_util.GraphOrParentsInXlaContext(ops.get_default_graph())
 
 
-def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
+def call(made: Kernel, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
     """The result of kernels for tensors."""
     return _called(made, dtype, shape, arrays)
 
@@ -67,7 +67,7 @@ def materialized(x: tf.Tensor) -> tf.Tensor:
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 
 
-def _called(made: Loops, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf.Tensor], more: str = "") -> tf.Tensor:
+def _called(made: Kernel, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf.Tensor], more: str = "") -> tf.Tensor:
     from tensorflow.compiler.tf2xla.python import xla
 
     known = handler(made)

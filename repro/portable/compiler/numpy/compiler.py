@@ -19,8 +19,8 @@ LANES = 64
 """The number of inner elements at a time."""
 
 
-class Kernel(Elements):
-    """The loops for arrays with these strides: of leaves, tables and results."""
+class AxisKernel(Elements):
+    """A kernel for arrays with these strides: leaves, tables and results."""
 
     def __init__(
         self,

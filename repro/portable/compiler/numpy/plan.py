@@ -14,7 +14,7 @@ from repro.portable.compiler.numpy.tracer import Tracer
 from repro.portable.compiler.tracer import Array as Traced
 
 if kernels.available:
-    from repro.portable.compiler.numpy.compiler import Kernel, Strides
+    from repro.portable.compiler.numpy.compiler import AxisKernel, Strides
     from repro.portable.compiler.numpy.nests import is_row
     from repro.portable.kernels.numpy.threads import Code, compiling, empty
 
@@ -144,7 +144,7 @@ class Plan:
             self.types = [result.dtype for result in results]
             _, along, inner = sizes
             flat = [_sized((inner, 0, 1) if row else (along * inner, inner, 1), sizes) for row in self.rows]
-            kernel = Kernel(leaves, results, [*strides, *flat], axes, along, inner)
+            kernel = AxisKernel(leaves, results, [*strides, *flat], axes, along, inner)
             self.tables: list[Array] = [node.value for node in kernel.tables]
             self.blocks, self.work = kernel.blocks, along * inner * max(1, len(kernel.order) // 8)
             self.code = Code(kernel.module)

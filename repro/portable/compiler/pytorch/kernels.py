@@ -1,4 +1,4 @@
-"""Kernels: compiled loops over the elements of tensors.
+"""Kernels over the elements of tensors, as nested loops.
 
 For each element they evaluate nodes, and store what they find or reduce it.
 """
@@ -16,8 +16,8 @@ from repro.portable.kernels.machine import I64, Loop, started
 from repro.portable.kernels.pytorch.openmp import compiled
 
 
-class Kernel(Elements):
-    """The loops over a space that read leaves and write targets: tensors with the strides of their nodes.
+class SpaceKernel(Elements):
+    """A kernel over a space that reads leaves and writes targets: tensors with the strides of their nodes.
 
     What a target needs is computed from leaves, or from another target, element by element.
     """
@@ -45,7 +45,7 @@ class Kernel(Elements):
         self._loop(0, begin)
         self.build.ret_void()
         own = {number: math.prod(node.shape) for number, node in enumerate(self.nodes) if node in self.filled}
-        self.compiled = compiled(machine.Loops(function, self.sizes[0], math.prod(space), own))
+        self.compiled = compiled(machine.Kernel(function, self.sizes[0], math.prod(space), own))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import torch
 
 from repro.portable.compiler.instructions import NEUTRAL
 from repro.portable.compiler.nodes import Node, leaves, nodes_in
-from repro.portable.compiler.pytorch.kernels import Kernel
+from repro.portable.compiler.pytorch.kernels import SpaceKernel
 from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import CompiledKernel, chain
 
@@ -76,9 +76,9 @@ class Placed:
 
 
 def kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], addresses: Addresses) -> Placed:
-    """A kernel over a space that computes targets from what is stored."""
+    """Kernel over a space that computes targets from what is stored."""
     given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-    made = Kernel(space, targets, list(given))
+    made = SpaceKernel(space, targets, list(given))
     return Placed(
         made.compiled,
         [addresses.of(node) for node in (*given, *targets)],
@@ -97,7 +97,7 @@ def products(node: Node, addresses: Addresses) -> list[Placed]:
         shape, strides = (node.shape, node.strides) if stage is stages[-1] else (stage.shape, stage.strides)
         made = (index, shape, strides, stage.dtype)
         arrays.append((index, 0))
-        result.append(Placed(sums.code(stage.loops), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
+        result.append(Placed(sums.code(stage.kernel), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
     return result
 
 
