@@ -93,7 +93,7 @@ def sum_of_products(
 
 
 def summed(sums: Sums, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What the definition of Sums says, element by element."""
+    """The sums by the definition of Sums, element by element."""
     grid = np.indices([axis.size for axis in sums.axes], sparse=True)
     of_a = sums.start + sum(at * axis.a for at, axis in zip(grid, sums.axes, strict=True))
     of_b = sum(at * axis.b for at, axis in zip(grid, sums.axes, strict=True))
@@ -171,7 +171,7 @@ def code(kernel: Kernel) -> Code:
 
 
 def run(kernel: Kernel, operands: list[np.ndarray], expected: np.ndarray) -> tuple[bool, bool]:
-    """Whether the results are exact, and whether no turns leave the memory as it is."""
+    """Runs a kernel; returns whether the results are exact, and whether no turns leave the memory as it is."""
     exact = idle = True
     for side in SIDES:
         result = guarded(expected.shape, expected.dtype.type, side)
@@ -207,7 +207,7 @@ def registers(kernel: Kernel) -> set[str]:
 
 
 def late() -> str:
-    """Why the width can't be chosen any more."""
+    """The reason that the width can't be chosen any more."""
     try:
         machine.limit(int(sys.argv[1]))
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""What test_compiler.py asks of the kernels of portable numerics in PyTorch; prints JSON.
+"""Cases of test_compiler.py: the kernels of portable numerics in PyTorch; prints JSON.
 
 python pytorch_compiler.py ENGINE BITS
 """
@@ -120,7 +120,7 @@ def products_of_int16() -> list[bool | None]:
 
 
 def refused() -> list[bool | None]:
-    """Whether products are refused that are no tiles, or too long; None without the instruction."""
+    """Tests that products are refused that are no tiles, or too long; None without the instruction."""
     if not pairs.possible():
         return [None]
     width = products.width()
@@ -224,7 +224,7 @@ def traced() -> list[bool]:
 
 
 def shapes() -> dict[str, list[int]]:
-    """How many plans there are after calls with ever other shapes, and after the same again."""
+    """The number of plans after calls with ever other shapes, and after the same again."""
     plan._plans.clear()
     results = {}
     for name in ("other", "same"):
