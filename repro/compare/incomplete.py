@@ -15,7 +15,7 @@ def unseen(*records: Record) -> str | None:
     if not texts:
         return None
     more = f"; and {len(texts) - MOST_NAMES} more, see record.json" if len(texts) > MOST_NAMES else ""
-    return f"not every step was seen whole: {'; '.join(texts[:MOST_NAMES])}{more}"
+    return f"not every step was fully observed: {'; '.join(texts[:MOST_NAMES])}{more}"
 
 
 def not_loaded(record: Record) -> str | None:

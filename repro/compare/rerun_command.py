@@ -72,8 +72,8 @@ def _narrowable(difference: Difference) -> Pair:
         frameworks = process.about.frameworks
         if "torch" not in frameworks or "keras" in frameworks:
             raise UsageError(
-                "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
-                "step, in which no single operation can be observed"
+                "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras compile a step into "
+                "one program, in which no single operation can be observed"
             )
     return difference.pair
 

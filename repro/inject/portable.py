@@ -113,7 +113,7 @@ class Switch:
         text = " ".join(str(error).split()).removeprefix("portable: ") or type(error).__name__
         if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
             text = "NumPy is not installed in this environment; remedy: pip install numpy"
-        _say(f"this process ends, as portable numerics cannot be switched on in it: {text}")
+        _say(f"this process ends, because portable numerics cannot be enabled in it: {text}")
         try:
             sys.stdout.flush()
         finally:

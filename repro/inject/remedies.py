@@ -48,6 +48,6 @@ def _or_end(remedy: Callable[[], None]) -> None:
         remedy()
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        sys.stderr.write(f"repro: this process ends, as a remedy cannot be had in it: {text}\n")
+        sys.stderr.write(f"repro: this process ends, because a remedy cannot be started in it: {text}\n")
         sys.stderr.flush()
         os._exit(1)

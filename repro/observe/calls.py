@@ -15,8 +15,8 @@ from . import generators, hashing, recorder, scalars, traces
 
 TRIES = 3  # calls of a function until it is known not to be a step
 WEIGHTS = (
-    "JAX: updates by hand are seen as calls of compiled functions: "
-    "of what such a function carries on, weights are what it takes gradients of, or all, where that is not seen"
+    "JAX: updates by hand are observed as calls of compiled functions: "
+    "of the arrays that such a function carries on, those with gradients are weights, or all, if no gradients are seen"
 )
 
 LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are no steps

@@ -91,7 +91,7 @@ class Recorder:
             self.write({"kind": "note", "text": text})
 
     def unseen(self, text: str) -> None:
-        """Writes, once, that this step was not seen whole: no answer that rests on it is `same`."""
+        """Writes, once, that this step was not fully observed: no answer that rests on it is `same`."""
         if text not in self.notes:
             self.notes.append(text)
             self.write({"kind": "note", "text": text, "unseen": getattr(self.local, "step", self.steps + 1)})

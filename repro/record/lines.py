@@ -63,7 +63,7 @@ class Process:
     """What the last line of each step says besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    """Steps that were not seen whole, and why."""
+    """Steps that were not fully observed, and why."""
     seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""

@@ -55,7 +55,7 @@ class Computed:
     def nothing(self) -> str:
         """The reason that no process had portable numerics."""
         if FAILED in self.marks:
-            return "they could not be switched on; the process that imported the framework said why, and ended"
+            return "they could not be enabled; the process that imported the framework said why, and ended"
         if LOADED not in self.marks:
             return f"no Python process of the command loaded them ({IGNORED})"
         return "no process imported PyTorch, TensorFlow or JAX"

@@ -24,7 +24,7 @@ from repro.text import printable
 SCHEMA = 1
 FILE, KEPT = "record.json", "kept"
 OUTPUTS = "outputs"
-FAILED = re.compile(r"[a-z]+\._?[a-z_]+ failed: ")  # a note of an older version, of a step that was not seen whole
+FAILED = re.compile(r"[a-z]+\._?[a-z_]+ failed: ")  # a note of an older version, of a step that was not fully observed
 
 
 class TrainedProcess(Struct):
@@ -60,7 +60,7 @@ class Content(Struct):
     loaded: bool | UnsetType = UNSET
     """True if a Python process of the command loaded the observer."""
     unseen: list[str] | UnsetType = UNSET
-    """Steps that were not seen whole, and why."""
+    """Steps that were not fully observed, and why."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Record:
 
     @property
     def unseen(self) -> list[str]:
-        """Steps that were not seen whole, and why; of an older version's record the notes that say so."""
+        """Steps that were not fully observed, and why; of an older version's record the notes that say so."""
         if self.content.unseen is UNSET:
             return [note for note in self.content.notes if FAILED.match(note)]
         return self.content.unseen

@@ -55,7 +55,7 @@ class Note(Struct):
 
     text: str
     unseen: Annotated[int, Meta(ge=0, le=LAST)] | UnsetType = UNSET
-    """The first step that was not seen whole."""
+    """The first step that was not fully observed."""
 
 
 class About(Struct):

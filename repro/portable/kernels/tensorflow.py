@@ -133,4 +133,4 @@ def _register(name: str, address: int) -> None:
     function = ctypes.c_size_t.from_address(_interface() + REGISTER).value
     error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(function)(ctypes.addressof(given))
     if error:
-        raise RuntimeError(f"XLA does not take the function {name}")
+        raise RuntimeError(f"XLA rejected the function {name}")

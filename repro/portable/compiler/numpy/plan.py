@@ -157,7 +157,7 @@ class Plan:
         if self.sound:
             self.sound = _same(right, self.execute(arrays, self.shapes(whole), outer))
             if not self.sound:
-                log.warning("portable: %s has other bits in kernels compiled here; it runs without", self.name)
+                log.warning("portable: %s gives different bits in kernels; it runs without", self.name)
 
     def shapes(self, whole: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The shapes of the results, for arrays that together have this one."""

@@ -57,7 +57,7 @@ def _in_memory(tensor: Tensor) -> bool:
 
 def _plain(tensor: Tensor) -> Tensor:
     if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        raise refuse("PyTorch", f"a tensor is a {type(tensor).__name__}, which is no plain memory; {REMEDY}")
+        raise refuse("PyTorch", f"a tensor is a {type(tensor).__name__}, which is not plain memory; {REMEDY}")
     if tensor.layout is not torch.strided:
         raise refuse("PyTorch", f"a tensor is {tensor.layout}; {REMEDY}")
     if tensor._is_zerotensor():
