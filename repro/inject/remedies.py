@@ -1,6 +1,6 @@
 """Remedies in somebody else's process, as `repro verify --cure` tries them.
 
-The variable REPRO_REMEDIES names them: `sorted_listings`, `deterministic`. A process in which one cannot be had
+The variable REPRO_REMEDIES names them: `sorted_listings`, `deterministic`. A process in which one cannot start
 ends: it would train without it, and nobody would know.
 """
 

@@ -1,4 +1,4 @@
-"""Remedies in somebody else's process: what they change there, and that a process ends where one cannot be had."""
+"""Remedies in somebody else's process: what they change there, and that a process ends where one cannot start."""
 
 import os
 import subprocess
