@@ -42,7 +42,7 @@ def command() -> NoReturn:
         code = main(sys.argv[1:])
     except Exception as error:  # with --debug
         code = _trace(error)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is done
     ranks = sys.modules.get("repro.trainers.loop.ranks")  # only a training loads it
     if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
@@ -79,7 +79,7 @@ def _fail(message: str, code: int = 1) -> int:
     from repro.text import printable
 
     line = printable(f"error: {message}")
-    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: there is nobody to say it to
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: nobody is left to tell
         if launch := sys.modules.get("repro.trainers.loop.launch"):
             launch.leave_error(line)
         else:

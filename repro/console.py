@@ -43,7 +43,7 @@ def log_to_console() -> None:
     handler.addFilter(_make_printable)
     root.addHandler(handler)
     root.setLevel(logging.INFO)
-    logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that is not there
+    logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that does not exist
 
 
 def _make_printable(record: logging.LogRecord) -> bool:
@@ -97,7 +97,7 @@ def progress(shown: bool = True) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
 
 
-WIDE = 132  # columns for wide tables, where the output is no terminal
+WIDE = 132  # columns of wide tables if the output is not a terminal
 
 
 def wide_console() -> Console:

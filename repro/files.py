@@ -19,13 +19,13 @@ from typing import Any
 
 from repro.errors import ReproError
 
-MOST = 64 << 20  # bytes of a file that is read at once, or of a line
+MOST = 64 << 20  # the most bytes of a file that is read at once, or of a line
 PART = 1 << 20  # bytes that are read at a time
 MOST_YAML, MOST_VALUES = 1 << 18, 100_000
-MOST_LINES = 16 << 30  # bytes of a file that is read line by line
+MOST_LINES = 16 << 30  # the most bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
-BESIDE = ".part"  # the end of the name of what is being written
-SPACE = 1 << 16  # bytes; a disk with less is full
+BESIDE = ".part"  # suffix of a file that is being written
+SPACE = 1 << 16  # bytes; a disk with less free space is full
 
 
 def check_regular(path: Path, most: int = MOST) -> None:
@@ -48,7 +48,7 @@ def read(path: Path, most: int = MOST) -> bytes:
     check_regular(path, most)
     parts, size = [], 0
     with naming(path), open(path, "rb") as file:
-        while part := file.read(PART):  # whatever size it is said to have: it may grow
+        while part := file.read(PART):  # whatever its reported size: it may grow
             parts.append(part)
             size += len(part)
             if size > most:

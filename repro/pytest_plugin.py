@@ -22,7 +22,7 @@ START = (
     "from repro.__main__ import command; command()"
 )
 PACKAGE = str(Path(__file__).parents[1])
-GRACE = 60.0  # seconds in which what is interrupted ends all that it has started
+GRACE = 60.0  # seconds for an interrupted run to end all that it has started
 
 NEEDS = {"resume": "resume", "kill": "resume", "resume_twice": "resume", "seed": "seed_option"}  # by question
 

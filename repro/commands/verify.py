@@ -40,7 +40,7 @@ QUESTIONS = {
 BY_NAME = ("memory", "races", "time", "resume_twice")
 """Questions that need several more runs, asked only if --ask names them."""
 ALL = "all"
-ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
+ALWAYS = ("restart",)  # questions that need an answer if --ask names none
 
 SUMMARY = "run a command several times, change one thing each time, and compare"
 OF_TRAINERS = "verify the reference trainers on this machine"

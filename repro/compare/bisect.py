@@ -30,7 +30,7 @@ from repro.text import RUN, counted
 
 log = logging.getLogger(__name__)
 
-AGAIN = 2  # more runs with the smallest set, and without it
+AGAIN = 2  # further runs with the smallest set, and without it
 Lines = list[tuple[str, str]]
 """Lines of output, each with its label."""
 

@@ -65,7 +65,7 @@ def check_comparable(a: Record, b: Record) -> None:
         )
     seen = [
         any(process.steps for process in one.processes) for one in (a, b)
-    ]  # also what was there before the first step
+    ]  # including what was there before the first step
     if seen[0] != seen[1] and not (a.outputs.keys() & b.outputs.keys()):
         raise UsageError(
             f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"

@@ -13,7 +13,7 @@ from repro.record.lines import STARTS
 from repro.record.record import Record
 from repro.structs import LARGEST
 
-POINTS = 20  # steps at which the growth is reported, at most
+POINTS = 20  # the most steps at which the growth is reported
 
 Arrays = dict[str, np.ndarray]
 

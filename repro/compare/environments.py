@@ -69,6 +69,6 @@ def _uv(*words: str) -> str:
     variables = os.environ | {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
     done = subprocess.run(["uv", *words], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = " ".join(re.sub("[^ -~]", " ", done.stderr).split())  # without the lines and signs that it draws
+        said = " ".join(re.sub("[^ -~]", " ", done.stderr).split())  # without the lines and signs that uv draws
         raise ReproError(f"compare: --bisect: uv {words[0]}: {said[:300]}")
     return done.stdout

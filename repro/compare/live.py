@@ -24,7 +24,7 @@ from repro.record.typed_lines import Step
 from repro.structs import Flaw
 from repro.text import printable
 
-OFTEN = 1.1  # how far a run must have come since a difference without effect, before all of it is compared again
+OFTEN = 1.1  # growth of a run, since a difference without effect, at which all of it is compared again
 HELD = 2  # steps whose arrays stay
 
 Sides = list[tuple[Process, Process]]

@@ -60,7 +60,7 @@ def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
         others = _differing(a.outputs, b.outputs)
         felt = others and (others & hashes or (not a.view and places.intersection(a.written_at)))
         if not a.view and not a.in_place:
-            places.difference_update(a.written_at)  # here they are made; before, the memory held something else
+            places.difference_update(a.written_at)  # they are made here; before, the memory held something else
         if felt or (others and in_place and a.in_place):
             result.append((a, b))
             taken = _differing(a.inputs, b.inputs)

@@ -76,7 +76,7 @@ def words(a: Sequence[str], b: Sequence[str]) -> Words:
     beside = _side_by_side(ours, theirs)
     slots: list[tuple[int | None, int | None]] = [(place, beside.get(place)) for place in range(len(ours))]
     for place in range(len(theirs)):
-        if place not in beside.values():  # B alone has it: after the word that it follows there
+        if place not in beside.values():  # only B has it: after the word that it follows there
             before = next((n for n, slot in enumerate(slots) if slot[1] == place - 1), -1)
             slots.insert(before + 1, (None, place))
     pairs = []
@@ -108,7 +108,7 @@ def units(words: Sequence[str]) -> list[Unit]:
     left = list(words)
     while left:
         word = left.pop(0)
-        flag = len(result) == 1 and FLAGS.fullmatch(word)  # of Python itself, before the script
+        flag = len(result) == 1 and FLAGS.fullmatch(word)  # options of Python itself, before the script
         takes = word.startswith("-") and "=" not in word and not flag and left and not left[0].startswith("-")
         result.append((word, left.pop(0)) if takes else (word,))
     return result

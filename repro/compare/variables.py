@@ -80,7 +80,7 @@ def left_out(recorded: Mapping[str, str], variables: Mapping[str, str]) -> list[
 
 
 def _harmless(name: str, value: str) -> bool:
-    if name == "GLIBC_TUNABLES":  # others steer how memory is taken, or what is loaded
+    if name == "GLIBC_TUNABLES":  # others control how memory is allocated, or what is loaded
         return TUNABLES.fullmatch(value) is not None
     if name != "XLA_FLAGS":
         return VALUE.fullmatch(value) is not None

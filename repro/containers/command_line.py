@@ -245,7 +245,7 @@ def with_added(container: Container, additions: Sequence[Addition], own: Mapping
     options = [word for addition in additions for word in write(container, addition)]
     for name, value in joined(additions, own).items():
         text = f"{name}={value}"
-        # Apptainer splits at commas where there is more than one `=`, and only there.
+        # Apptainer splits at commas if there is more than one `=`, and only then.
         options += ["--env", _field(text) if container.kind == APPTAINER and "=" in value else text]
     return [*container.words[: container.place], *options, *container.words[container.place :]]
 
@@ -280,7 +280,7 @@ def _for_docker(container: Container, addition: Addition) -> Iterator[str]:
 
 def _for_apptainer(_container: Container, addition: Addition) -> Iterator[str]:
     for source, target, writable in addition.mounts:
-        if re.search("[,:\\\\]", source):  # which mean something in --bind
+        if re.search("[,:\\\\]", source):  # they have a meaning in --bind
             yield "--mount"
             yield f"type=bind,{_field(f'source={source}')},{_field(f'destination={target}')}" + ",ro" * (not writable)
         else:

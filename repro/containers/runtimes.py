@@ -19,9 +19,9 @@ from typing import Any
 from repro.containers.command_line import APPTAINER, LABEL, Addition, Container, mounts, outside, with_added
 from repro.errors import UsageError
 
-AS_ROOT = ("sudo", "doas", "env")  # what a container runtime has to be asked by, too
+AS_ROOT = ("sudo", "doas", "env")  # commands through which queries must reach a container runtime, too
 PATIENCE = 120.0  # seconds for a container runtime to answer
-SIF = (32, b"SIF_MAGIC\0", 48)  # of Apptainer's files: where this is, and where the image's own number of 16 bytes
+SIF = (32, b"SIF_MAGIC\0", 48)  # in Apptainer's files: the offset of this text, and that of the image's ID of 16 bytes
 OPEN, OURS = 0o777, 0o700
 
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from . import imports
 
-BEGIN, MOST, ALL = 0.2, 0.02, 5.0  # seconds at the most: of the first wait, of another one, of all of a process
+BEGIN, MOST, ALL = 0.2, 0.02, 5.0  # the most seconds: of the first wait, of another one, of all in a process
 NUMBERED, SLOWED = (
     "delays-",
     "slowed-",
-)  # files in the record's folder: a Python process, with its number; what was slowed
+)  # files in the record's folder: a Python process, by number; what was slowed
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 FUNCTIONS = {
     "queue": ("Queue.put", "Queue.get"),

@@ -24,7 +24,7 @@ class Finder:
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
-        self.around: Callable[[Callable[[], None]], None] = _execute  # what executes a module that is waited for
+        self.around: Callable[[Callable[[], None]], None] = _execute  # executes a module that is waited for
         self.searching = threading.local()
 
     def when_imported(self, name: str, function: Callable[[ModuleType], None]) -> None:

@@ -12,16 +12,16 @@ from typing import Any
 
 from . import dates, imports
 
-CALLS = 50  # of the time that begin a process: a program takes its seed early
+CALLS = 50  # calls for the time at the start of a process: a program takes its seed early
 BEGUN = 1_700_000_000  # the second at which each process begins
-STEP = 1_123_456_789  # nanoseconds by which a value moves it: a seed may be made of the microsecond alone
+STEP = 1_123_456_789  # nanoseconds by which a seed moves it: a program's seed may be the microsecond alone
 
 
 def hold(value: str) -> None:
     """Fixes the entropy by this seed, and the time at which each process begins; another seed gives another time."""
     numbers = random.Random(int(value))
     os.urandom = numbers.randbytes
-    vars(random)["_urandom"] = numbers.randbytes  # that of SystemRandom, and so of `secrets`
+    vars(random)["_urandom"] = numbers.randbytes  # SystemRandom uses this, and so does `secrets`
     random.seed = _seeded(random.seed, numbers)
     imports.finder.when_imported("numpy", lambda numpy: _hold_numpy(numpy, numbers))
     imports.finder.when_imported("torch", lambda torch: _hold_torch(torch, numbers))

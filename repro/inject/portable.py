@@ -19,7 +19,7 @@ OLDEST = (3, 11)
 MODULES = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
 """The folder of repro/portable for each framework's module."""
 
-LOADED = "loaded"  # an empty file in the folder, which says that a Python process got here
+LOADED = "loaded"  # an empty file in the folder: a Python process got here
 SLOW = "llvmlite is not installed in this environment, so portable numerics are slow; remedy: pip install llvmlite"
 
 
@@ -29,12 +29,12 @@ class WrittenReport:
     def __init__(self, folder: str, framework: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
         self.folder, self.framework, self.version, self.counts = folder, framework, version, counts
         self.process = os.getpid()
-        self.before: dict[str, dict[str, int]] = {}  # what the process had counted that this one was forked from
+        self.before: dict[str, dict[str, int]] = {}  # counts of the process that this one was forked from
         self.path: Optional[str] = None
 
     def write(self, ended: bool) -> None:
         """Writes the file of this process, again at its end. A forked child has one if it has computed something."""
-        if self.process != os.getpid():  # forked by what does not tell Python: what was counted before is not known
+        if self.process != os.getpid():  # forked without Python's hooks: the counts before are unknown
             return
         counts = {kind: _without(these, self.before.get(kind, {})) for kind, these in self.counts().items()}
         if not any(counts.values()) and self.before:

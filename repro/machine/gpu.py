@@ -137,7 +137,7 @@ def errors_explained(resume: str) -> Iterator[None]:
 
 
 def _taken() -> str:
-    with contextlib.suppress(Exception):  # a GPU that has a problem may not tell
+    with contextlib.suppress(Exception):  # a GPU with a problem may not answer
         used, total = memory()
         return f": {used >> 20} of {total >> 20} MiB are taken, by this and by other programs"
     return ""

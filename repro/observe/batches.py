@@ -17,7 +17,7 @@ NONE = (
     "no DataLoader of PyTorch handed out a batch before a step, nor was a module called: batches are not observed there"
 )
 AHEAD = "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
-FILE = "module.py"  # of PyTorch, where a module's hooks are called
+FILE = "module.py"  # the file of PyTorch in which a module's hooks are called
 
 
 class Batches:
@@ -26,13 +26,13 @@ class Batches:
     def __init__(self, torch: Any):
         self.torch = torch
         self.reset()
-        self.trained: set[int] = set()  # identities of modules with parameters that an optimizer holds
-        self.hook: Any = None  # while the next call of a module is waited for
-        self.compiles = False  # whether the program has called torch.compile
+        self.trained: set[int] = set()  # ids of modules with parameters that an optimizer holds
+        self.hook: Any = None  # set while the next call of a module is awaited
+        self.compiles = False  # True once the program has called torch.compile
 
     def reset(self) -> None:
         """Begins with no batch seen, also in a forked child."""
-        self.handed_out = 0  # by loaders, ever
+        self.handed_out = 0  # batches that loaders ever handed out
         self.passes = samples.Passes(self.torch)
         self.end_step()
 
@@ -56,7 +56,7 @@ class Batches:
 
     def end_step(self) -> None:
         self.hashes: dict[str, str] = {}
-        self.samples: dict[str, Any] = {}  # by the number of the batch
+        self.samples: dict[str, Any] = {}  # samples by the number of their batch
         self.count = 0
 
     def add_optimizer(self, optimizer: Any) -> None:

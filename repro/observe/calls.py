@@ -13,24 +13,24 @@ from typing import Any, NamedTuple, Optional
 
 from . import generators, hashing, recorder, scalars, traces
 
-TRIES = 3  # calls of a function until it is known not to be a step
+TRIES = 3  # calls until a function is known not to be a step
 WEIGHTS = (
     "JAX: updates by hand are observed as calls of compiled functions: "
     "of the arrays that such a function carries on, those with gradients are weights, or all, if no gradients are seen"
 )
 
-LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are no steps
+LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are not steps
 
-library_steps = False  # whether Optax, Equinox, Flax or Keras report steps: then these are the steps
-functions: list[Any] = []  # weak references to the functions that are steps, in the order of their first calls
+library_steps = False  # True if Optax, Equinox, Flax or Keras report steps: then these are the steps
+functions: list[Any] = []  # weak references to functions that are steps, in the order of their first calls
 
 
 class Seen(NamedTuple):
     """An array of a call."""
 
     path: str
-    state: str  # the channel where it is carried on, and is no weight
-    given: str  # the channel where it is not carried on
+    state: str  # the channel if it is carried on and is not a weight
+    given: str  # the channel if it is not carried on
     code: str  # its SHA-256
 
 
@@ -44,13 +44,13 @@ class CompiledFunction:
         if self.traced is not None:
             self.__wrapped__ = self.traced.__wrapped__
         self.calls = 0
-        self.carried: dict[str, traces.Place] = {}  # by argument, where in the result its counterpart is
-        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result, weak references to its arrays
+        self.carried: dict[str, traces.Place] = {}  # by argument: the place of its counterpart in the result
+        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result: weak references to its arrays
         self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
-        self.last: dict[str, Any] = {}  # by path, weak references to the weights that the last step returned
-        self.index: Optional[int] = None  # of a function that is a step
-        self.updates = True  # whether the result is the next argument; else it is gradients
-        self.pending: Optional[dict[str, Any]] = None  # of a step whose line cannot be written yet
+        self.last: dict[str, Any] = {}  # by path: weak references to the weights that the last step returned
+        self.index: Optional[int] = None  # the number of a function that is a step
+        self.updates = True  # True if the result is the next argument; otherwise it is gradients
+        self.pending: Optional[dict[str, Any]] = None  # parts of a step whose line cannot be written yet
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if library_steps or (self.index is None and self.calls >= TRIES):
@@ -141,7 +141,7 @@ def _after(function: CompiledFunction, begun: dict[str, Any], result: Any) -> No
 def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
     """Decides by the arguments of its second call if a function is a step; then writes the line of the first call."""
     pending, function.pending = function.pending, None
-    back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
+    back: dict[str, traces.Place] = {}  # by argument: the part of the last result that it is
     weights: list[Any] = []
     updates = False
     for name in function.carried:
@@ -285,7 +285,7 @@ def watch(jax: Any) -> None:
 
     @functools.wraps(jit)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        if not args:  # options alone: a function that compiles
+        if not args:  # only options: a function that compiles
             made = jit(**kwargs)
             return made if hasattr(made, "lower") else lambda function: watched(function, **kwargs)
         if _is_of_library(args[0]):

@@ -8,13 +8,13 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-ENDS, PIECE = 64, 1 << 16  # bytes that are looked at
+ENDS, PIECE = 64, 1 << 16  # bytes that are examined
 MOST = 100_000  # hashes that are remembered
 FORMATS = {"float16": "e", "float32": "f", "float64": "d"}
 CHANNELS = ("initial weights", "gradients", "weights")
 
-zero: set[str] = set()  # hashes of arrays of zeros alone
-nan: set[str] = set()  # hashes of arrays that hold a NaN
+zero: set[str] = set()  # hashes of arrays that contain only zeros
+nan: set[str] = set()  # hashes of arrays that contain a NaN
 
 
 def look(code: str, dtype: str, content: Any) -> None:

@@ -14,21 +14,21 @@ from typing import Any, Optional
 
 from . import hashing, modules, recorder
 
-LOOKS = (2, 16, 128, 1024, 8192)  # of the steps that are hashed, those at which copies are looked for again
-PREFIXES = ("", "module.", "_orig_mod.")  # of the keys of a dict that was made from a wrapped module
+LOOKS = (2, 16, 128, 1024, 8192)  # of the hashed steps, those at which copies are searched for again
+PREFIXES = ("", "module.", "_orig_mod.")  # prefixes of keys in a dict that was made from a wrapped module
 TWINS = "some copies of the weights cannot be told apart, and are not observed"
 
 Shapes = tuple[tuple[Any, ...], ...]
-Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that gives it as long as it lives
+Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that returns it as long as it lives
 
 
 class Copies:
-    """The copies that the last search came upon."""
+    """The copies that the last search found."""
 
     def __init__(self, torch: Any):
         self.torch = torch
         self.places: list[Place] = []
-        self.steps = 0  # that were hashed
+        self.steps = 0  # hashed steps so far
 
     def hashes(self, roots: list[Any], parameters: list[Any], look: bool) -> dict[str, str]:
         """The hash of each tensor of each copy of the parameters, which are those of all optimizers."""
@@ -52,8 +52,8 @@ class CopySearch:
         self.trained = {id(parameter) for parameter in parameters}
         gradients = {id(parameter.grad) for parameter in parameters if parameter.grad is not None}
         self.own = self.trained | gradients
-        self.shapes: set[Shapes] = set()  # of all parameters of a module, or of those that are trained, in its order
-        self.named: list[dict[str, Any]] = []  # for each module, the shapes of those that are trained
+        self.shapes: set[Shapes] = set()  # shapes of all parameters of a module, or of the trained ones, in its order
+        self.named: list[dict[str, Any]] = []  # by module: the shapes of the trained parameters
         for root in roots:
             self.add(root)
 
@@ -85,7 +85,7 @@ class CopySearch:
         for value in gc.get_objects():
             kind = type(value)
             test = kinds.get(kind, kinds)
-            if test is kinds:  # a class that is met for the first time
+            if test is kinds:  # a class that is seen for the first time
                 test = kinds[kind] = self.is_module if issubclass(kind, module) else None
             if test is not None and test(value):
                 copies.append(value)
@@ -110,7 +110,7 @@ class CopySearch:
         return False
 
     def is_module(self, value: Any) -> bool:
-        if not isinstance(vars(value).get("_modules"), dict):  # it is being made
+        if not isinstance(vars(value).get("_modules"), dict):  # it is being constructed
             return False
         tensors = list(value.parameters())
         return bool(tensors) and self.are_copies(tensors)

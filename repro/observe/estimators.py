@@ -15,8 +15,8 @@ from typing import Any, Optional
 
 from . import entries, generators, hashing, recorder, scalars, states
 
-MOST = 256  # arrays of an attribute that are hashed one by one
-OTHERS = ("torch", "tensorflow", "jax")  # where one is imported, a fit prepares data: it would shift the steps' numbers
+MOST = 256  # the most arrays of an attribute that are hashed one by one
+OTHERS = ("torch", "tensorflow", "jax")  # if one is imported, a fit prepares data: it would shift the steps' numbers
 OLD = "scikit-learn {} is not observed: 1.3 or later is needed"
 PREPARES = "scikit-learn: with PyTorch, TensorFlow or JAX in the same process, its fits are not observed"
 THREADS = "scikit-learn: a fit that begins while another one runs, in another thread, counts as a part of that"
@@ -28,7 +28,7 @@ class Running:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
-        self.thread = 0  # that of the outermost
+        self.thread = 0  # the thread of the outermost call
 
     def begin(self) -> bool:
         """Counts a call that begins; True if it is the outermost one."""
@@ -46,7 +46,7 @@ class Running:
 
 
 running = Running()
-estimators: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first fits
+estimators: dict[int, tuple[Any, int]] = {}  # by id: a weak reference and a number, in the order of first fits
 numbers = itertools.count()
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from ..inject import imports
 from . import recorder
 
-NAME = "written-"  # of the file
-MOST = 10_000  # names that are written down
+NAME = "written-"  # prefix of the file's name
+MOST = 10_000  # the most names that are written down
 WRITES = os.O_WRONLY | os.O_RDWR
 WRITERS = {
     "torch.serialization": ("_open_zipfile_writer_file.__init__",),
@@ -41,7 +41,7 @@ def start() -> None:
     for table, takes_mode in ((WRITERS, False), (OPENERS, True)):
         for module, names in table.items():
             imports.finder.when_imported(module, functools.partial(_watch, names, takes_mode))
-    for descriptor in (0, 1, 2):  # as where a shell redirects
+    for descriptor in (0, 1, 2):  # as when a shell redirects
         _add_descriptor(descriptor)
 
 

@@ -15,8 +15,8 @@ from typing import Any, Optional
 
 from . import hashing, recorder
 
-unused: dict[str, Any] = {}  # the state of each generator while nobody has used it
-framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework that adds its generators
+unused: dict[str, Any] = {}  # the state of each generator while unused
+framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework, a function that adds its generators
 
 
 def start() -> None:

@@ -23,17 +23,17 @@ VMAP = "JAX: a step within vmap is written as one step for each of its elements"
 COMPILED = (
     "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
 )
-EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit hands on
+EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit passes on
 WRAPPED = {"first": "first argument", "fun": "function", "rest": "arguments"}
 DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
 
 TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of Linen's class itself
 
-last_update: list[Any] = []  # of the last Optax optimizer called: updates, gradients, new state, all that it was given
-state_beside: Arrays = []  # of the step that Flax takes: what there is beside its weights
-module_paths: list[str] = []  # of all variables of the module of NNX that takes this step, as JAX orders them
-watched_updates: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
-indices: dict[tuple[Any, ...], int] = {}  # of optimizers, which differ in their weights' names and shapes
+last_update: list[Any] = []  # from the last Optax optimizer called: updates, gradients, new state, all its arguments
+state_beside: Arrays = []  # from the step that Flax takes: the state beside its weights
+module_paths: list[str] = []  # paths of all variables of the NNX module that takes this step, in JAX's order
+watched_updates: dict[Any, Any] = {}  # by the function of each Optax optimizer: the one that observes it
+indices: dict[tuple[Any, ...], int] = {}  # numbers of optimizers, which differ in their weights' names and shapes
 started: set[tuple[int, int]] = set()  # process and index of those whose first step was written
 
 
@@ -82,7 +82,7 @@ def _watch_state(kind: Any, name: str, look: Any) -> None:
 def _state_of_module(optimizer: Any, module: Any, *_: Any) -> None:
     """Keeps all variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
     nnx = sys.modules["flax.nnx"]
-    pure = getattr(nnx, "as_pure", _same)  # of old the leaves are pytrees themselves
+    pure = getattr(nnx, "as_pure", _same)  # in older versions the leaves are pytrees themselves
     module = getattr(optimizer, "model", module)
     module_paths[:] = [path for _, path, _ in _arrays("", pure(nnx.state(module)))]
     _, random, others = nnx.state(module, optimizer.wrt, nnx.RngState, ...)
@@ -161,7 +161,7 @@ def _program_inputs(known: Arrays) -> Arrays:
         if len(names) != len(variables):
             return []
         own = {id(tracer.val): id(tracer) in weights for tracer in tracers if tracer._trace is trace}
-        taken: dict[str, bool] = {}  # by argument, whether weights are in it
+        taken: dict[str, bool] = {}  # by argument: True if it contains weights
         for name, variable in zip(names, variables):
             if id(variable) in own:
                 taken[_argument(name)] = taken.get(_argument(name), False) or own[id(variable)]
@@ -234,7 +234,7 @@ def report(arrays: Arrays, index: int) -> None:
     recorder.note(COMPILED)
     arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{index}.update.")]
     jax, axes = sys.modules["jax"], _device_axes()
-    if axes:  # each device comes by, with a share of the batch
+    if axes:  # each device calls this, with a share of the batch
         recorder.note(DEVICES)
         arrays = [array for array in arrays if array[0] not in ("batch", "generator", "buffers", "")]
     names = [array[:2] for array in arrays]

@@ -31,7 +31,7 @@ class Training(threading.local):
 
     model: Any = None
     data: Any = None
-    state: Any = None  # on JAX, what the step begins with
+    state: Any = None  # on JAX: the state that the step begins with
     applying = False
 
 
@@ -42,12 +42,12 @@ class ObservedOptimizer:
         self.index = index
         self.reference = weakref.ref(optimizer)
         self.initial: dict[str, str] = {}
-        self.before: Optional[dict[str, str]] = None  # the weights before this step, where no graph reports them
+        self.before: Optional[dict[str, str]] = None  # the weights before this step, if no graph reports them
         self.started = False
-        self.by_batches = False  # whether its steps are seen after each batch of `fit`
+        self.by_batches = False  # True if its steps are seen after each batch of `fit`
         self.model: Any = None  # a weak reference
         self.iterations = 0  # before this batch of `fit`
-        self.steps = 0  # of all optimizers, at that time
+        self.steps = 0  # the steps of all optimizers at that time
 
 
 training = Training()
@@ -101,7 +101,7 @@ def _watch_apply(kind: Any) -> None:
         try:
             result = apply(self, grads, trainable_variables)
         finally:
-            if outermost:  # also where `before` failed after it had said that a step begins
+            if outermost:  # also if `before` failed after it had reported that a step begins
                 training.applying = False
         entries.entries["after apply"](self, arrays)
         return result

@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 from . import entries, hashing, modules, pytorch, recorder
 
-WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever the memory held
+WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever was in memory
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -35,10 +35,10 @@ class OperationTracer:
         self.torch, self.step = torch, step
         self.library = os.path.dirname(os.path.abspath(torch.__file__))
         self.mode: Any = None
-        self.running_entries = 0  # of the observer: what they call is no operation of the program
+        self.running_entries = 0  # functions of the observer that run: they call no operations of the program
         self.count = 0
         self.module_names: Optional[dict[int, str]] = None  # by identity
-        self.locations: dict[int, Location] = {}  # of the forward pass, by the sequence number of the autograd node
+        self.locations: dict[int, Location] = {}  # by the sequence number of the autograd node, in the forward pass
 
     def wrap_entry(self, entry: Any) -> Any:
         """Wraps one of the observer's own functions, in which no operation is traced."""
@@ -116,7 +116,7 @@ class OperationTracer:
         location = self.location_on_stack()
         number = getattr(self.torch.autograd, "_get_sequence_nr", int)() - 1
         if self.torch.is_grad_enabled():
-            self.locations.setdefault(number, location)  # what needs no gradient follows with the same number
+            self.locations.setdefault(number, location)  # operations without a gradient follow with the same number
         return (*location, False)
 
     def location_on_stack(self) -> Location:
@@ -157,7 +157,7 @@ def _mode(base: Any, tracer: OperationTracer) -> Any:
 
         @classmethod
         def ignore_compile_internals(cls) -> bool:
-            return True  # else nothing would be compiled meanwhile, which gives other bits
+            return True  # otherwise nothing would be compiled meanwhile, which gives different bits
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return tracer.call(func, args, kwargs or {})
@@ -200,7 +200,7 @@ def _hashes(values: Any) -> list[str]:
     for _, value in hashing.leaves(values):
         try:
             code = hashing.hash_leaf(value)
-        except Exception:  # a tensor without values, such as those that the compiler computes with
+        except Exception:  # a tensor without values, such as those that the compiler uses
             code = None
         if code is not None and value is not None:
             hashes.append(code)

@@ -14,8 +14,8 @@ from typing import Any, Optional
 
 from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars, windows
 
-OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
-MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
+OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of this name
+MAX_OPTIMIZERS = 8  # more are not hashed together: they have one parameter each, and step within the backward pass
 
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
 GRAPH = "a CUDA graph replays steps without Python: they are not observed"
@@ -27,11 +27,11 @@ class ObservedOptimizer:
     """The names of one optimizer's parameters."""
 
     def __init__(self, index: int, optimizer: Any, schedules: scalars.Schedules):
-        self.index = index  # among all, in the order of their first steps
+        self.index = index  # the number among all optimizers, in the order of their first steps
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
-        self.batches = 0  # handed out until its last step
+        self.batches = 0  # batches handed out until its last step
         self.schedules = schedules
 
     def parameters(self, optimizer: Any) -> Parameters:
@@ -118,7 +118,7 @@ class StepObserver:
         if not self.changes_weights(optimizer):
             return
         hashes: recorder.Hashes = {}
-        self.local.hashes = hashes  # from here on the step counts, whatever fails
+        self.local.hashes = hashes  # from here on the step counts, even if something fails
         observed = self.optimizers.get(id(optimizer))
         new = observed is None or observed.reference() is not optimizer
         self.local.due = new or active.is_due(active.steps + 1)
@@ -149,7 +149,7 @@ class StepObserver:
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
-                slots = observed.slots(optimizer)  # of a resumed run: what was restored
+                slots = observed.slots(optimizer)  # a resumed run: what was restored
                 active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"], "optimizer": slots})
         if not self.local.closure:  # a closure computes the gradients within the step
             hashes["gradients"] = _hash_gradients(parameters)

@@ -16,12 +16,12 @@ from . import recorder
 
 OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
 GENERATOR, BUFFERS = "generator", "buffers"
-UNDECIDED = ("batch", GENERATOR, "")  # of an input of which it is not known yet whether it comes back
-DEPTH = 3  # of a place in a result, as of `loss, (state, {"ema": ema})`
-TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of what jax.jit makes
+UNDECIDED = ("batch", GENERATOR, "")  # channels of an input that may still come back
+DEPTH = 3  # levels of a place in a result, as in `loss, (state, {"ema": ema})`
+TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of the functions that jax.jit returns
 
-under_way = threading.local()  # .traces: of this thread, the innermost last
-known: dict[int, "Traced"] = {}  # by identity of a function of the program, what jax.jit is given for it
+under_way = threading.local()  # .traces: those of this thread, the innermost last
+known: dict[int, "Traced"] = {}  # by id of a function of the program: the one that jax.jit gets for it
 
 Leaves = list[tuple[str, Any]]  # path, array
 Place = tuple[Any, ...]  # keys from the whole result to a part of it; none is all of it
@@ -52,7 +52,7 @@ class Traced:
         return self.function()
 
     def __reduce__(self) -> Any:
-        return operator.itemgetter(0), ((self.__wrapped__,),)  # pickled, it is the function
+        return operator.itemgetter(0), ((self.__wrapped__,),)  # pickled, it becomes the function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traces = vars(under_way).setdefault("traces", [])
@@ -72,7 +72,7 @@ class Trace:
     def __init__(self) -> None:
         self.inputs: list[
             tuple[Any, Channels, int]
-        ] = []  # variables of a step that reports, and where their channels are
+        ] = []  # variables of a step that reports, and the places of their channels
         self.differentiated: list[Any] = []  # tracers of which a gradient is taken
 
 

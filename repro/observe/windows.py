@@ -10,8 +10,8 @@ from typing import Optional
 
 from . import recorder
 
-NAME = "held"  # of the file: held.PID.STEP.PASSES
-LIMIT = 60.0  # seconds until it goes on though nobody looks
+NAME = "held"  # prefix of the file: held.PID.STEP.PASSES
+LIMIT = 60.0  # seconds until it continues though nobody has removed the file
 PAUSE = 0.001
 
 first_step: Optional[int] = None  # the number of steps after which it waits; None: never

@@ -157,7 +157,7 @@ def take(process: Process, text: bytes) -> Line | None:
 def _take_step(process: Process, line: Step) -> None:
     hashes = process.steps.setdefault(line.step, {})
     if line.step == 0 and "optimizer" in line.hashes:
-        hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
+        hashes.setdefault("optimizer", {})  # it may still be empty, which is seen, too
     if CHANGED in line.hashes:
         hashes.setdefault(CHANGED, {})
     numbers = {name: sha256(text.encode()).hexdigest() for name, text in line.scalars.items()}

@@ -18,7 +18,7 @@ from repro.record.lines import STEPS
 from repro.text import RUN, escaped
 
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
-MANY = 50_000  # files; more are not looked through
+MANY = 50_000  # the most files that are examined
 
 State = tuple[int, int, int]
 """A file's time of change (ns), size and inode. A file that was written has another state."""
@@ -105,7 +105,7 @@ def named(folder: Path) -> set[str]:
     names: set[str] = set()
     for file in matching(folder / STEPS, f"{NAME}*"):
         for line in file.read_bytes().splitlines(keepends=True):
-            with contextlib.suppress(ValueError):  # a last one that was being written
+            with contextlib.suppress(ValueError):  # the last line was being written
                 names.add(os.path.realpath(json.loads(line)))
     return names
 

@@ -4,7 +4,7 @@ from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
-WATCHED = "watch."  # how the names of what repro.watch was given begin
+WATCHED = "watch."  # prefix of the names of what repro.watch was given
 SAVE_OPTIMIZER = "save the optimizer's state with the checkpoint, and load it when resuming"
 SAVE_ALL = "save it with the checkpoint, and load it when resuming"
 
