@@ -57,7 +57,7 @@ class FileKind(Generic[C]):
     """The name that the task gives it."""
     schema: int
     mark: str
-    """The key that tells this kind from others."""
+    """The key that distinguishes this kind from others."""
     content: type[C]
     contradictions: Callable[[C], Iterator[str]]
     """A function that yields contradictions within content of the right types."""

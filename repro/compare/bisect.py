@@ -102,7 +102,7 @@ class Bisection:
         again = [(self._run(made), self._run([])) for _ in range(AGAIN)]
         if any(base.differs or not other.differs for other, base in again):
             return [("made by", "chance: run again with the same facts, the command gives other bits")]
-        return self._told(made, again[0][0])
+        return self._lines(made, again[0][0])
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class Bisection:
 
     # --- what is said -----------------------------------------------------------------------------------------------
 
-    def _told(self, made: list[Fact], again: RunResult) -> Lines:
+    def _lines(self, made: list[Fact], again: RunResult) -> Lines:
         """The smallest set, and what it rests on."""
         rest = [fact for fact in self.facts if fact not in made]
         bits = "B's bits" if again.as_b else "bits that are neither A's nor B's"

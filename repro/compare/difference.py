@@ -184,7 +184,7 @@ def _of_pair(pair: Pair) -> Difference | None:
         return Difference(pair.offset, STARTS, pair.differing(pair.offset, STARTS), pair)
     if not pair.offset and pair.a.begun != pair.b.begun and not pair.partial:
         return Difference(min(pair.a.begun, pair.b.begun) + 1, STARTS, [], pair)
-    felt = next((step for step in steps if _is_felt(pair, step)), None)
+    felt = next((step for step in steps if _changes_results(pair, step)), None)
     if felt is None:
         ends = pair.a.last, pair.b.last + pair.offset
         if ends[0] != ends[1] and steps and not pair.partial:
@@ -232,7 +232,7 @@ def decides(scalar: str) -> bool:
     return scalar in (PASSES, SCALE) or (bool(number_of(scalar)) and not scalar.endswith(".initial_lr"))
 
 
-def _is_felt(pair: Pair, step: int) -> bool:
+def _changes_results(pair: Pair, step: int) -> bool:
     """True if results of a step differ, not only its inputs."""
     given = (*DRAWN, SCALARS, COPIES)
     return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given) or bool(

@@ -49,16 +49,18 @@ def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False
     check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
         if difference.equal_before != (difference.step or 0) - 1:  # steps between were not hashed
-            difference = _parted(reruns, Path(scratch) / "steps", difference, pair.offset, narrow=False)[2]
-        first, second, difference = _parted(reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True)
+            difference = _rerun_both(reruns, Path(scratch) / "steps", difference, pair.offset, narrow=False)[2]
+        first, second, difference = _rerun_both(
+            reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True
+        )
         pair, step = _narrowable(difference), difference.step or 0
         files = [(first, pair.a, step), (second, pair.b, step - pair.offset)]
         ours, theirs = (operations.read(one.path / STEPS / f"{who.name}.jsonl", at) for one, who, at in files)
         if not ours or not theirs:
-            raise ReproError(f"compare: no operation of step {step} was seen{_noted(pair)}")
+            raise ReproError(f"compare: no operation of step {step} was seen{_operation_notes(pair)}")
         hashes = pair.hashes(step, difference.channel) or ({}, {})
         began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in difference.names])
-    return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_noted(pair)}"
+    return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_operation_notes(pair)}"
 
 
 def _narrowable(difference: Difference) -> Pair:
@@ -89,7 +91,7 @@ def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
         )
 
 
-def _parted(
+def _rerun_both(
     reruns: list["Rerun"], folder: Path, difference: Difference, offset: int, narrow: bool
 ) -> tuple[Record, Record, Difference]:
     """Reruns both up to the step in which they diverge; returns where they diverge when every step is hashed."""
@@ -101,7 +103,7 @@ def _parted(
     return a, b, again
 
 
-def _noted(pair: Pair) -> str:
+def _operation_notes(pair: Pair) -> str:
     """Notes on operations of this step that the observer could not see."""
     notes = dict.fromkeys([*pair.a.notes, *pair.b.notes])
     return "".join(f"; {note}" for note in notes if "operations" in note)

@@ -14,7 +14,7 @@ from . import imports
 
 
 def move(value: str) -> None:
-    """Moves the date by so many seconds."""
+    """Moves the date by a number of seconds."""
     seconds = int(value)
     for name, shift in (("time", seconds), ("time_ns", seconds * 10**9)):
         setattr(time, name, _later(getattr(time, name), shift))

@@ -16,7 +16,7 @@ from . import hashing, modules, recorder
 
 LOOKS = (2, 16, 128, 1024, 8192)  # of the hashed steps, those at which copies are searched for again
 PREFIXES = ("", "module.", "_orig_mod.")  # prefixes of keys in a dict that was made from a wrapped module
-TWINS = "some copies of the weights cannot be told apart, and are not observed"
+TWINS = "some copies of the weights cannot be distinguished, and are not observed"
 
 Shapes = tuple[tuple[Any, ...], ...]
 Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that returns it as long as it lives

@@ -90,7 +90,7 @@ def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def arguments(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments by their names, as far as the function tells."""
+    """The arguments by their names, as far as its signature says."""
     try:
         return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):

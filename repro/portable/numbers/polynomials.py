@@ -18,7 +18,7 @@ Coefficients = tuple[float, ...]
 
 @cache
 def constant(name: str, *bits: int) -> Coefficients:
-    """A number in parts: each but the last is cut to so many bits."""
+    """A number in parts: each but the last is cut to this many bits."""
     with localcontext() as context:
         context.prec = DIGITS
         two, ten = Decimal(2), Decimal(10)
