@@ -55,7 +55,8 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
     tmp_path. Returns the answers, as `--json` writes them.
 
     AssertionError that names the cause if an answer is not as it should be. ReproError if the command fails, or
-    reproducibility is inconclusive. What this machine cannot ask is a warning, and so is that the observer could not be checked.
+    reproducibility is inconclusive. What this machine cannot ask is a warning, as is an observer that could not be
+    checked.
     """
 
     def check(
