@@ -60,7 +60,7 @@ class Process:
     texts: dict[str, str] = field(default_factory=dict)
     """The number that each hash of the channel `scalars` is of."""
     lines: dict[int, Step] = field(default_factory=dict)
-    """What the last line of each step says besides the hashes."""
+    """The content of each step's last line besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """Steps that were not fully observed, and why."""
