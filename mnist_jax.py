@@ -69,7 +69,7 @@ class ConvNet(nn.Module):
 
     @nn.compact
     def __call__(self, images: Array, keep: Array | None) -> Array:
-        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        """Computes logits as LeNet does, but `keep` is uint8 [B, 9216 + 128]."""
         ops = self.ops
         x = ops.inputs(images)
         x = nn.relu(ops.conv(x, *Layer((3, 3, 1, 32), name="conv1")()))
@@ -168,7 +168,7 @@ class Trainer:
         return *self.optimizer.update(weights, slots, gradients), loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         images, labels, batches = self._source(batch[None])
         results = self._inspect(self.weights, images[batches[0]], labels[batches[0]], dropout_bits)
         return in_order(*({name: np.asarray(result) for name, result in part.items()} for part in results))
@@ -196,7 +196,7 @@ class Trainer:
         return results_of(weights, images, labels, keep)
 
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, layout.part_of(self.params.batch_size_test, 64)
         for start in range(0, len(self.test_labels), size):
             part = slice(start, start + size)
@@ -221,7 +221,7 @@ class Trainer:
         self.weights, self.slots = jax.device_put((layout.weights_of(state), slots), self.device)
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         gpu = self.device.platform == "gpu"
         return {
             "framework": "JAX",

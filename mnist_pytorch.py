@@ -71,7 +71,7 @@ class ConvNet(nn.Module):
         self.dense2 = nn.Linear(128, 10)
 
     def forward(self, images: Tensor, keep: Tensor | None) -> Tensor:
-        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        """Computes logits as LeNet does, but `keep` is uint8 [B, 9216 + 128]."""
         ops = self.ops
         x = ops.inputs(images)
         x = functional.relu(ops.conv(x, self.conv1.weight, self.conv1.bias))
@@ -158,7 +158,7 @@ class Trainer:
         return loss
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         images, labels, batches = self._source(batch[None])
         indices, keep = (torch.from_numpy(array).to(self.device) for array in (batches[0], dropout_bits))
         self.network.ops = recorder = OperationRecorder(self.ops)
@@ -176,7 +176,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, self.params.batch_size_test
         for images, labels in zip(self.test_images.split(size), self.test_labels.split(size), strict=True):
             logits = self.network(images, None)
@@ -196,7 +196,7 @@ class Trainer:
             tensor.copy_(from_layout(state[name]))
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         gpu = self.device.type == "cuda"
         return {
             "framework": "PyTorch",

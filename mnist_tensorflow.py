@@ -77,7 +77,7 @@ class ConvNet(keras.Model):
         self.dense2.build((None, 128))
 
     def call(self, images: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
-        """As LeNet's, but `keep` is uint8 [B, 9216 + 128]."""
+        """Computes logits as LeNet does, but `keep` is uint8 [B, 9216 + 128]."""
         ops = self.ops
         x = ops.inputs(images)
         x = tf.nn.relu(ops.conv(x, self.conv1.kernel, self.conv1.bias))
@@ -126,7 +126,7 @@ class Native:
 
 
 class NativeOnCpu(Native):
-    """The same, for XLA."""
+    """TensorFlow's own arithmetic on a CPU, compiled by XLA."""
 
     conv = staticmethod(conv)
     max_pool = staticmethod(max_pool)
@@ -197,7 +197,7 @@ class Trainer:
         return loss, tape.gradient(loss, weights)
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         images, labels, batches = self._source(batch[None])
         with tf.device(self.device):
             arrays = tf.gather(images, batches[0]), tf.gather(labels, batches[0]), tf.constant(dropout_bits)
@@ -218,7 +218,7 @@ class Trainer:
         return recorder.seen, {name: part for name, part in results.items() if part is not None}, gradients
 
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         loss, correct, size = 0.0, 0, self.params.batch_size_test
         with tf.device(self.device):
             for start in range(0, len(self.test_labels), size):
@@ -243,7 +243,7 @@ class Trainer:
             variable.assign(state[name])
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         gpu = "GPU" in self.device
         details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0]) if gpu else {}
         build = tf.sysconfig.get_build_info()

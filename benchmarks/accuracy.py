@@ -73,7 +73,7 @@ def header(framework: str) -> str:
 
 
 def row(name: str, data: str, own: list[float], portable: list[float]) -> str:
-    """What the seeds reached."""
+    """A row of the table: the mean and deviation over the seeds."""
     values = (f"{statistics.mean(each):.2f} ± {statistics.stdev(each):.2f}" for each in (own, portable))
     return (
         f"| {name} | {UNITS[data]} | {' | '.join(values)} | {statistics.mean(portable) - statistics.mean(own):+.2f} |"

@@ -91,7 +91,7 @@ class Baseline:
 
     @property
     def whole(self) -> bool:
-        """Whether the epochs are trained to their ends."""
+        """True if the epochs are trained to their ends."""
         return self.steps * self.batch_size >= len(self.dataset.train_labels)
 
 

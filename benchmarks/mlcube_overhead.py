@@ -26,7 +26,7 @@ from repro.trainers.loop.call import callers_environment  # noqa: E402
 
 
 def seconds(command: list[str], environment: dict[str, str]) -> float:
-    """How long a command takes. It must end well."""
+    """The seconds that a command takes. It must end well."""
     started = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -22,7 +22,7 @@ from benchmarks import mode
 
 
 def training(network: nn.Module) -> bool:
-    """Whether averages over batches are to be updated."""
+    """True if averages over batches are to be updated."""
     return network.is_mutable_collection("batch_stats")
 
 

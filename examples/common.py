@@ -1,4 +1,4 @@
-"""What the examples share: arguments, random numbers, initial weights, the loop over the steps, checkpoints, ranks.
+"""Shared code of the examples: arguments, random numbers, initial weights, the loop, checkpoints, ranks.
 
 It knows no framework. A trainer, as in gpt_pytorch.py, knows nothing of files, and takes and gives NumPy arrays.
 """
@@ -29,7 +29,7 @@ from repro.trainers.loop.ranks import LOOPBACK, RankInfo, rank_from_environment
 Arrays = dict[str, np.ndarray]
 Mode = Literal["auto", "eager", "compiled"]
 WEIGHTS, BATCHES = 1, 2
-"""What random numbers are for: each has a stream of its own."""
+"""The purposes of random numbers: each has a stream of its own."""
 
 
 class Task(Protocol):
@@ -43,7 +43,7 @@ class Task(Protocol):
     STATISTICS: dict[str, tuple[int, ...]]
     """Likewise of what the network keeps, but does not learn."""
     SLOTS: tuple[str, ...]
-    """What the optimizer keeps for each weight."""
+    """The names of what the optimizer keeps for each weight."""
 
     def batch(self, seed: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and targets of a step, counted from 0."""
@@ -52,7 +52,7 @@ class Task(Protocol):
         """The learning rate of a step."""
 
     def evaluated(self, evaluate: Callable[[np.ndarray, np.ndarray], float]) -> str:
-        """What to say of data that were not trained on, given a trainer's `evaluate`."""
+        """Describes the result on data that were not trained on, given a trainer's `evaluate`."""
 
 
 class Trainer(Protocol):

@@ -22,7 +22,7 @@ from repro.trainers.loop.ranks import RankInfo
 from repro.trainers.native.pytorch.ranks import join
 
 SLOTS = {"first": "exp_avg", "second": "exp_avg_sq"}
-"""What PyTorch calls them."""
+"""PyTorch's names of the slots."""
 
 
 class GPT(nn.Module):

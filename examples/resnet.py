@@ -27,7 +27,7 @@ SLOTS: tuple[str, ...] = ("momentum",)
 
 WORKSPACE = os.environ.get("WORKSPACE_PATH") or Path(__file__).parent.parent / "workspace"
 PIXELS = np.array([(pixel / 255 - data.MEAN) / data.STD for pixel in range(256)], np.float64).astype(np.float32)
-"""What a pixel is to the network."""
+"""The input of the network for each value of a pixel."""
 
 
 def _norms(name: str, channels: int, *kinds: str) -> dict[str, tuple[int, ...]]:
@@ -82,7 +82,7 @@ def rate(step: int) -> float:
 
 
 def evaluated(evaluate: Callable[[np.ndarray, np.ndarray], float]) -> str:
-    """How many of the test images are recognized."""
+    """Describes the share of test images that are recognized."""
     images, labels = _images().test_images, _images().test_labels
     parts = [slice(start, start + 500) for start in range(0, len(labels), 500)]
     correct = sum(evaluate(PIXELS[images[part]][..., None], labels[part]) for part in parts)

@@ -101,7 +101,7 @@ class Trainer:
         return weights, statistics, slots, loss
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """How many of these are recognized."""
+        """The number of these images that are recognized."""
         Backend.ranks = SINGLE_PROCESS
         return float((self.compiled_scores(self.weights, self.statistics, inputs).argmax(1) == targets).sum())
 

@@ -22,7 +22,7 @@ from repro.trainers.loop.ranks import RankInfo
 from repro.trainers.native.pytorch.ranks import join
 
 SLOTS = {"momentum": "momentum_buffer"}
-"""What PyTorch calls them."""
+"""PyTorch's names of the slots."""
 AXES = {4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}
 """PyTorch's [out, in, height, width] and [out, in] as [height, width, in, out] and [in, out]."""
 
@@ -111,7 +111,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """How many of these are recognized."""
+        """The number of these images that are recognized."""
         Backend.ranks = SINGLE_PROCESS
         images, labels = self._placed(inputs, targets)
         return (self.network.eval()(images).argmax(1) == labels).sum().item()

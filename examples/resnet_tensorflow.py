@@ -103,7 +103,7 @@ class Trainer:
         return loss
 
     def evaluate(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """How many of these are recognized."""
+        """The number of these images that are recognized."""
         Backend.ranks = SINGLE_PROCESS
         return float((self.compiled_scores(tf.constant(inputs)).numpy().argmax(1) == targets).sum())
 

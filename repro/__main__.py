@@ -11,7 +11,7 @@ import sys
 from typing import NoReturn
 
 EXTRA = ("antlr4", "hydra", "omegaconf", "pooch", "threadpoolctl", "yaml")
-"""What the extra [trainers] installs."""
+"""The packages of the extra [trainers]."""
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +42,7 @@ def command() -> NoReturn:
         code = main(sys.argv[1:])
     except Exception as error:  # with --debug
         code = _trace(error)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is done
     ranks = sys.modules.get("repro.trainers.loop.ranks")  # only a training loads it
     if code and ranks and ranks.ProcessGroup.joined:  # engines would wait for the others until they give up
         sys.stdout.flush()
@@ -61,7 +61,7 @@ def _trace(error: Exception) -> int:
 
 
 def _explained(task: str, error: Exception) -> str:
-    """What an error says, in one line."""
+    """Describes an error in one line."""
     from repro.errors import ReproError, explained
 
     if isinstance(error, ReproError):
@@ -79,7 +79,7 @@ def _fail(message: str, code: int = 1) -> int:
     from repro.text import printable
 
     line = printable(f"error: {message}")
-    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: there is nobody to say it to
+    with contextlib.suppress(OSError):  # the terminal is gone, or the reader of a pipe: nobody is left to tell
         if launch := sys.modules.get("repro.trainers.loop.launch"):
             launch.leave_error(line)
         else:
@@ -98,7 +98,7 @@ def _resume(task: str) -> str:
 
 
 def _remedy(task: str, error: ModuleNotFoundError) -> str | None:
-    """How to get a package that is missing; None where it is none of ours."""
+    """Says how to install a missing package; None if it is not one of ours."""
     from pathlib import Path
 
     from repro.frameworks import FRAMEWORKS

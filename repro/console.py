@@ -43,7 +43,7 @@ def log_to_console() -> None:
     handler.addFilter(_make_printable)
     root.addHandler(handler)
     root.setLevel(logging.INFO)
-    logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that is not there
+    logging.getLogger("jax").setLevel(logging.WARNING)  # it would report each kind of device that does not exist
 
 
 def _make_printable(record: logging.LogRecord) -> bool:
@@ -54,7 +54,7 @@ def _make_printable(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def libraries_write_to(log: Path) -> Iterator[None]:
-    """While a framework loads, what it writes to stdout or stderr goes to the end of a file instead."""
+    """Redirects what a framework writes to stdout or stderr while it loads to the end of a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     terminals = {number: os.dup(number) for number in {1, 2, sys.stderr.fileno()}}
@@ -71,7 +71,7 @@ def libraries_write_to(log: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Meanwhile this process and those that it starts write to stderr what they would write to stdout."""
+    """Redirects stdout of this process, and of those that it starts, to stderr."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:
@@ -84,7 +84,7 @@ def stdout_to_stderr() -> Iterator[None]:
 
 
 def confirmed(question: str) -> bool:
-    """Whether somebody at a terminal says yes; where there is none, nobody does."""
+    """Asks a question at the terminal; False if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     console.print(Text(f"{question} [y/N] "), end="")
@@ -97,9 +97,9 @@ def progress(shown: bool = True) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
 
 
-WIDE = 132  # columns for wide tables, where the output is no terminal
+WIDE = 132  # columns of wide tables if the output is not a terminal
 
 
 def wide_console() -> Console:
-    """Standard output, for tables that need room."""
+    """A console of standard output, for tables that need room."""
     return Screen(width=None if sys.stdout.isatty() else WIDE)

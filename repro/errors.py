@@ -27,7 +27,7 @@ class NotRecordedError(ReproError):
 
 
 def explained(error: OSError) -> str:
-    """What the system says of a file, where, and the remedy."""
+    """Describes an error of the system: the path, the message, the remedy."""
     where = error.filename2 or error.filename or os.environ.get("WORKSPACE_PATH")  # a failed write does not say where
     missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
     remedy = "see that it is there, and that nothing removes it" if missing else "make it writable, or free space"

@@ -19,17 +19,17 @@ from typing import Any
 
 from repro.errors import ReproError
 
-MOST = 64 << 20  # bytes of a file that is read at once, or of a line
+MOST = 64 << 20  # the most bytes of a file that is read at once, or of a line
 PART = 1 << 20  # bytes that are read at a time
 MOST_YAML, MOST_VALUES = 1 << 18, 100_000
-MOST_LINES = 16 << 30  # bytes of a file that is read line by line
+MOST_LINES = 16 << 30  # the most bytes of a file that is read line by line
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
-BESIDE = ".part"  # the end of the name of what is being written
-SPACE = 1 << 16  # bytes; a disk with less is full
+BESIDE = ".part"  # suffix of a file that is being written
+SPACE = 1 << 16  # bytes; a disk with less free space is full
 
 
 def check_regular(path: Path, most: int = MOST) -> None:
-    """OSError where it is no file with content of its own, as a pipe that is waited at for ever, or where it is too large."""
+    """Raises OSError if it is no file with content of its own, as a pipe that would block, or if it is too large."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file", str(path))
@@ -48,7 +48,7 @@ def read(path: Path, most: int = MOST) -> bytes:
     check_regular(path, most)
     parts, size = [], 0
     with naming(path), open(path, "rb") as file:
-        while part := file.read(PART):  # whatever size it is said to have: it may grow
+        while part := file.read(PART):  # whatever its reported size: it may grow
             parts.append(part)
             size += len(part)
             if size > most:
@@ -74,7 +74,7 @@ def read_json(path: Path, most: int = MOST) -> Any:
 
 
 def parsed(text: bytes) -> Any:
-    """JSON. ValueError where it is none, or is nested too deep to be read."""
+    """Parses JSON. ValueError if it is none, or is nested too deep to be read."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -98,7 +98,7 @@ def read_yaml(path: Path, most: int = MOST_YAML) -> Any:
 
 
 def _check_aliases(content: Any) -> None:
-    """ValueError where few lines stand for very many values, or a value holds itself."""
+    """Raises ValueError if few lines stand for very many values, or a value holds itself."""
     left, count = [content], 0
     while left:
         value = left.pop()
@@ -132,7 +132,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Meanwhile an OSError that does not say of which file it is, as of a write, is of this one."""
+    """Names the file in an OSError that lacks it, as one of a write does."""
     try:
         yield
     except OSError as error:
@@ -141,9 +141,9 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """What a folder holds by a pattern of a name, sorted; nothing where it is not there.
+    """Paths in a folder whose names match a pattern, sorted; empty if there is no such folder.
 
-    OSError where it cannot be listed: a glob would be silent, and what is there be taken for lost.
+    OSError if it cannot be listed: Path.glob would find nothing, as if the files were lost.
     """
     try:
         names = os.listdir(folder)
@@ -163,19 +163,19 @@ def current_folder() -> Path:
 
 
 def check_space(folder: Path) -> None:
-    """OSError where nothing can be written into a folder: its disk is full, read-only or broken."""
+    """Raises OSError if nothing can be written into a folder: its disk is full, read-only or broken."""
     with naming(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"\0" * SPACE)
 
 
 def write_json(path: Path, content: Any, indent: int = 2) -> None:
-    """Write JSON in the place of a file, whole or not at all."""
+    """Writes JSON in the place of a file, whole or not at all."""
     write_atomically(path, json.dumps(content, indent=indent).encode() + b"\n")
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Has a folder for this process alone, until it ends, however that is. ReproError where another one has it.
+    """Locks a folder for this process alone, until it ends, however that is. ReproError if another one has the lock.
 
     A lock of POSIX', because NFS knows it, and because no child that was forked keeps it.
     """

@@ -1,4 +1,4 @@
-"""One SHA-256 of named arrays.
+"""SHA-256 of named arrays.
 
 Equal fingerprints mean that every bit is equal.
 """

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Framework(NamedTuple):
-    """What the rest of the code knows of a framework without importing it."""
+    """Facts of a framework that are known without importing it."""
 
     title: str
     """The name as its makers write it."""
@@ -37,4 +37,4 @@ FRAMEWORKS = {
         deterministic={"XLA_FLAGS": "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"},
     ),
 }
-"""By the name of the task that trains in the framework, which is also that of its environment in .venv."""
+"""Frameworks by the name of the task that trains in them, which is also the name of their environment in .venv."""

@@ -22,7 +22,7 @@ START = (
     "from repro.__main__ import command; command()"
 )
 PACKAGE = str(Path(__file__).parents[1])
-GRACE = 60.0  # seconds in which what is interrupted ends all that it has started
+GRACE = 60.0  # seconds for an interrupted run to end all that it has started
 
 NEEDS = {"resume": "resume", "kill": "resume", "resume_twice": "resume", "seed": "seed_option"}  # by question
 
@@ -30,7 +30,7 @@ Words = str | Sequence[str]
 
 
 class AssertReproducible(Protocol):
-    """What the fixture gives; see there."""
+    """The type of the fixture, which documents the arguments."""
 
     def __call__(
         self,
@@ -54,8 +54,9 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
     `repro verify`, `outputs` being one pattern or several, and `vary` one text for each option. The records are left in
     tmp_path. Returns the answers, as `--json` writes them.
 
-    AssertionError that names the cause if an answer is not as it should be. ReproError if the command fails, or nothing
-    can be told. What this machine cannot ask is a warning, and so is that the observer could not be checked.
+    AssertionError that names the cause if an answer is not as it should be. ReproError if the command fails, or
+    reproducibility is inconclusive. What this machine cannot ask is a warning, as is an observer that could not be
+    checked.
     """
 
     def check(
@@ -80,13 +81,13 @@ def assert_reproducible(tmp_path: Path) -> AssertReproducible:
         options += [word for text in vary for word in ("--vary", text)]
         options += [word for pattern in _several(outputs) for word in ("--output", pattern)]
         words = shlex.split(command) if isinstance(command, str) else [*command]
-        code, told, errors = _run([*options, "--", *words])
+        code, printed, errors = _run([*options, "--", *words])
         sys.stderr.write(errors)  # pytest shows it where the test fails
         file = Path(f"{to}.json")
         if not file.exists():
             _fail(code, errors)
         content: dict[str, Any] = json.loads(file.read_text())
-        _judge(content["answers"], code, "\n".join(["", *map(str.rstrip, told.splitlines())]))
+        _judge(content["answers"], code, "\n".join(["", *map(str.rstrip, printed.splitlines())]))
         return content
 
     return check
@@ -97,7 +98,7 @@ def _several(words: Words) -> Sequence[str]:
 
 
 def _check_given(asked: Sequence[str], **options: object) -> None:
-    """UsageError where a question lacks what it needs."""
+    """Raises UsageError if a question lacks what it needs."""
     __tracebackhide__ = True
     from repro.errors import UsageError
 
@@ -108,7 +109,7 @@ def _check_given(asked: Sequence[str], **options: object) -> None:
 
 
 def _run(words: list[str]) -> tuple[int, str, str]:
-    """`repro verify WORDS` to its end: exit code, stdout, stderr. Interrupted, it ends what it has started."""
+    """Runs `repro verify WORDS` to its end: exit code, stdout, stderr. Interrupted, it ends what it has started."""
     command = [sys.executable, "-P", "-c", START, PACKAGE, "verify", *words]
     with subprocess.Popen(
         command,
@@ -120,7 +121,7 @@ def _run(words: list[str]) -> tuple[int, str, str]:
         start_new_session=True,
     ) as process:
         try:
-            told, errors = process.communicate()
+            printed, errors = process.communicate()
         except BaseException:
             process.terminate()
             try:
@@ -128,7 +129,7 @@ def _run(words: list[str]) -> tuple[int, str, str]:
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
-    return process.returncode, told, errors
+    return process.returncode, printed, errors
 
 
 def _fail(code: int, errors: str) -> NoReturn:
@@ -146,21 +147,21 @@ def _judge(answers: list[dict[str, Any]], code: int, evidence: str) -> None:
     __tracebackhide__ = True
     from repro.errors import INCONCLUSIVE, ReproError
 
-    told = {"same", "differs"}
-    broken = [one for one in answers if one["promised"] in told and one["answer"] in told - {one["promised"]}]
+    answered = {"same", "differs"}
+    broken = [one for one in answers if one["promised"] in answered and one["answer"] in answered - {one["promised"]}]
     if broken:
         raise AssertionError("not reproducible: " + "; ".join(map(_said, broken)) + evidence)
-    untold = [one for one in answers if one["answer"] not in told]
+    unanswered = [one for one in answers if one["answer"] not in answered]
     if code not in (0, INCONCLUSIVE) or any(
-        one["answer"] == "cannot tell" and one["question"] != "observed" for one in untold
+        one["answer"] == "cannot tell" and one["question"] != "observed" for one in unanswered
     ):
-        raise ReproError("whether it is reproducible is inconclusive: " + "; ".join(map(_said, untold)) + evidence)
-    for one in untold:
+        raise ReproError("reproducibility is inconclusive: " + "; ".join(map(_said, unanswered)) + evidence)
+    for one in unanswered:
         warnings.warn(f"repro: {_said(one)}", pytest.PytestWarning, stacklevel=3)
 
 
 def _said(answer: dict[str, Any]) -> str:
-    """One answer in words: `restart: differs at step 3, gradients, why`."""
+    """Describes an answer: `restart: differs at step 3, gradients, why`."""
     from repro.verify.questions import shown
 
     first = answer["first"] or {}

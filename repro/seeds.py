@@ -83,7 +83,7 @@ SEEDERS = {"torch": _torch, "tensorflow": _tensorflow, "keras": _keras, "jax": _
 
 
 def _hash_seed_is_fixed() -> bool:
-    """Whether Python started with a fixed PYTHONHASHSEED; a script that sets it to 0 for itself comes too late."""
+    """True if Python started with a fixed PYTHONHASHSEED; a script that sets it to 0 itself is too late."""
     given = os.environ.get("PYTHONHASHSEED", "")
     ignored = sys.flags.ignore_environment
     return not sys.flags.hash_randomization or (given not in ("", "random", "0") and not ignored)

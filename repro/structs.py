@@ -22,13 +22,13 @@ LARGEST = 1e100  # no number of a run comes near; beyond, what is computed from 
 NESTED = 20  # levels, twice what a run needs; what walks over a file calls itself once a level
 
 Number = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
-"""No NaN, nothing infinite."""
+"""A finite number, not NaN."""
 Integer = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-"""What every reader of JSON takes as it is."""
+"""An integer that every JSON reader represents exactly."""
 Hash = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Fingerprint = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
 Time = Annotated[str, Meta(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\Z")]
-"""UTC, to the second."""
+"""A time, UTC, to the second."""
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Checked(Struct):
 
     schema: int
     seal: str = ""
-    """SHA-256 of all else, see checksum()."""
+    """The SHA-256 of all else, see checksum()."""
 
 
 C = TypeVar("C", bound=Checked)
@@ -57,10 +57,10 @@ class FileKind(Generic[C]):
     """The name that the task gives it."""
     schema: int
     mark: str
-    """The key that tells this kind from others."""
+    """The key that distinguishes this kind from others."""
     content: type[C]
     contradictions: Callable[[C], Iterator[str]]
-    """What does not follow from what, in a content of the right types."""
+    """A function that yields contradictions within content of the right types."""
 
     @property
     def name(self) -> str:
@@ -69,12 +69,12 @@ class FileKind(Generic[C]):
 
     @property
     def remedy(self) -> str:
-        """What to do about a damaged file."""
+        """The remedy for a damaged file."""
         return f"copy it again from where it was made, or make it again with `./run.sh {self.task}`"
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """SHA-256 of all but the checksum itself, the key `seal`, as JSON with sorted keys and no spaces.
+    """The SHA-256 of all but the checksum itself, the key `seal`, as JSON with sorted keys and no spaces.
 
     It shows that a file was cut short, damaged on its way or edited carelessly. It is no signature: whoever means to
     deceive computes it anew. Against that, only running the file's commands again helps.
@@ -138,11 +138,11 @@ def _check(kind: FileKind[C], path: Path, content: Any) -> C:
 
 
 class Flaw(ValueError):  # noqa: N818
-    """Why a content is not of a type, in words."""
+    """A mismatch between content and its type, in words."""
 
 
 def converted(content: Any, kind: type[T]) -> T:
-    """JSON as a struct, each text printable. Flaw where it is not of the type."""
+    """Converts JSON to a struct, each text printable. Flaw if it is not of the type."""
     check_depth(content)
     try:
         return msgspec.convert(printable(content), kind)
@@ -151,7 +151,7 @@ def converted(content: Any, kind: type[T]) -> T:
 
 
 def check_depth(content: Any) -> None:
-    """Flaw where what walks over it would call itself too often."""
+    """Raises Flaw if content is nested so deep that to walk through it would exceed Python's recursion limit."""
     if _is_deeper(content, NESTED):
         raise Flaw(f"it is nested deeper than {NESTED} levels")
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 RUN = "{run}"
-"""In a command, and in the names of its outputs: the run's own folder."""
+"""The folder of a run, in a command and in the names of its outputs."""
 MOST_RANKS = 8  # ranks that are named
 MOST_NAMES = 3  # names
 
@@ -46,7 +46,7 @@ def listed(names: list[str]) -> str:
 
 
 def ranks(numbers: list[int]) -> str:
-    """Which ranks: `rank 1`, `ranks 0, 1 and 6 more`."""
+    """Ranks in words: `rank 1`, `ranks 0, 1 and 6 more`."""
     more = f" and {len(numbers) - MOST_RANKS} more" if len(numbers) > MOST_RANKS else ""
     return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:MOST_RANKS]))}{more}"
 

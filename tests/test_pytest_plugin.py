@@ -76,7 +76,7 @@ FAILED = {
     "test_fails": "repro.errors.ReproError: verify: the command fails as it stands: it ended with code 3: no data",
     "test_missing": "repro.errors.UsageError: the command '/no/such' cannot be started: No such file or directory",
     "test_unseen": "repro.errors.ReproError: verify: nothing in the command was observed",
-    "test_untold": "repro.errors.ReproError: whether it is reproducible is inconclusive: file_order: inconclusive: no",
+    "test_untold": "repro.errors.ReproError: reproducibility is inconclusive: file_order: inconclusive: no",
     "test_fails_under_a_change": "; hash_seed: inconclusive: PYTHONHASHSEED=0: it ended with code 1",
     "test_needs": "repro.errors.UsageError: assert_reproducible: 'resume_twice' is asked, and needs resume=",
 }

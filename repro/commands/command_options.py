@@ -1,4 +1,4 @@
-"""What `record` and `verify` share: options, and the command after `--` or of an MLCube's task."""
+"""Options that `record` and `verify` share, and the command after `--` or of an MLCube's task."""
 
 import argparse
 import contextlib
@@ -55,7 +55,7 @@ def add_portable(parser: Parser, switch: bool = True) -> None:
 
 
 def portable(options: argparse.Namespace) -> "Portable | None":
-    """What the options say of portable numerics; None without. UsageError for what goes with --portable alone."""
+    """The portable numerics that the options ask for, or None. UsageError for an option that needs --portable."""
     if not getattr(options, "portable", True):
         for name, value in {"--allow": options.allow, "--precision": options.precision}.items():
             if value:
@@ -86,7 +86,7 @@ def add_cube(parser: Parser, workspace: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """UsageError for options that do not go together."""
+    """Raises UsageError for options that do not go together."""
     if options.every < 1:
         _refuse(options, f"--every {options.every}: must be 1 or more")
     if options.mlcube is not None:

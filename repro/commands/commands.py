@@ -1,4 +1,4 @@
-"""All commands of `repro`, and what its first word says."""
+"""The commands of `repro`, and the help of `repro` without one."""
 
 import argparse
 import sys
@@ -34,7 +34,7 @@ def parse(words: list[str], command: list[str] | None = None) -> argparse.Namesp
 
 
 def _overview(known: dict[str, Parser], words: list[str]) -> argparse.Namespace:
-    """What `repro` says where no command is named."""
+    """Parses `repro` without a command: its help, its version."""
     own, trainers = list(known)[:5], list(known)[5:]
     lines = [(TITLES[0], {name: known[name].summary for name in own})]
     lines += [(TITLES[1], {name: known[name].summary for name in trainers} | {"verify": verify.OF_TRAINERS})]

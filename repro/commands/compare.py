@@ -41,7 +41,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not, 4 if that cannot be told."""
+    """Compares what two folders hold; the exit code is 0 if they are the same, 3 if not, 4 if that is inconclusive."""
     if len(options.folders) != 2:
         raise UsageError(f"compare: two runs' folders must be given, not {len(options.folders)}: compare A B")
     if options.trust and not options.narrow and not options.bisect:

@@ -46,7 +46,7 @@ def run(task: str, workspace: Path, overrides: list[str]) -> int:
 
 
 def _starter(task: str) -> launch.Starter:
-    """torchrun for PyTorch, plain processes for the other frameworks."""
+    """Starts torchrun for PyTorch, plain processes for the other frameworks."""
     if task != "pytorch":
         return launch.processes
     from repro.trainers.native.pytorch.ranks import torchrun
@@ -55,7 +55,7 @@ def _starter(task: str) -> launch.Starter:
 
 
 def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Dataset, folder: Path) -> str:
-    gc.disable()  # what an import makes stays: to look for garbage among it takes time for nothing
+    gc.disable()  # objects of imports stay: searching them for garbage only takes time
     from repro.console import libraries_write_to
     from repro.trainers.loop.training import TrainingRun
 
@@ -63,7 +63,7 @@ def _train(task: str, checked: Config, rank_info: RankInfo | None, dataset: Data
     with libraries_write_to(folder / f"{task}.log" if folder.is_dir() else folder):
         times.reached("begun")
         framework = importlib.import_module(f"mnist_{task}")
-        gc.freeze()  # nor is it looked through later
+        gc.freeze()  # nor is it searched later
         gc.enable()
         times.reached("imported")
         with gpu.errors_explained(RESUME):

@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _check_dashes(self, options: argparse.Namespace, command: list[str] | None) -> None:
-        """UsageError where the command stands among the options: its own options are not ours to know."""
+        """Raises UsageError if the command stands among the options: its own options are not ours to know."""
         named = any(getattr(options, name, None) is not None for name in ("mlcube", "workspace"))
         if not self.takes_command or command is not None or named:
             return

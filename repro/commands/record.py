@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from repro.record.record import Record
     from repro.record.recording import Recording
 
-NOTHING_OBSERVED = "NOTHING WAS OBSERVED of its training: no step of an optimizer was seen, so no two runs can be called the same by it; call repro.watch in a loop of its own (python -I, -E and -S ignore the observer)"
+NOTHING_OBSERVED = "NOTHING WAS OBSERVED: no step of an optimizer was seen, so this record cannot show that two runs are the same; call repro.watch in the training loop (python -I, -E and -S ignore the observer)"
 EPILOG = "\n".join(
     [
         "The exit code is that of the command. `repro compare A B` compares two records.",
@@ -96,7 +96,7 @@ def _compared(recording: "Recording", other: "Record") -> int:
 
 
 def _summary(record: "Record") -> str:
-    """What was observed, in one line."""
+    """Summarizes what was observed, in one line."""
     from repro.compare import incomplete
 
     content = record.content
@@ -125,5 +125,5 @@ def _overhead(record: "Record") -> str:
     """The seconds of observing, of the process that spent most on it, where the observer noted them."""
     seconds = [process.observing for process in record.processes if process.observing is not None]
     if not seconds:
-        return " with observing (`repro verify --ask observed` tells what that takes)" if record.steps else ""
+        return " with observing (`repro verify --ask observed` measures its cost)" if record.steps else ""
     return f", {max(seconds):.1f} s of them for observing ({max(seconds) / record.content.seconds:.1%})"

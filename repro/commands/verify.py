@@ -36,11 +36,11 @@ QUESTIONS = {
     "gpu": "without the GPU",
     "seed": "with another seed, which must differ; needs --seed-option",
 }
-"""What each question changes."""
+"""The change that each question makes."""
 BY_NAME = ("memory", "races", "time", "resume_twice")
-"""Those that take several runs more, and are asked only where --ask names them."""
+"""Questions that need several more runs, asked only if --ask names them."""
 ALL = "all"
-ALWAYS = ("restart",)  # what needs an answer where --ask names nothing
+ALWAYS = ("restart",)  # questions that need an answer if --ask names none
 
 SUMMARY = "run a command several times, change one thing each time, and compare"
 OF_TRAINERS = "verify the reference trainers on this machine"
@@ -161,7 +161,7 @@ def _cures(own: "OwnCommand", verification: "Verification") -> "list[Cure]":
 
 
 def _of_trainers(options: argparse.Namespace) -> int:
-    """`verify` of the reference trainers, to which none of the other options belongs."""
+    """Runs `verify` of the reference trainers, which takes none of the other options."""
     defaults = vars(parser().parse([]))
     kept = ("workspace", "parameters", "debug")
     for name, value in vars(options).items():
@@ -182,7 +182,7 @@ def _questions(options: argparse.Namespace) -> list[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """UsageError before anything is started, where it could not end well."""
+    """Raises UsageError before anything is started, if it could not end well."""
     if options.seed_option is not None:
         if "{}" not in options.seed_option:
             raise UsageError(f"verify: --seed-option {options.seed_option!r}: must hold {{}}, where the seed goes")

@@ -1,4 +1,4 @@
-"""What commands of the reference trainers take: --workspace=DIR KEY=VALUE."""
+"""Arguments of the reference trainers' commands: --workspace=DIR KEY=VALUE."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ def trainer_parser(
 
 
 def override(word: str) -> str:
-    """UsageError for a word that is no KEY=VALUE."""
+    """Raises UsageError for a word that is no KEY=VALUE."""
     if not word.partition("=")[0] or "=" not in word:
         raise UsageError(f"cannot read argument {word!r}; write KEY=VALUE, such as params.seed=1")
     return word

@@ -41,14 +41,14 @@ class Against:
     """The run's own record."""
 
     def comparison(self) -> Comparison:
-        """All that is known of the first difference. UsageError where nothing can be compared."""
+        """Explains the first difference. UsageError where nothing can be compared."""
         a = self.live.recorded
         if not self.live.over:
             return comparison.compare(a.path, self.seen.path)
         return comparison.of_commands(a, self.seen, self.live.first_difference(self.seen.processes))
 
     def keep_recorded(self, difference: Difference) -> bool:
-        """Whether the arrays of the record are there: in it, or beside those of the run, by its command run again."""
+        """Keeps the record's arrays, if need be by running its command again; returns whether that succeeded."""
         a = self.live.recorded
         if difference.pair is None or difference.step is None:
             return False

@@ -38,7 +38,7 @@ class Course:
 
     @cached_property
     def _hashed(self) -> dict[str, tuple[list[int], list[str]]]:
-        """By name, the steps after which a weight was hashed, and its hashes then."""
+        """The steps after which each weight was hashed, and its hashes then, by name."""
         positions: dict[str, tuple[list[int], list[str]]] = {}
         for step, weights in [*self.starts.items(), *sorted(self.process.of("weights").items())]:
             for name, code in weights.items():
@@ -60,7 +60,7 @@ class Course:
 
     @cached_property
     def _changed(self) -> dict[int, dict[str, str]]:
-        """By step, the weights that something else than an optimizer changed after it."""
+        """The weights that something other than the optimizer changed after a step, by step."""
         return {step - 1: weights for step, weights in self.process.of(CHANGED).items()}
 
     def before(self, name: str, step: int) -> str | None:
@@ -80,20 +80,20 @@ class Course:
 
     @cached_property
     def last_steps(self) -> dict[str, int]:
-        """By optimizer, the last step that it took."""
+        """The last step that each optimizer took."""
         return {number: step for step in sorted(self.process.steps) if step for number in self.stepped(step)}
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """How a process lies beside a whole one."""
+    """The position of a process within a whole one."""
 
     after: int = 0
-    """The step of the whole one that it goes on after."""
+    """The step of the whole one after which it continues."""
     numbers: dict[str, str] = field(default_factory=dict)
-    """By the number of an optimizer of the resumed one, that of the whole one's."""
+    """The number of each optimizer of the resumed process in the whole one."""
     names: Names = field(default_factory=dict)
-    """By channel, the names of arrays of the resumed one that have another one in the whole one, and that one."""
+    """By channel, the names of arrays of the resumed process that have another name in the whole one, with that."""
 
 
 def align(a: Process, b: Process, resumed: bool = False) -> Alignment:
@@ -125,7 +125,7 @@ def _beside(a: Process, b: Process, resumed: bool) -> Alignment:
 
 
 def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after: int) -> dict[str, str]:
-    """Which optimizer is which, if the whole one has these weights after a step; nothing if it has others."""
+    """Maps numbers of optimizers to the whole one's, if it has these weights after a step; empty if not."""
     numbers: dict[str, str] = {}
     last = whole.last_steps
     for later, number, weights in starts:
@@ -142,7 +142,7 @@ def _numbers(whole: Course, starts: list[tuple[int, str, dict[str, str]]], after
 
 
 def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int) -> bool:
-    """Whether an optimizer of the whole one has these weights after a step, or when the next one begins."""
+    """True if an optimizer of the whole one has these weights after a step, or when the next step begins."""
     names = whole.counterparts(weights, number)
     return all(
         code in (whole.weight(names[name], step), whole.before(names[name], step)) for name, code in weights.items()
@@ -150,7 +150,7 @@ def _has_weights(whole: Course, number: str, weights: dict[str, str], step: int)
 
 
 def _same_turn(whole: Course, rest: Course, after: int, numbers: dict[str, str]) -> bool:
-    """Whether the optimizer that steps first in the rest does so after this step of the whole, as far as it shows."""
+    """True if the optimizers that step first in the rest can be those that step next in the whole."""
     first, following = {numbers.get(number, number) for number in rest.stepped(1)}, whole.stepped(after + 1)
     return first <= following or following <= first
 

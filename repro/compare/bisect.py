@@ -30,31 +30,31 @@ from repro.text import RUN, counted
 
 log = logging.getLogger(__name__)
 
-AGAIN = 2  # more runs with the smallest set, and without it
+AGAIN = 2  # further runs with the smallest set, and without it
 Lines = list[tuple[str, str]]
-"""What is said, each with a word before it."""
+"""Lines of output, each with its label."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run gave, up to the step of interest."""
+    """The result of one run, up to the step of interest."""
 
     differs: bool
-    """Whether it is known to differ from A."""
+    """True if it is known to differ from A."""
     as_b: bool = False
-    """Whether it is as B."""
+    """True if it equals B."""
     failed: str | None = None
 
     @property
     def result(self) -> str:
-        """Whose bits it has, or why it has none."""
+        """The result in words: whose bits it has, or why it has none."""
         if self.failed:
             return f"fails: {self.failed}"
         return "B's bits" if self.as_b else "other bits" if self.differs else "A's bits"
 
 
 def bisected(a: Record, b: Record, difference: Difference, trusted: bool = False) -> Lines:
-    """Which facts make the difference: lines, and what each is called. UsageError where that cannot be asked, ReproError where runs fail."""
+    """Finds the facts that make the difference. UsageError if that cannot be asked, ReproError if runs fail."""
     if difference.pair and difference.pair.offset:
         raise UsageError(
             f"{ASKED}: B goes on where A was stopped, so it is not A's command with a change; bisect two runs from the beginning"
@@ -102,12 +102,12 @@ class Bisection:
         again = [(self._run(made), self._run([])) for _ in range(AGAIN)]
         if any(base.differs or not other.differs for other, base in again):
             return [("made by", "chance: run again with the same facts, the command gives other bits")]
-        return self._told(made, again[0][0])
+        return self._lines(made, again[0][0])
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def _check_ends(self) -> None:
-        """ReproError where A's command no longer gives A's bits, or does so with all facts as in B, too."""
+        """Raises ReproError if A's command no longer gives A's bits, or does so with all facts as in B, too."""
         base = self._run([])
         if base.failed or base.differs:
             dirty = "; files of it were not as in its commit" if _is_dirty(self.a) else ""
@@ -191,7 +191,7 @@ class Bisection:
 
     # --- what is said -----------------------------------------------------------------------------------------------
 
-    def _told(self, made: list[Fact], again: RunResult) -> Lines:
+    def _lines(self, made: list[Fact], again: RunResult) -> Lines:
         """The smallest set, and what it rests on."""
         rest = [fact for fact in self.facts if fact not in made]
         bits = "B's bits" if again.as_b else "bits that are neither A's nor B's"

@@ -22,7 +22,7 @@ class Repository:
     trees: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """ReproError where there is no repository that git trusts."""
+        """Raises ReproError if there is no repository that git trusts."""
         self.top = Path(self._git("rev-parse", "--show-toplevel")).resolve()
         self.below = self.folder.resolve().relative_to(self.top)
 

@@ -16,23 +16,23 @@ from repro.record.record import Record
 
 @dataclass
 class Comparison:
-    """What is known of the first difference of two records; nothing of the kind where they are the same."""
+    """The first difference of two records, and its explanation; empty if they are the same."""
 
     a: Record
     b: Record
     found: Difference | None
     why: Reason | None = None
     far: Distance | None = None
-    """How far the first array that differs is apart, where both were kept."""
+    """The distance of the first array that differs, if both were kept."""
     growth: list[Point] = field(default_factory=list)
     facts: list[Cause] = field(default_factory=list)
     """Recorded facts that differ, most likely cause first."""
     losses: str | None = None
-    """Which loss that training reported is the first to differ, where losses were recorded."""
+    """The first of the reported losses that differs, in words, if losses were recorded."""
 
     @property
     def unseen(self) -> str | None:
-        """Why two records without a difference are not called the same."""
+        """The reason not to call two records without a difference the same."""
         return None if self.found else incomplete.unseen(self.a, self.b)
 
 
@@ -54,7 +54,7 @@ def compare(first: Path, second: Path) -> Comparison:
 
 
 def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:
-    """All that is known of a difference of two commands' records."""
+    """Explains the difference of two commands' records."""
     comparison = known(a, b, first)
     ours, theirs = (shlex.join(one.content.command) for one in (a, b))
     if ours != theirs and not any(pair.offset for pair in pairs(a, b)):
@@ -63,7 +63,7 @@ def of_commands(a: Record, b: Record, first: Difference | None) -> Comparison:
 
 
 def known(a: Record, b: Record, first: Difference | None) -> Comparison:
-    """All that is known of a difference."""
+    """Explains a difference."""
     facts = causes(a.facts, b.facts)
     if first is None:
         return Comparison(a, b, None, facts=facts)

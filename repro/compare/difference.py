@@ -41,15 +41,15 @@ class Difference:
     pair: Pair | None = None
     """The processes that differ; None for outputs."""
     lengths: tuple[int, int] | None = None
-    """How far both come, where all that both hashed is equal, and one goes on."""
+    """The last steps of both, where all that both hashed is equal and one goes on."""
     equal_before: int | None = None
     """The last step before it that both hashed."""
     ranks: list[int] = field(default_factory=list)
-    """All that diverge in this step and channel, where several ranks train."""
+    """All ranks that diverge in this step and channel, if several ranks train."""
     went_on: dict[int, list[int]] = field(default_factory=dict)
-    """By step the ranks that go on after it, where that is not one step for all."""
+    """The ranks that go on after each step, if that is not one step for all."""
     among: Among | None = None
-    """Which of several processes that differs, where they are no ranks."""
+    """The process that differs, of several that are not ranks."""
 
     def as_json(self) -> dict[str, Any]:
         ranks = {"ranks": self.ranks} if self.ranks else {}
@@ -57,7 +57,7 @@ class Difference:
 
 
 def check_comparable(a: Record, b: Record) -> None:
-    """UsageError where two records are of different programs, or share nothing that could be compared."""
+    """Raises UsageError if two records are of different programs, or share nothing that could be compared."""
     if not a.steps and not b.steps and not (a.outputs.keys() & b.outputs.keys()):
         raise UsageError(
             f"compare: nothing that both records hold can be compared: no step was seen in {a.path} or {b.path}, and "
@@ -65,7 +65,7 @@ def check_comparable(a: Record, b: Record) -> None:
         )
     seen = [
         any(process.steps for process in one.processes) for one in (a, b)
-    ]  # also what was there before the first step
+    ]  # including what was there before the first step
     if seen[0] != seen[1] and not (a.outputs.keys() & b.outputs.keys()):
         raise UsageError(
             f"compare: {a.path} holds {a.steps} steps, {b.path} {b.steps}; compare two records of one program"
@@ -80,10 +80,9 @@ def check_comparable(a: Record, b: Record) -> None:
 
 
 def first_difference(a: Record, b: Record, resumed: bool | None = None) -> Difference | None:
-    """Where two records diverge, or None where all that both hold is equal.
+    """Finds where two records diverge; None if all that both hold is equal.
 
-    `resumed` as in pairs(). A generator that differs, and that neither run draws from, is no difference: nobody seeds
-    what he does not use.
+    `resumed` as in pairs(). A generator that neither run draws from is ignored: nobody seeds what they do not use.
     """
     both = pairs(a, b, resumed)
     differences = [one for pair in both if (one := _of_pair(pair))]
@@ -122,12 +121,12 @@ def _overtaken(record: Record) -> Iterator[tuple[int, int, int]]:
 
 
 def _earlier(a: Process, b: Process) -> bool:
-    """Whether a process was started before another one, by their numbers."""
+    """True if a process started before another one, by their process numbers."""
     return a.about.pid is not None and b.about.pid is not None and a.about.pid < b.about.pid
 
 
 def race(record: Record) -> str | None:
-    """What shows that processes of one run train the same weights, though another run may do it alike."""
+    """Evidence that processes of one run train the same weights, though another run may do it alike; None without."""
     for number, after, other in _overtaken(record):
         if _earlier(record.processes[number - 1], record.processes[other - 1]):
             return (
@@ -138,7 +137,7 @@ def race(record: Record) -> str | None:
 
 
 def _went_on(both: list[Pair]) -> dict[int, list[int]]:
-    """By step the ranks that go on after it; nothing where that is one step for all."""
+    """The ranks that go on after each step; empty if that is one step for all."""
     if any(pair.differing(pair.offset, STARTS) for pair in both if pair.offset):
         return {}  # where a rank starts from other weights, nothing says which step they are of
     steps = {pair.offset for pair in both}
@@ -147,7 +146,7 @@ def _went_on(both: list[Pair]) -> dict[int, list[int]]:
 
 
 def _order(difference: Difference) -> tuple[int, int]:
-    """By step, then by channel in the order of cause."""
+    """A sort key: the step, then the channel in the order of cause."""
     return difference.step or 0, CHANNELS.index(difference.channel)
 
 
@@ -185,7 +184,7 @@ def _of_pair(pair: Pair) -> Difference | None:
         return Difference(pair.offset, STARTS, pair.differing(pair.offset, STARTS), pair)
     if not pair.offset and pair.a.begun != pair.b.begun and not pair.partial:
         return Difference(min(pair.a.begun, pair.b.begun) + 1, STARTS, [], pair)
-    felt = next((step for step in steps if _is_felt(pair, step)), None)
+    felt = next((step for step in steps if _changes_results(pair, step)), None)
     if felt is None:
         ends = pair.a.last, pair.b.last + pair.offset
         if ends[0] != ends[1] and steps and not pair.partial:
@@ -209,10 +208,10 @@ def _of_pair(pair: Pair) -> Difference | None:
 
 
 def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
-    """What differs and can matter, of the steps until the first one whose results differ.
+    """Names that differ and can matter, of the steps until the first one whose results differ.
 
     A batch matters to its own step, or to the next one where it was asked for ahead; that of an evaluation to none.
-    A number matters to its own step; a counter to none, as its schedule gives a number, too.
+    A number matters to its own step; a counter to none, as its schedule sets a number, too.
     Before the first step, where no drawing may be seen yet, every generator matters.
     """
     names = pair.differing(step, channel)
@@ -229,12 +228,12 @@ def _names(pair: Pair, step: int, channel: str, until: list[int]) -> list[str]:
 
 
 def decides(scalar: str) -> bool:
-    """Whether a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
+    """True if a number of a step decides its bits: backward passes, a group's option, the scale of the loss."""
     return scalar in (PASSES, SCALE) or (bool(number_of(scalar)) and not scalar.endswith(".initial_lr"))
 
 
-def _is_felt(pair: Pair, step: int) -> bool:
-    """Whether results of a step differ, not only what it was given."""
+def _changes_results(pair: Pair, step: int) -> bool:
+    """True if results of a step differ, not only its inputs."""
     given = (*DRAWN, SCALARS, COPIES)
     return any(pair.differing(step, channel) for channel in CHANNELS if channel not in given) or bool(
         _copies(pair, step)

@@ -16,27 +16,27 @@ from repro.record.record import Record
 ASKED = "compare: --bisect"
 NUMBER = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 VERSION = re.compile(r"\w[\w.+!-]*")
-"""Nothing that git or uv could take for an option, a file or an address: a record may come from anybody."""
+"""A version that neither git nor uv could take for an option, a file or an address: a record may come from anybody."""
 
 
 @dataclass
 class Differing:
-    """What differs between two records. Nothing that they name is run before find()."""
+    """The facts that differ between two records. Nothing that they name is run before find()."""
 
     a: Record
     b: Record
     scratch: Path
     facts: list[Fact] = field(default_factory=list)
     not_set: list[str] = field(default_factory=list)
-    """The names of those that a run cannot set."""
+    """The names of facts that a run cannot set."""
     repository: Repository | None = None
     installed: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By Python, what is installed for it."""
+    """The installed packages, by Python interpreter."""
     pins: dict[str, str] | None = None
-    """The packages that A's command runs with; None where they stay as they are."""
+    """The packages to run A's command with; None if they stay as they are."""
 
     def __post_init__(self) -> None:
-        """UsageError where a command cannot be run again."""
+        """Raises UsageError if a command cannot be run again."""
         ours, theirs = (_text(one, "source", "commit") for one in (self.a, self.b))
         known = all(NUMBER.fullmatch(commit) for commit in (ours, theirs))
         self.commits = (ours, theirs) if known and ours != theirs else None
@@ -81,7 +81,7 @@ class Differing:
             self.repository = None
 
     def _check_scripts(self, one: Record, commit: str) -> None:
-        """ReproError where a file of the command is not, at its commit, what was recorded."""
+        """Raises ReproError if a file of the command is not, at its commit, what was recorded."""
         assert self.repository
         place = self.repository.place(commit)
         now = provenance.scripts([self.repository.moved(word, place) for word in one.content.command], place)
@@ -116,7 +116,7 @@ def _text(record: Record, fact: str, name: str) -> str:
 
 
 def check_asked(a: Record, b: Record) -> None:
-    """UsageError where the files of two commands differ, and no commit can have them."""
+    """Raises UsageError if the files of two commands differ, and no commit can have them."""
     ours, theirs = (one.facts.get("scripts") or {} for one in (a, b))
     other = next((name for name in ours if name in theirs and ours[name] != theirs[name]), None)
     if other and _text(a, "source", "commit") == _text(b, "source", "commit"):

@@ -13,21 +13,21 @@ from repro.record.lines import STARTS
 from repro.record.record import Record
 from repro.structs import LARGEST
 
-POINTS = 20  # steps at which the growth is reported, at most
+POINTS = 20  # the most steps at which the growth is reported
 
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far two arrays are apart."""
+    """The distance between two arrays."""
 
     name: str
     elements: int
-    """That differ."""
+    """The number of elements that differ."""
     size: int
     relative: float | None
-    """The norm of the difference over that of the first, L2; None where that is no number."""
+    """The L2 norm of the difference over that of the first array; None if that is not a number."""
     ulps: int | None
     """The largest distance in units in the last place, for float32."""
 
@@ -38,7 +38,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Point:
-    """How far all weights are apart after a step of the first record."""
+    """The distance between all weights after a step of the first record."""
 
     step: int
     relative: float | None
@@ -53,7 +53,7 @@ def _shown(relative: float | None) -> str:
 
 
 def distance(a: Record, b: Record, difference: Difference) -> Distance | None:
-    """How far apart the first name of a difference is that both records kept; None where they kept none."""
+    """The distance of the first differing array that both records kept; None if they kept none."""
     if difference.pair is None or difference.step is None:
         return None
     ours, theirs = _both(a, b, difference.pair, difference.step, difference.channel, *difference.names[:1])
@@ -67,7 +67,7 @@ def distance(a: Record, b: Record, difference: Difference) -> Distance | None:
 
 
 def growth(a: Record, b: Record, difference: Difference) -> list[Point]:
-    """From the last equal step on: how far all weights are apart, as far as both kept them."""
+    """Distances between all weights, from the last equal step on, as far as both kept them."""
     if difference.pair is None or difference.step is None:
         return []
     since = difference.equal_before if difference.equal_before is not None else difference.step

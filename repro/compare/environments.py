@@ -15,11 +15,11 @@ from pathlib import Path
 from repro.errors import ReproError
 
 Pins = Mapping[str, str]
-"""By package, the line that names its version or where it comes from."""
+"""The line that names the version or the origin of each package."""
 
 
 def available() -> bool:
-    """Whether uv is there."""
+    """True if uv is installed."""
     return shutil.which("uv") is not None
 
 
@@ -30,7 +30,7 @@ def python_of(command: Sequence[str], folder: Path) -> str | None:
 
 
 def installed(python: str) -> dict[str, str]:
-    """What is installed for a Python."""
+    """The packages installed for a Python interpreter, by name."""
     lines = _uv("pip", "freeze", "--python", python).splitlines()
     return {_name(line): line for line in lines if line and not line.startswith("#")}
 
@@ -46,7 +46,7 @@ def _name(line: str) -> str:
 
 @dataclass
 class Environments:
-    """Those that were made, below a folder."""
+    """Environments that were made below a folder."""
 
     scratch: Path
     made: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -69,6 +69,6 @@ def _uv(*words: str) -> str:
     variables = os.environ | {"UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
     done = subprocess.run(["uv", *words], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = " ".join(re.sub("[^ -~]", " ", done.stderr).split())  # without the lines and signs that it draws
+        said = " ".join(re.sub("[^ -~]", " ", done.stderr).split())  # without the lines and signs that uv draws
         raise ReproError(f"compare: --bisect: uv {words[0]}: {said[:300]}")
     return done.stdout

@@ -1,6 +1,6 @@
-"""Why records that are equal are not called the same.
+"""Reasons not to call equal records the same.
 
-A step that was not seen whole may hold the difference. Nor does a run say anything about the observer that never loaded it.
+A step that was not fully observed may hide the difference. A run that did not load the observer says nothing about it.
 """
 
 from repro.record.record import Record
@@ -10,14 +10,14 @@ NOT_LOADED = "the observer was not loaded: no Python process of the command star
 
 
 def unseen(*records: Record) -> str | None:
-    """What was not seen whole in any of them, in full; None where all was."""
+    """Describes what was not fully observed in any of the records; None if everything was."""
     texts = list(dict.fromkeys(text for record in records for text in record.unseen))
     if not texts:
         return None
     more = f"; and {len(texts) - MOST_NAMES} more, see record.json" if len(texts) > MOST_NAMES else ""
-    return f"not every step was seen whole: {'; '.join(texts[:MOST_NAMES])}{more}"
+    return f"not every step was fully observed: {'; '.join(texts[:MOST_NAMES])}{more}"
 
 
 def not_loaded(record: Record) -> str | None:
-    """That the observer was not loaded; None where it was, or an older version did not say."""
+    """Says that the observer was not loaded; None if it was, or an older version did not record that."""
     return NOT_LOADED if record.content.loaded is False else None

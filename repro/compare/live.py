@@ -24,7 +24,7 @@ from repro.record.typed_lines import Step
 from repro.structs import Flaw
 from repro.text import printable
 
-OFTEN = 1.1  # how far a run must have come since a difference without effect, before all of it is compared again
+OFTEN = 1.1  # growth of a run, since a difference without effect, at which all of it is compared again
 HELD = 2  # steps whose arrays stay
 
 Sides = list[tuple[Process, Process]]
@@ -38,20 +38,20 @@ class Live:
     folder: Path
     """The run's, which its processes write into."""
     resumed: bool | None = None
-    """Whether the run was resumed, as in pairs()."""
+    """True if the run was resumed; None as in pairs()."""
     keep: bool = False
-    """Whether the run keeps its arrays: those of steps that are equal are removed, but for the last ones."""
+    """True if the run keeps its arrays: those of equal steps are removed, except the last ones."""
     until: int | None = None
     """The step of the record after which nothing is of interest."""
     processes: dict[Path, Process] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
-    """By process, the step of the recorded one that it goes on after."""
+    """The step of the recorded process after which each process goes on."""
     held: dict[str, deque[set[str]]] = field(default_factory=dict)
-    """By process, the arrays of its last steps."""
+    """The arrays of the last steps of each process."""
     compared: tuple[int, int] = (0, 0)
     """The numbers of processes and of steps when all of them were compared last."""
     over: bool = False
-    """Whether there was a reason to stop it."""
+    """True once there is a reason to stop the run."""
 
     def is_over(self, process: subprocess.Popen[bytes]) -> bool:
         """Waits until the run differs, or has come far enough: True; False where it ends before.
@@ -107,7 +107,7 @@ class Live:
         return (process, taken.step) if isinstance(taken, Step) else None
 
     def _sides(self, processes: Iterable[Process]) -> Sides:
-        """Those of the record and of the run side by side: of each label, once as many take steps as did in the record."""
+        """Pairs the processes of the record with those of the run, once as many take steps as did in the record."""
         ours, theirs = self.recorded.processes, in_order(process for process in processes if process.steps)
         wanted, seen = (Counter(process.label for process in side) for side in (ours, theirs))
         both = ([one for one in side if wanted[one.label] == seen[one.label]] for side in (ours, theirs))
@@ -119,7 +119,7 @@ class Live:
         return self.offsets[theirs.name]
 
     def _is_suspicious(self, ours: Process, theirs: Process, step: int) -> bool:
-        """Whether a step may hold a difference; what is only drawn, or handed out, may have no effect."""
+        """True if a step may hold a difference; other batches or generators alone may have no effect."""
         if step == 0:
             return True
         at = step + self._offset(ours, theirs)
@@ -131,7 +131,7 @@ class Live:
         )
 
     def _beyond(self, ours: Process, theirs: Process) -> Difference | None:
-        """That a run goes on after the last step of the record."""
+        """Says that a run goes on after the last step of the record."""
         if not theirs.last:
             return None
         offset = self._offset(ours, theirs)

@@ -15,7 +15,7 @@ FAMILIES = (WEIGHTS, ("optimizer",), ("buffers",), ("generator",))
 """Channels in which one array has one name. Of the generators, those that layers have."""
 
 Names = dict[str, dict[str, str]]
-"""By channel, then by a name of the second run: that of the first."""
+"""The names of the first run, by channel and by name of the second run."""
 
 
 def number_of(name: str) -> str:
@@ -57,7 +57,7 @@ def renamed(a: Process, b: Process, after: int) -> Names:
 
 
 def _by_optimizer(process: Process, family: Iterable[str], after: int) -> dict[str, dict[str, None]]:
-    """By optimizer the names in some channels from a step on, in the order in which they come."""
+    """The names in some channels from a step on, by optimizer, in the order in which they come."""
     families: dict[str, dict[str, None]] = {}
     for step in sorted(step for step in process.steps if step >= after):
         for channel in family:
@@ -68,7 +68,7 @@ def _by_optimizer(process: Process, family: Iterable[str], after: int) -> dict[s
 
 
 def _fits(a: Process, b: Process, after: int, family: Iterable[str], theirs: str, ours: str) -> bool:
-    """Whether two names have an equal hash where `b` begins, or when it first has this one."""
+    """True if two names have an equal hash where `b` begins, or where it first has this one."""
     begun = b.steps.get(0, {}).get(STARTS, {}).get(theirs)
     places = [(after, "weights"), (after + 1, CHANGED), (after, STARTS)] if begun and family is WEIGHTS else []
     if any(a.steps.get(step, {}).get(channel, {}).get(ours) == begun for step, channel in places):

@@ -11,8 +11,8 @@ from repro.files import read_lines
 from repro.record.typed_lines import Operation, read_line
 
 UNSEEN = (
-    "what it takes differs already, and no operation that can be seen made it: it comes from code that torch.compile "
-    "made, from NumPy, or from a library of its own"
+    "its inputs already differ, and no operation that can be seen made them: they come from code that torch.compile "
+    "made, from NumPy, or from another library"
 )
 
 
@@ -26,7 +26,7 @@ def read(file: Path, step: int) -> list[Operation]:
 
 
 def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collection[str]) -> str:
-    """Where two runs of one step part, in words. `seen`: the hashes of ours that differ after the step."""
+    """Describes where two runs of one step diverge. `seen`: the hashes of ours that differ after the step."""
     pairs: Pairs = []
     for a, b in zip_longest(ours, theirs):
         if a is None or b is None or a.name != b.name:
@@ -37,14 +37,14 @@ def began(ours: Sequence[Operation], theirs: Sequence[Operation], seen: Collecti
     felt = _felt(pairs, needed) or _felt(pairs, needed, in_place=True)
     if not felt:
         if len(pairs) == len(ours) == len(theirs):
-            return f"none of {len(ours)} operations that can be seen gives other results; {UNSEEN}"
+            return f"none of {len(ours)} operations that can be seen gives different results; {UNSEEN}"
         names = [many[len(pairs)].name if len(pairs) < len(many) else "none" for many in (ours, theirs)]
-        return f"from operation {len(pairs) + 1} on other operations are called: {names[0]} in A, {names[1]} in B"
+        return f"from operation {len(pairs) + 1} on different operations are called: {names[0]} in A, {names[1]} in B"
     a, b = felt[0]
     called = " ".join([f"with {a.name}, operation {a.number} of {len(ours)}", a.place]).strip()
     if a.view or _differing(a.inputs, b.inputs):
         return f"before {called.removeprefix('with ')}: {UNSEEN}"
-    return f"{called}: what it takes is equal, what it gives is not"
+    return f"{called}: its inputs are equal, its results are not"
 
 
 def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
@@ -60,7 +60,7 @@ def _felt(pairs: Pairs, seen: Collection[str], in_place: bool = False) -> Pairs:
         others = _differing(a.outputs, b.outputs)
         felt = others and (others & hashes or (not a.view and places.intersection(a.written_at)))
         if not a.view and not a.in_place:
-            places.difference_update(a.written_at)  # here they are made; before, the memory held something else
+            places.difference_update(a.written_at)  # they are made here; before, the memory held something else
         if felt or (others and in_place and a.in_place):
             result.append((a, b))
             taken = _differing(a.inputs, b.inputs)

@@ -11,7 +11,7 @@ from repro.record.lines import CHANGED, STARTS, Process
 from repro.record.record import Record
 
 CALLED = {True: ("the whole run", "the resumed run"), False: ("the first run", "the second run"), None: ("A", "B")}
-"""What people read for two records, by whether the second is a resumed run."""
+"""The names of two records in messages, by whether the second is a resumed run."""
 NUMBERED = re.compile(r"\d{1,9}(\.|\Z)")  # the name of a batch
 
 
@@ -22,27 +22,27 @@ class Pair:
     a: Process
     b: Process
     offset: int
-    """Step n of `b` is step n + offset of `a`: more than 0 where `b` was resumed."""
+    """Step n of `b` is step n + offset of `a`; more than 0 if `b` was resumed."""
     called: tuple[str, str] = ("A", "B")
     """The names of the two, for people."""
 
     @property
     def sampled(self) -> bool:
-        """Whether one of them chose what it wrote down, so that what only the other holds is no difference."""
+        """True if a process chose what it wrote down, so that what only the other one has is no difference."""
         return self.a.sampled or self.b.sampled
 
     @property
     def partial(self) -> bool:
-        """Whether what only one of them holds is no difference."""
+        """True if what only one process has is no difference."""
         return self.sampled or bool(self.a.unseen or self.b.unseen)
 
     def steps(self) -> list[int]:
-        """Those that both hashed, counted as `a` counts; step 0 only where `b` began at the beginning, too."""
+        """The steps that both hashed, counted as `a` counts; step 0 only if `b` began at the beginning, too."""
         shared = {step + self.offset for step in self.b.steps if step > 0 or self.offset == 0} & self.a.steps.keys()
         return sorted(shared)
 
     def hashes(self, step: int, channel: str) -> tuple[dict[str, str], dict[str, str]] | None:
-        """What both hold of a channel at a step of `a`; None where one of them did not see it."""
+        """The hashes of a channel at a step of `a`, in both processes; None if one of them did not see it."""
         if channel == STARTS and self.offset and step == self.offset:
             return self._starts
         if channel == CHANGED:
@@ -59,9 +59,9 @@ class Pair:
         return ours, theirs
 
     def _slots(self, ours: dict[str, str], theirs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """What the optimizer of `b` held before its first step, and that of `a` where `b` goes on.
+        """The state of the optimizer of `a` where `b` continues, and of `b` before its first step.
 
-        Without the options of its groups: a schedule may change those between two steps.
+        Options of groups are left out: a schedule may change those between two steps.
         """
         numbers = {number_of(name) for name in self.b.steps[0].get(STARTS, {})}
         options = {name for name in ours if name.removeprefix(f"{number_of(name)}.").startswith("group ")}
@@ -104,7 +104,7 @@ class Pair:
 
     @cached_property
     def _turns(self) -> dict[str, int]:
-        """By optimizer that `a` has looked at when `b` goes on: the step at which `b` first does, if ever."""
+        """The step at which `b` first looks at each optimizer that `a` has looked at when `b` goes on, if ever."""
         if not self.offset:
             return {}
         last = self._courses[0].last_steps
@@ -128,7 +128,7 @@ class Pair:
 
     @staticmethod
     def _changed_at(process: Process, name: str, step: int) -> tuple[int, str]:
-        """Where the hash of a weight before a step is: in its line if something changed it, or in that of an earlier step."""
+        """The step and channel that hold the hash of a weight before a step: its own if something changed it."""
         if name in process.steps.get(step, {}).get(CHANGED, {}):
             return step, CHANGED
         place = Course(process).place(name, step - 1)

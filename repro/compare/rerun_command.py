@@ -40,7 +40,7 @@ COMPUTED = ("gradients", "optimizer", "weights", "buffers")
 
 
 def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False) -> str:
-    """With which operation a difference begins, in words. `trusted`: a stranger's command may be run.
+    """Finds the operation with which a difference begins, in words. `trusted`: a stranger's command may be run.
 
     UsageError where that cannot be asked, ReproError where a command no longer gives its recorded bits.
     """
@@ -49,16 +49,18 @@ def narrowed(a: Record, b: Record, difference: Difference, trusted: bool = False
     check_trusted(reruns, trusted)
     with tempfile.TemporaryDirectory(prefix="repro-narrow-") as scratch:
         if difference.equal_before != (difference.step or 0) - 1:  # steps between were not hashed
-            difference = _parted(reruns, Path(scratch) / "steps", difference, pair.offset, narrow=False)[2]
-        first, second, difference = _parted(reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True)
+            difference = _rerun_both(reruns, Path(scratch) / "steps", difference, pair.offset, narrow=False)[2]
+        first, second, difference = _rerun_both(
+            reruns, Path(scratch) / "operations", difference, pair.offset, narrow=True
+        )
         pair, step = _narrowable(difference), difference.step or 0
         files = [(first, pair.a, step), (second, pair.b, step - pair.offset)]
         ours, theirs = (operations.read(one.path / STEPS / f"{who.name}.jsonl", at) for one, who, at in files)
         if not ours or not theirs:
-            raise ReproError(f"compare: no operation of step {step} was seen{_noted(pair)}")
+            raise ReproError(f"compare: no operation of step {step} was seen{_operation_notes(pair)}")
         hashes = pair.hashes(step, difference.channel) or ({}, {})
         began = operations.began(ours, theirs, [hashes[0].get(name, "") for name in difference.names])
-    return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_noted(pair)}"
+    return f"in step {step}, {began.replace(f'({reruns[0].folder}{os.sep}', '(')}{_operation_notes(pair)}"
 
 
 def _narrowable(difference: Difference) -> Pair:
@@ -72,8 +74,8 @@ def _narrowable(difference: Difference) -> Pair:
         frameworks = process.about.frameworks
         if "torch" not in frameworks or "keras" in frameworks:
             raise UsageError(
-                "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras make one program of a "
-                "step, in which no single operation can be observed"
+                "compare: --narrow looks into steps of PyTorch alone: JAX, TensorFlow and Keras compile a step into "
+                "one program, in which no single operation can be observed"
             )
     return difference.pair
 
@@ -89,10 +91,10 @@ def check_trusted(reruns: list["Rerun"], trusted: bool) -> None:
         )
 
 
-def _parted(
+def _rerun_both(
     reruns: list["Rerun"], folder: Path, difference: Difference, offset: int, narrow: bool
 ) -> tuple[Record, Record, Difference]:
-    """Both again up to the step in which they diverge, and where they diverge when every step is hashed."""
+    """Reruns both up to the step in which they diverge; returns where they diverge when every step is hashed."""
     steps = [difference.step or 0, (difference.step or 0) - offset]
     a, b = (rerun(folder / rerun.name, step, narrow) for rerun, step in zip(reruns, steps, strict=True))
     again = first_difference(a, b)
@@ -101,8 +103,8 @@ def _parted(
     return a, b, again
 
 
-def _noted(pair: Pair) -> str:
-    """What the observer could not see of this step."""
+def _operation_notes(pair: Pair) -> str:
+    """Notes on operations of this step that the observer could not see."""
     notes = dict.fromkeys([*pair.a.notes, *pair.b.notes])
     return "".join(f"; {note}" for note in notes if "operations" in note)
 
@@ -116,10 +118,10 @@ class Rerun:
     asked: str = "compare: --narrow"
     """The command and the option that ask for it."""
     as_it_is: bool = True
-    """Whether the files that it names must be those of today; else they come from a commit."""
+    """True if the files that it names must be those of today; otherwise they come from a commit."""
 
     def __post_init__(self) -> None:
-        """UsageError where it cannot be, or is not known to be the same command."""
+        """Raises UsageError if it cannot be run again, or is not known to be the same command."""
         content = self.recorded.content
         self.command = content.command
         self.folder = Path(content.folder)
@@ -147,7 +149,7 @@ class Rerun:
             self.check_scripts()
 
     def check_scripts(self) -> None:
-        """UsageError where a file that the command names is not the one that was recorded."""
+        """Raises UsageError if a file that the command names is not the one that was recorded."""
         now = provenance.scripts(self.command, self.folder)
         if now != self.scripts:
             other = next((n for n in sorted({*now, *self.scripts}) if now.get(n) != self.scripts.get(n)), "")
@@ -157,7 +159,7 @@ class Rerun:
         raise UsageError(f"{self.asked} cannot run the command of {self.recorded.path} again: {why}")
 
     def _as_it_is(self) -> Any:
-        """record.json as it was written: what is run is what is shown, and a record was made printable when it was read."""
+        """Reads record.json as it was written: what is shown is what is run, and reading a record made it printable."""
         try:
             raw = read_json(self.recorded.path / FILE)
             same = converted(raw, Content) == self.recorded.content
@@ -224,7 +226,7 @@ def trained(folder: Path) -> list[Process]:
 
 
 def _other_bits(ours: Process, theirs: Process, until: int) -> str | None:
-    """Where a run diverges from its record, up to a step; a generator that nothing draws from may do so."""
+    """The first place where a run differs from its record, up to a step, but for generators that nothing draws from."""
     drawn = ours.moving()
     for step, channels in sorted(ours.steps.items()):
         if step > until:

@@ -22,7 +22,7 @@ Unit = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Fact:
-    """What differs between two records, and can be as in either."""
+    """A fact that differs between two records, and can be set to either value."""
 
     kind: str
     name: str
@@ -58,7 +58,7 @@ class Words:
     """The words of two commands side by side, and which of them differ."""
 
     pairs: tuple[tuple[Unit, Unit, Fact | None], ...]
-    """What A has, what B has, and the fact, where they differ."""
+    """A's unit, B's unit, and the fact in which they differ, or None."""
 
     @property
     def facts(self) -> list[Fact]:
@@ -76,7 +76,7 @@ def words(a: Sequence[str], b: Sequence[str]) -> Words:
     beside = _side_by_side(ours, theirs)
     slots: list[tuple[int | None, int | None]] = [(place, beside.get(place)) for place in range(len(ours))]
     for place in range(len(theirs)):
-        if place not in beside.values():  # B alone has it: after the word that it follows there
+        if place not in beside.values():  # only B has it: after the word that it follows there
             before = next((n for n, slot in enumerate(slots) if slot[1] == place - 1), -1)
             slots.insert(before + 1, (None, place))
     pairs = []
@@ -89,7 +89,7 @@ def words(a: Sequence[str], b: Sequence[str]) -> Words:
 
 
 def _side_by_side(ours: Sequence[Unit], theirs: Sequence[Unit]) -> dict[int, int]:
-    """By the place of a unit of A, that of B's."""
+    """The unit of B beside each unit of A, by its place."""
     lines: dict[int, int] = {}
     for i, unit in enumerate(ours):
         same = (j for j, other in enumerate(theirs) if _name(other) == _name(unit) and j not in lines.values())
@@ -108,7 +108,7 @@ def units(words: Sequence[str]) -> list[Unit]:
     left = list(words)
     while left:
         word = left.pop(0)
-        flag = len(result) == 1 and FLAGS.fullmatch(word)  # of Python itself, before the script
+        flag = len(result) == 1 and FLAGS.fullmatch(word)  # options of Python itself, before the script
         takes = word.startswith("-") and "=" not in word and not flag and left and not left[0].startswith("-")
         result.append((word, left.pop(0)) if takes else (word,))
     return result
@@ -132,5 +132,5 @@ def of_variables(a: Record, b: Record) -> list[Fact]:
 
 
 def of_numerics(a: Portable | None, b: Portable | None) -> list[Fact]:
-    """Portable numerics, where they are in one of two alone, or have other options."""
+    """The fact of portable numerics, if one of two alone has them, or with other options."""
     return [Fact(NUMERICS, "", a, b)] if a != b else []

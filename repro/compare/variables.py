@@ -64,7 +64,7 @@ TUNABLES = re.compile(r"(glibc\.cpu\.hwcaps=[\w,-]*:?)*")
 
 
 def taken(recorded: Mapping[str, str]) -> dict[str, str]:
-    """Those that a rerun sets as they were."""
+    """The variables that a rerun sets as they were."""
     return {name: value for name, value in recorded.items() if name in STEERING and _harmless(name, value)}
 
 
@@ -80,7 +80,7 @@ def left_out(recorded: Mapping[str, str], variables: Mapping[str, str]) -> list[
 
 
 def _harmless(name: str, value: str) -> bool:
-    if name == "GLIBC_TUNABLES":  # others steer how memory is taken, or what is loaded
+    if name == "GLIBC_TUNABLES":  # others control how memory is allocated, or what is loaded
         return TUNABLES.fullmatch(value) is not None
     if name != "XLA_FLAGS":
         return VALUE.fullmatch(value) is not None

@@ -17,14 +17,14 @@ DOCKER, APPTAINER = "docker", "apptainer"
 LABEL = "repro.run"
 """Marks a container that we started, to find it again whatever the user calls it."""
 PACKAGE, INSIDE = "/repro-package", "/repro-record"
-"""Where our package and a run's folder are inside."""
+"""The paths of our package and of a run's folder in a container."""
 JOINED = {"PYTHONPATH": ":", "XLA_FLAGS": " ", "GLIBC_TUNABLES": ":"}
 """Variables to which ours is added; it takes the place of any other."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the command line of a container runtime is read."""
+    """The rules by which a container runtime reads its command line."""
 
     kind: str
     actions: tuple[tuple[str, ...], ...]
@@ -111,9 +111,9 @@ class Container:
     action: int
     """The place of `run` or `exec`."""
     options: tuple[tuple[str, str | None], ...]
-    """By their long names, those of a letter where that matters, in their order."""
+    """Options by their long names, or by a letter where that matters, in their order."""
     place: int
-    """Where more options go: the last one of a name decides."""
+    """The place where options are inserted: of an option given twice, the last counts."""
     image_at: int
 
     @property
@@ -133,7 +133,7 @@ class Container:
         return [value for option, value in self.options if option == name and value is not None]
 
     def has(self, name: str) -> bool:
-        """Whether a flag is set."""
+        """True if a flag is set."""
         given = [value for option, value in self.options if option == name]
         return bool(given) and given[-1] not in ("false", "0")
 
@@ -202,7 +202,7 @@ class Mount(NamedTuple):
 
 
 def mounts(container: Container) -> list[Mount]:
-    """Those that the user asks for; of a volume that has a name, none."""
+    """The mounts that the user asks for, except named volumes."""
     texts = [text for text in container.values("volume") if ":" in text]
     texts += [text for value in container.values("bind") for text in value.split(",")]
     result = [Mount(parts[0], (parts + parts)[1]) for parts in (text.split(":") for text in texts)]
@@ -228,15 +228,15 @@ def outside(container: Container, word: str) -> str:
 
 @dataclass(frozen=True)
 class Addition:
-    """What a run gets beside what the user asks for."""
+    """Additions to the container that the user asks for."""
 
     mounts: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
     cores: Sequence[int] | None = None
-    """Those that it may use; Apptainer's are those of the process that starts it."""
+    """The cores that it may use; Apptainer's are those of the process that starts it."""
     terminal: bool = True
-    """False where nobody is there to type."""
+    """False if nobody is there to type."""
 
 
 def with_added(container: Container, additions: Sequence[Addition], own: Mapping[str, str]) -> list[str]:
@@ -245,7 +245,7 @@ def with_added(container: Container, additions: Sequence[Addition], own: Mapping
     options = [word for addition in additions for word in write(container, addition)]
     for name, value in joined(additions, own).items():
         text = f"{name}={value}"
-        # Apptainer splits at commas where there is more than one `=`, and only there.
+        # Apptainer splits at commas if there is more than one `=`, and only then.
         options += ["--env", _field(text) if container.kind == APPTAINER and "=" in value else text]
     return [*container.words[: container.place], *options, *container.words[container.place :]]
 
@@ -280,7 +280,7 @@ def _for_docker(container: Container, addition: Addition) -> Iterator[str]:
 
 def _for_apptainer(_container: Container, addition: Addition) -> Iterator[str]:
     for source, target, writable in addition.mounts:
-        if re.search("[,:\\\\]", source):  # which mean something in --bind
+        if re.search("[,:\\\\]", source):  # they have a meaning in --bind
             yield "--mount"
             yield f"type=bind,{_field(f'source={source}')},{_field(f'destination={target}')}" + ",ro" * (not writable)
         else:

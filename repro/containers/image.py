@@ -15,16 +15,16 @@ from repro.errors import UsageError
 
 @dataclass(frozen=True)
 class Place:
-    """Where a command of the host runs inside: the same folders under the same names, as the same user."""
+    """The place in a container where a command of the host runs: the same folders and names, the same user."""
 
     folder: Path
     """The current one."""
     run: Path
     """The run's own."""
     user: tuple[int, int]
-    """Number and group."""
+    """The numbers of user and group."""
     variables: Mapping[str, str]
-    """Those of the host that decide bits."""
+    """Variables of the host that decide bits."""
     gpus: bool = False
 
 

@@ -26,18 +26,18 @@ KINDS, UNKNOWN, SHARED = ("file", "directory"), "unknown", ("ro", "rw")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One of a task's, which is always a file or a folder."""
+    """A parameter of a task, which is always a file or a folder."""
 
     name: str
     path: str
-    """On the host, absolute; it may begin with `{run}`."""
+    """A path on the host, absolute; it may begin with `{run}`."""
     kind: str
     shared: str | None = None
-    """`ro` or `rw`, where the cube says so."""
+    """`ro` or `rw`, if the cube says so."""
 
     @property
     def folder(self) -> str:
-        """What is mounted."""
+        """The folder to mount."""
         return self.path if self.kind == "directory" else os.path.dirname(self.path)
 
 
@@ -47,7 +47,7 @@ class Cube:
 
     path: Path
     content: Mapping[str, Any]
-    """With all ${...} replaced."""
+    """The file's content with all ${...} replaced."""
     workspace: str
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ def _apart(cube: Cube, path: str, name: str) -> str:
 
 
 def _inside(parameters: Sequence[Parameter]) -> tuple[dict[str, str], list[str]]:
-    """Where each folder is inside, with the options of its mount, and the arguments that name what is in them."""
+    """The place of each folder in the container, with its mount options, and the arguments that name these places."""
     places: dict[str, str] = {}
     shared: dict[str, str] = {}
     arguments = []

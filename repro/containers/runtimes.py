@@ -19,23 +19,23 @@ from typing import Any
 from repro.containers.command_line import APPTAINER, LABEL, Addition, Container, mounts, outside, with_added
 from repro.errors import UsageError
 
-AS_ROOT = ("sudo", "doas", "env")  # what a container runtime has to be asked by, too
+AS_ROOT = ("sudo", "doas", "env")  # commands through which queries must reach a container runtime, too
 PATIENCE = 120.0  # seconds for a container runtime to answer
-SIF = (32, b"SIF_MAGIC\0", 48)  # of Apptainer's files: where this is, and where the image's own number of 16 bytes
+SIF = (32, b"SIF_MAGIC\0", 48)  # in Apptainer's files: the offset of this text, and that of the image's ID of 16 bytes
 OPEN, OURS = 0o777, 0o700
 
 
 @dataclass
 class ContainerRuntime:
-    """What is known of the container that a command starts, and how to end it."""
+    """The container that a command starts: its facts, and the way to end it."""
 
     container: Container
     environment: Mapping[str, str]
-    """What the command is started with."""
+    """The environment of the command."""
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
     """The label of the containers that this runtime starts."""
     _rights: dict[Path, int] = field(default_factory=dict)
-    """Those that folders had before they were opened."""
+    """The rights that folders had before they were opened."""
 
     def __post_init__(self) -> None:
         if self.container.has("detach"):
@@ -57,7 +57,7 @@ class ContainerRuntime:
         return [*before, *(general[:-1] if general[-1] == "container" else general)]
 
     def ask(self, *words: str) -> str | None:
-        """What the runtime prints; None where it fails."""
+        """Runs a command of the runtime; returns its output, None if it fails."""
         try:
             done = subprocess.run(
                 [*self._program, *words],
@@ -77,7 +77,7 @@ class ContainerRuntime:
 
     @functools.cached_property
     def image(self) -> dict[str, Any]:
-        """What Docker knows of the image, which it fetches where it has to, as `run` would; empty if unknown."""
+        """Docker's description of the image, which is pulled if `run` would pull it; empty if unknown."""
         details = self._inspected()
         if details is None and self.container.values("pull")[-1:] != ["never"]:
             self.ask("pull", self.container.image)
@@ -113,7 +113,7 @@ class ContainerRuntime:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Which container it is: the runtime, the image as the command calls it, and the number of its content."""
+        """The identity of the container: runtime, name of the image, ID of its content."""
         name, image = Path(self.container.words[self.container.program]).name, self.container.image
         if self.container.kind == APPTAINER:
             return {"engine": "apptainer", "name": image, "image": sif_number(Path(image))}
@@ -154,7 +154,7 @@ class ContainerRuntime:
             self.ask("rm", "--force", "--volumes", *created)
 
     def _heeds(self, one: str, number: signal.Signals) -> bool:
-        """Whether the first process of a container does anything on a signal; yes where that cannot be seen."""
+        """True if the first process of a container handles or blocks a signal, or if that cannot be seen."""
         try:
             process = int((self.ask("inspect", "--format={{.State.Pid}}", one) or "").strip())
             status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())

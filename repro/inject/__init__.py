@@ -1,11 +1,11 @@
-"""What starts in somebody else's process, before its first line.
+"""Code that starts in somebody else's process, before its first line.
 
 The observer (repro/observe/), portable numerics, remedies, or all of them. README.md beside this file says how.
 
 site/sitecustomize  the start, by Python itself
 portable            portable numerics: switched on after the import of a framework, reported at the end
 changes             seeds and clocks, with which a cause is tested
-origins             where seeds come from: the time, the system's entropy
+origins             sources of seeds: the time, the system's entropy
 dates               later dates
 delays              waits in threads, workers and ranks
 listings            folder listings, reversed or sorted

@@ -15,7 +15,7 @@ from . import dates, imports, origins
 
 
 def seed(value: str) -> None:
-    """Every generator has this seed until the program sets another one."""
+    """Seeds every generator, until the program sets another seed."""
     number = int(value)
     random.seed(number)
     imports.finder.when_imported("numpy", lambda numpy: _seed_numpy(numpy, number))
@@ -25,7 +25,7 @@ def seed(value: str) -> None:
 
 
 def _seed_numpy(numpy: ModuleType, number: int) -> None:
-    """Seed NumPy's old interface, and each new generator that is made without a seed."""
+    """Seeds NumPy's old interface, and each new generator that is made without a seed."""
     numpy.random.seed(number)
     default_rng = numpy.random.default_rng
     made: list[None] = []
@@ -40,7 +40,7 @@ def _seed_numpy(numpy: ModuleType, number: int) -> None:
 
 
 def clock(value: str) -> None:
-    """Time runs faster by a factor; what waits in C does not notice."""
+    """Makes time run faster by a factor; what waits in C does not notice."""
     factor = int(value)
     for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "monotonic_ns"):
         setattr(time, name, _faster(getattr(time, name), factor))
@@ -56,14 +56,14 @@ def _faster(real: Any, factor: int) -> Any:
 
 
 def draw(value: str) -> None:
-    """One number more is drawn from a generator after a step of PyTorch: `torch@8`."""
+    """Draws one more number from a generator after a step of PyTorch: `torch@8`."""
     generator, _, step = value.partition("@")
     imports.finder.when_imported("torch", lambda torch: _draw_after_a_step(torch, generator, int(step)))
     imports.start()
 
 
 def draw_first(generator: str) -> None:
-    """Draw from a generator before a loader of PyTorch begins to hand out batches."""
+    """Draws from a generator before a loader of PyTorch begins to hand out batches."""
     imports.finder.when_imported("torch", lambda torch: _draw_before_batches(torch, generator))
     imports.start()
 

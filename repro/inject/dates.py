@@ -14,7 +14,7 @@ from . import imports
 
 
 def move(value: str) -> None:
-    """Moves the date by so many seconds."""
+    """Moves the date by a number of seconds."""
     seconds = int(value)
     for name, shift in (("time", seconds), ("time_ns", seconds * 10**9)):
         setattr(time, name, _later(getattr(time, name), shift))
@@ -53,7 +53,7 @@ def _today(real: Any, index: int) -> Any:
 
 
 def move_datetime(module: ModuleType) -> None:
-    """Has datetime.now and utcnow ask the clock that was moved, as `today` does already.
+    """Makes datetime.now and utcnow ask the clock that was moved, as `today` does already.
 
     The class stays what it is, as pickles name it; its attributes are set behind its back.
     """

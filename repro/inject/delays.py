@@ -17,18 +17,18 @@ from typing import Any
 
 from . import imports
 
-BEGIN, MOST, ALL = 0.2, 0.02, 5.0  # seconds at the most: of the first wait, of another one, of all of a process
+BEGIN, MOST, ALL = 0.2, 0.02, 5.0  # the most seconds: of the first wait, of another one, of all in a process
 NUMBERED, SLOWED = (
     "delays-",
     "slowed-",
-)  # files in the record's folder: a Python process, with its number; what was slowed
+)  # files in the record's folder: a Python process, by number; what was slowed
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 FUNCTIONS = {
     "queue": ("Queue.put", "Queue.get"),
     "multiprocessing.queues": ("Queue.put", "SimpleQueue.put"),
     "concurrent.futures.thread": ("_WorkItem.run",),
 }
-"""By module, the functions that begin with a wait."""
+"""The functions that begin with a wait, by module."""
 
 
 class Delays:
@@ -54,7 +54,7 @@ class Delays:
         return True
 
     def first_runs(self) -> bool:
-        """Whether the command's first Python process has not ended: else this one may be alone."""
+        """True while the command's first Python process runs; after that, this one may be alone."""
         with open(os.path.join(self.folder, f"{NUMBERED}0")) as file:
             return os.path.exists(f"/proc/{file.read()}")
 
@@ -72,7 +72,7 @@ class Delays:
         time.sleep(seconds)
 
     def slow_thread(self, thread: Any) -> None:
-        """Has a thread wait when it has begun: whoever starts it goes on before."""
+        """Makes a thread wait when it has begun, so that its starter goes on first."""
         run = thread.run
 
         def slowed() -> None:
@@ -122,7 +122,7 @@ def _slow_steps(delays: Delays, optimizers: ModuleType) -> None:
 
 
 def _call_first(owner: Any, name: str, first: Callable[..., None]) -> None:
-    """Has a function of a class call another one first, whatever comes of that; nothing where there is no such name."""
+    """Makes a function of a class call another one first, whatever comes of that; nothing if there is no such name."""
     function = getattr(owner, name, None)
     if function is None:
         return

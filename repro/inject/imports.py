@@ -24,11 +24,11 @@ class Finder:
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
-        self.around: Callable[[Callable[[], None]], None] = _execute  # what executes a module that is waited for
+        self.around: Callable[[Callable[[], None]], None] = _execute  # executes a module that is waited for
         self.searching = threading.local()
 
     def when_imported(self, name: str, function: Callable[[ModuleType], None]) -> None:
-        """Has a function called with a module; of one module in the order in which they were given."""
+        """Calls a function with a module once it is loaded, several functions in the order in which they were given."""
         self.waiting.setdefault(name, []).append(function)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

@@ -15,12 +15,12 @@ Order = Callable[[Any, "list[Any]", Callable[[Any], Any]], "list[Any]"]
 
 
 def start() -> None:
-    """Has folders listed in reverse order, but for Python's own; each is written down once."""
+    """Reverses the order in which folders are listed, except for Python's own; each is written down once."""
     _arrange(_Reversed(os.path.join(os.environ["REPRO_OBSERVE"], "steps", LISTED)))
 
 
 def sort() -> None:
-    """Has folders listed in the order of their names."""
+    """Sorts folders by name when they are listed."""
     _arrange(lambda _, items, name_of: sorted(items, key=name_of))
 
 

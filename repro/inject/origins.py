@@ -1,7 +1,7 @@
-"""Where seeds come from: the time, the system's entropy.
+"""Sources of seeds: the time, the system's entropy.
 
-Both are held, so that a program that takes its seed from one of them has the same in each run. The time goes on after a
-few calls, and stands still before, for a seed in nanoseconds.
+Both are fixed, so that a program that takes its seed from one of them has the same seed in each run. The time stands
+still for the first calls, for seeds in nanoseconds, and then goes on.
 """
 
 import os
@@ -12,16 +12,16 @@ from typing import Any
 
 from . import dates, imports
 
-CALLS = 50  # of the time that begin a process: a program takes its seed early
+CALLS = 50  # calls for the time at the start of a process: a program takes its seed early
 BEGUN = 1_700_000_000  # the second at which each process begins
-STEP = 1_123_456_789  # nanoseconds by which a value moves it: a seed may be made of the microsecond alone
+STEP = 1_123_456_789  # nanoseconds by which a seed moves it: a program's seed may be the microsecond alone
 
 
 def hold(value: str) -> None:
-    """Entropy becomes numbers of this seed, and each process begins at one time, which another value moves."""
+    """Fixes the entropy by this seed, and the time at which each process begins; another seed gives another time."""
     numbers = random.Random(int(value))
     os.urandom = numbers.randbytes
-    vars(random)["_urandom"] = numbers.randbytes  # that of SystemRandom, and so of `secrets`
+    vars(random)["_urandom"] = numbers.randbytes  # SystemRandom uses this, and so does `secrets`
     random.seed = _seeded(random.seed, numbers)
     imports.finder.when_imported("numpy", lambda numpy: _hold_numpy(numpy, numbers))
     imports.finder.when_imported("torch", lambda torch: _hold_torch(torch, numbers))
@@ -47,7 +47,7 @@ class _Clock:
 
 
 def _seeded(real: Any, numbers: random.Random) -> Any:
-    """random.seed, which takes from the system where it is given nothing."""
+    """Wraps random.seed, which without an argument takes a seed from the system."""
 
     def seed(a: Any = None, version: int = 2) -> None:
         real(numbers.getrandbits(64) if a is None else a, version)

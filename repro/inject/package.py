@@ -56,10 +56,10 @@ def load(module: str) -> ModuleType:
 
 
 def _is_the_programs() -> bool:
-    """Whether `import repro` in the program gives these files."""
+    """True if `import repro` in the program loads these files."""
     try:
         spec = importlib.util.find_spec(NAME)
-    except (ImportError, ValueError):  # a module without a spec, as one that a program has put there
+    except (ImportError, ValueError):  # a module without a spec, such as one that a program has put there
         return False
     places = spec.submodule_search_locations if spec is not None else None
     return any(os.path.realpath(place) == os.path.realpath(FOLDER) for place in places or ())

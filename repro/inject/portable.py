@@ -19,22 +19,22 @@ OLDEST = (3, 11)
 MODULES = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
 """The folder of repro/portable for each framework's module."""
 
-LOADED = "loaded"  # an empty file in the folder, which says that a Python process got here
+LOADED = "loaded"  # an empty file in the folder: a Python process got here
 SLOW = "llvmlite is not installed in this environment, so portable numerics are slow; remedy: pip install llvmlite"
 
 
 class WrittenReport:
-    """What a process computed with portable numerics of a framework."""
+    """The report of a process: what it computed with portable numerics of a framework."""
 
     def __init__(self, folder: str, framework: str, version: str, counts: Callable[[], dict[str, dict[str, int]]]):
         self.folder, self.framework, self.version, self.counts = folder, framework, version, counts
         self.process = os.getpid()
-        self.before: dict[str, dict[str, int]] = {}  # what the process had counted that this one was forked from
+        self.before: dict[str, dict[str, int]] = {}  # counts of the process that this one was forked from
         self.path: Optional[str] = None
 
     def write(self, ended: bool) -> None:
         """Writes the file of this process, again at its end. A forked child has one if it has computed something."""
-        if self.process != os.getpid():  # forked by what does not tell Python: what was counted before is not known
+        if self.process != os.getpid():  # forked without Python's hooks: the counts before are unknown
             return
         counts = {kind: _without(these, self.before.get(kind, {})) for kind, these in self.counts().items()}
         if not any(counts.values()) and self.before:
@@ -77,7 +77,7 @@ def _new_file(folder: str) -> str:
 
 
 class Switch:
-    """What the variables ask for. They are read before the program can change them."""
+    """Portable numerics as the variables request them, read before the program can change these."""
 
     def __init__(self, variables: Mapping[str, str]):
         self.folder = variables["REPRO_PORTABLE"]
@@ -113,7 +113,7 @@ class Switch:
         text = " ".join(str(error).split()).removeprefix("portable: ") or type(error).__name__
         if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
             text = "NumPy is not installed in this environment; remedy: pip install numpy"
-        _say(f"this process ends, as portable numerics cannot be switched on in it: {text}")
+        _say(f"this process ends, because portable numerics cannot be enabled in it: {text}")
         try:
             sys.stdout.flush()
         finally:
@@ -129,7 +129,7 @@ class Switch:
 
 
 def _allowed(names: Sequence[str], framework: str) -> list[str]:
-    """Those of a framework: `jax:svd` is for JAX alone, `svd` for all."""
+    """The operations allowed in a framework: `jax:svd` is for JAX alone, `svd` for all."""
     others = tuple(f"{other}:" for other in MODULES.values() if other != framework)
     return [name.removeprefix(f"{framework}:") for name in names if not name.startswith(others)]
 
@@ -144,7 +144,7 @@ def start() -> None:
 
 
 def _report_before_exit(report: WrittenReport) -> None:
-    """Has os._exit report, too: by it the children of multiprocessing end."""
+    """Makes os._exit report, too: children of multiprocessing end by it."""
     leave = os._exit
 
     def _exit(status: int) -> NoReturn:

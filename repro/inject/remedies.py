@@ -1,6 +1,6 @@
 """Remedies in somebody else's process, as `repro verify --cure` tries them.
 
-The variable REPRO_REMEDIES names them: `sorted_listings`, `deterministic`. A process in which one cannot be had
+The variable REPRO_REMEDIES names them: `sorted_listings`, `deterministic`. A process in which one cannot start
 ends: it would train without it, and nobody would know.
 """
 
@@ -15,7 +15,7 @@ from . import imports, listings
 
 
 def start() -> None:
-    """Has what is asked for now, or once the module that it needs has been imported."""
+    """Starts the remedies that are asked for, now or once the module that they need has been imported."""
     for name in os.environ["REPRO_REMEDIES"].split(","):
         _or_end(REMEDIES[name])
     imports.start()
@@ -48,6 +48,6 @@ def _or_end(remedy: Callable[[], None]) -> None:
         remedy()
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        sys.stderr.write(f"repro: this process ends, as a remedy cannot be had in it: {text}\n")
+        sys.stderr.write(f"repro: this process ends, because a remedy cannot be started in it: {text}\n")
         sys.stderr.flush()
         os._exit(1)

@@ -73,7 +73,7 @@ def _cpu() -> dict[str, object]:
 
 
 def container() -> dict[str, str | None] | None:
-    """Engine and image. The image's digest is not visible from inside: whoever starts the container says it."""
+    """The engine and the image. The image's digest is not visible from inside: whoever starts the container says it."""
     image = os.environ.get("REPRO_IMAGE") or os.environ.get("APPTAINER_CONTAINER")
     if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
         return {"engine": "apptainer", "image": image}

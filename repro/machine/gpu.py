@@ -33,7 +33,7 @@ def _nvml() -> Iterator[Any]:
 
 
 def described() -> list[dict[str, object]]:
-    """Model, driver, whether MIG is on, and bytes of memory of every GPU that the driver shows; without one, none."""
+    """The model, driver, MIG and bytes of memory of every GPU that the driver shows; empty without a driver."""
     import pynvml
 
     try:
@@ -81,7 +81,7 @@ def _in_use(nvml: Any) -> Any:
 
 
 def choose(wanted: str, there: bool, task: str, cuda: str | None) -> bool:
-    """Whether a run is to use a GPU: `wanted` is params.device, `there` whether the task's framework finds one.
+    """Decides whether a run uses a GPU: `wanted` is params.device, `there` says whether the task's framework finds one.
 
     `cuda` is the version of CUDA that the framework is built for, None for a build without. UsageError for a GPU that
     is wanted and not found. Where the driver shows one, the line says why; with `auto`, the log has the same line.
@@ -97,7 +97,7 @@ def choose(wanted: str, there: bool, task: str, cuda: str | None) -> bool:
 
 
 def _unseen(task: str, cuda: str | None) -> str | None:
-    """Why a framework finds no GPU, though the driver shows one, as the end of a sentence; None where it shows none."""
+    """The reason that a framework finds no GPU, as the end of a sentence; None if the driver shows none either."""
     shown = described()
     if not shown:
         return None
@@ -137,7 +137,7 @@ def errors_explained(resume: str) -> Iterator[None]:
 
 
 def _taken() -> str:
-    with contextlib.suppress(Exception):  # a GPU that has a problem may not tell
+    with contextlib.suppress(Exception):  # a GPU with a problem may not answer
         used, total = memory()
         return f": {used >> 20} of {total >> 20} MiB are taken, by this and by other programs"
     return ""

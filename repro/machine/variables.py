@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 IGNORED = "REPRO_IGNORED_"
 
-# The beginnings of their names.
+# Prefixes of their names.
 DECIDING = (
     *("TORCH_", "PYTORCH_", "ATEN_", "TF_", "KERAS_", "JAX_", "XLA_", "PJRT_", "PYTHON"),
     *("NPY_", "GLIBC_TUNABLES", "MKL_", "ONEDNN_", "DNNL_", "OPENBLAS_", "OMP_", "GOMP_", "KMP_"),

@@ -17,7 +17,7 @@ NONE = (
     "no DataLoader of PyTorch handed out a batch before a step, nor was a module called: batches are not observed there"
 )
 AHEAD = "before some steps no DataLoader handed out a batch: one asked for ahead is recorded with the step before"
-FILE = "module.py"  # of PyTorch, where a module's hooks are called
+FILE = "module.py"  # the file of PyTorch in which a module's hooks are called
 
 
 class Batches:
@@ -26,18 +26,18 @@ class Batches:
     def __init__(self, torch: Any):
         self.torch = torch
         self.reset()
-        self.trained: set[int] = set()  # identities of modules with parameters that an optimizer holds
-        self.hook: Any = None  # while the next call of a module is waited for
-        self.compiles = False  # whether the program has called torch.compile
+        self.trained: set[int] = set()  # ids of modules with parameters that an optimizer holds
+        self.hook: Any = None  # set while the next call of a module is awaited
+        self.compiles = False  # True once the program has called torch.compile
 
     def reset(self) -> None:
-        """No batch was seen yet. Called again in a forked child."""
-        self.handed_out = 0  # by loaders, ever
+        """Begins with no batch seen, also in a forked child."""
+        self.handed_out = 0  # batches that loaders ever handed out
         self.passes = samples.Passes(self.torch)
         self.end_step()
 
     def is_due(self) -> bool:
-        """Whether a batch that is asked for now is of a step that is hashed."""
+        """True if a batch that is requested now belongs to a step that is hashed."""
         active = recorder.active
         return active is not None and self.torch.is_grad_enabled() and active.is_due(active.steps + 1)
 
@@ -56,7 +56,7 @@ class Batches:
 
     def end_step(self) -> None:
         self.hashes: dict[str, str] = {}
-        self.samples: dict[str, Any] = {}  # by the number of the batch
+        self.samples: dict[str, Any] = {}  # samples by the number of their batch
         self.count = 0
 
     def add_optimizer(self, optimizer: Any) -> None:
@@ -105,7 +105,7 @@ class Batches:
         self.count += 1
 
     def is_data(self, leaf: Any) -> bool:
-        """Whether it is a tensor or an array that was not computed from weights."""
+        """True for a tensor or an array that was not computed from weights."""
         if copies.is_plain(leaf, self.torch):
             return not leaf.requires_grad
         numpy = sys.modules.get("numpy")
@@ -113,7 +113,7 @@ class Batches:
 
 
 def _is_transformed(torch: Any) -> bool:
-    """Whether this call is traced, is one of many that vmap makes, or recomputes what a backward pass needs."""
+    """True if this call is traced, is one of many that vmap makes, or recomputes what a backward pass needs."""
     functorch = getattr(torch._C, "_functorch", None)
     asked = (
         getattr(torch._C, "_current_autograd_node", None),
@@ -131,7 +131,7 @@ def _before_call(module: Any, args: Any) -> None:
 
 
 def watch(torch: Any, batches: Batches) -> None:
-    """Has batches of loaders and calls of modules looked at."""
+    """Observes batches of loaders and calls of modules."""
     add("batch", recorder.never_raise(batches.add))
     add("call", recorder.never_raise(batches.call))
     add("compile", recorder.never_raise(batches.compile))
@@ -146,7 +146,7 @@ def watch(torch: Any, batches: Batches) -> None:
 
 
 def watch_compiler(dynamo: Any) -> None:
-    """Has calls of compiled modules looked at, from outside of what is compiled."""
+    """Observes calls of compiled modules, from outside of what is compiled."""
     dynamo.optimize = _compiling(dynamo.optimize)
     kind = dynamo.OptimizedModule
     call = kind.__call__
@@ -169,7 +169,7 @@ def _compiling(compile: Any) -> Any:  # noqa: A002
 
 
 def _look(kind: Any, name: str, look: Callable[[Any, Any], None]) -> None:
-    """Has an object and the result of one of its methods looked at."""
+    """Observes an object and the result of one of its methods."""
     method = getattr(kind, name)
 
     @functools.wraps(method)

@@ -14,13 +14,11 @@ from . import entries, generators, recorder, states
 
 NO_DATA = "{}: data that is handed over in parts, or that is a subset of other data, is not observed"
 
-boosters: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first rounds
+boosters: dict[int, tuple[Any, int]] = {}  # by id: a weak reference and a number, in the order of first rounds
 numbers = itertools.count()
-written: dict[int, str] = {}  # by number, the hash of the trees that was written last
-data: dict[
-    int, tuple[Any, str]
-] = {}  # by identity of what the library keeps a weak reference, and the hash of the data
-local = threading.local()  # whether a round is under way in this thread: `update` may call `boost`
+written: dict[int, str] = {}  # by number: the last written hash of the trees
+data: dict[int, tuple[Any, str]] = {}  # by id: a weak reference kept for the library's object, and the hash of the data
+local = threading.local()  # True while a round runs in this thread: `update` may call `boost`
 
 
 def after_xgboost(module: Any) -> None:
@@ -86,7 +84,7 @@ def remember(kept: Any, given: Any) -> None:
 
 @recorder.never_raise
 def before(booster: Any, library: str, args: Any, kwargs: Any) -> Optional[recorder.Hashes]:
-    """What the round begins with; nothing but that it begins where it is not due."""
+    """Hashes at the beginning of a round; empty if it is not due, None if it is not observed."""
     active = recorder.active
     if active is None or recorder.is_worker():
         return None

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from . import generators, hashing, modules, recorder, scalars
 
-INDEX = "0"  # of the optimizer that the program itself is
+INDEX = "0"  # number of the optimizer that the program itself is
 
 Leaves = list[tuple[str, Any]]  # name, tensor
 
@@ -25,8 +25,8 @@ class ByHand:
         self.reset()
 
     def reset(self) -> None:
-        self.started = False  # whether weights were seen to change
-        self.leaves: list[tuple[str, Any]] = []  # weak references, of the last pass
+        self.started = False  # True once weights were seen to change
+        self.leaves: list[tuple[str, Any]] = []  # weak references from the last pass
         self.shapes: list[Any] = []
         self.first: dict[str, str] = {}
         self.pending: Optional[dict[str, Any]] = None
@@ -100,5 +100,5 @@ def hash_leaves(leaves: Leaves) -> dict[str, str]:
 
 
 def watch(by_hand: ByHand) -> None:
-    """Has the last step written when the program ends."""
+    """Writes the last step when the program ends."""
     atexit.register(recorder.never_raise(lambda: by_hand.end([])))

@@ -13,29 +13,29 @@ from typing import Any, NamedTuple, Optional
 
 from . import generators, hashing, recorder, scalars, traces
 
-TRIES = 3  # calls of a function until it is known not to be a step
+TRIES = 3  # calls until a function is known not to be a step
 WEIGHTS = (
-    "JAX: updates by hand are seen as calls of compiled functions: "
-    "of what such a function carries on, weights are what it takes gradients of, or all, where that is not seen"
+    "JAX: updates by hand are observed as calls of compiled functions: "
+    "of the arrays that such a function carries on, those with gradients are weights, or all, if no gradients are seen"
 )
 
-LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are no steps
+LIBRARIES = ("jax", "optax", "equinox", "flax", "haiku", "chex", "orbax", "keras")  # their own functions are not steps
 
-library_steps = False  # whether Optax, Equinox, Flax or Keras report steps: then these are the steps
-functions: list[Any] = []  # weak references to the functions that are steps, in the order of their first calls
+library_steps = False  # True if Optax, Equinox, Flax or Keras report steps: then these are the steps
+functions: list[Any] = []  # weak references to functions that are steps, in the order of their first calls
 
 
 class Seen(NamedTuple):
     """An array of a call."""
 
     path: str
-    state: str  # the channel where it is carried on, and is no weight
-    given: str  # the channel where it is not carried on
+    state: str  # the channel if it is carried on and is not a weight
+    given: str  # the channel if it is not carried on
     code: str  # its SHA-256
 
 
 class CompiledFunction:
-    """What jax.jit returns, with each of its calls looked at."""
+    """A function that jax.jit returned, with each of its calls observed."""
 
     def __init__(self, function: Any):
         functools.update_wrapper(self, function)
@@ -44,13 +44,13 @@ class CompiledFunction:
         if self.traced is not None:
             self.__wrapped__ = self.traced.__wrapped__
         self.calls = 0
-        self.carried: dict[str, traces.Place] = {}  # by argument, where in the result its counterpart is
-        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result, weak references to its arrays
+        self.carried: dict[str, traces.Place] = {}  # by argument: the place of its counterpart in the result
+        self.results: dict[traces.Place, list[Any]] = {}  # by place in the last result: weak references to its arrays
         self.given: list[Any] = []  # weak references to the arrays of the last call's arguments
-        self.last: dict[str, Any] = {}  # by path, weak references to the weights that the last step returned
-        self.index: Optional[int] = None  # of a function that is a step
-        self.updates = True  # whether the result is the next argument; else it is gradients
-        self.pending: Optional[dict[str, Any]] = None  # of a step whose line cannot be written yet
+        self.last: dict[str, Any] = {}  # by path: weak references to the weights that the last step returned
+        self.index: Optional[int] = None  # the number of a function that is a step
+        self.updates = True  # True if the result is the next argument; otherwise it is gradients
+        self.pending: Optional[dict[str, Any]] = None  # parts of a step whose line cannot be written yet
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if library_steps or (self.index is None and self.calls >= TRIES):
@@ -72,12 +72,12 @@ class CompiledFunction:
 
     @property
     def has_trained(self) -> bool:
-        """Whether gradients are taken of what is carried on."""
+        """True if gradients are taken of what is carried on."""
         trained = self.traced.trained if self.traced is not None else ()
         return any(traces.argument_of(path) in self.carried for path in trained)
 
     def is_weight(self, path: str) -> bool:
-        """Whether an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
+        """True if an array that is carried on is a weight: gradients are taken of it, or of none that is seen."""
         return not self.has_trained or (self.traced is not None and path in self.traced.trained)
 
 
@@ -139,9 +139,9 @@ def _after(function: CompiledFunction, begun: dict[str, Any], result: Any) -> No
 
 
 def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
-    """Whether the function is a step, by the arguments of its second call; then the first one's line is written."""
+    """Decides by the arguments of its second call if a function is a step; then writes the line of the first call."""
     pending, function.pending = function.pending, None
-    back: dict[str, traces.Place] = {}  # by argument, the part of the last result that it is
+    back: dict[str, traces.Place] = {}  # by argument: the part of the last result that it is
     weights: list[Any] = []
     updates = False
     for name in function.carried:
@@ -181,7 +181,7 @@ def _decide(function: CompiledFunction, arguments: dict[str, Any]) -> None:
 
 
 def _line(function: CompiledFunction, begun: dict[str, Any]) -> dict[str, Any]:
-    """What a step is given: of what is carried on all but the weights."""
+    """Inputs of a step: of what is carried on, all but the weights."""
     line: dict[str, Any] = {"generator": begun["generator"], "batch": {}, "buffers": {}, "scalars": {}}
     if recorder.active is not None and recorder.active.looks_between:
         line[recorder.CHANGED] = begun["between"]
@@ -217,7 +217,7 @@ def write(index: Optional[int], line: dict[str, Any], weights: dict[str, str]) -
 
 
 def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[str, str]:
-    """By path, the hashes of the weights among what is carried on."""
+    """Hashes of the weights among what is carried on, by path."""
     named = [array for name in function.carried if name in trees for array in traces.arrays(trees[name], name)]
     weights = [(path, leaf) for path, leaf in named if _only_after(function, path, leaf)]
     function.last = dict(zip([path for path, _ in weights], traces.references(weights)))
@@ -225,7 +225,7 @@ def _weights_after(function: CompiledFunction, trees: dict[str, Any]) -> dict[st
 
 
 def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, str]:
-    """By path, the hashes of the weights of an argument that are not the arrays which the last step returned."""
+    """Hashes of the weights of an argument that are not the arrays which the last step returned, by path."""
     others = [
         (path, leaf)
         for path, leaf in traces.arrays(value, name)
@@ -235,7 +235,7 @@ def _replaced(function: CompiledFunction, name: str, value: Any) -> dict[str, st
 
 
 def _only_after(function: CompiledFunction, path: str, leaf: Any) -> bool:
-    """Whether an array that is carried on is a weight. Keys never are."""
+    """True if an array that is carried on is a weight. Keys never are."""
     return traces.state_channel(leaf) == traces.BUFFERS and function.is_weight(path)
 
 
@@ -279,13 +279,13 @@ def _end() -> None:
 
 
 def watch(jax: Any) -> None:
-    """Has the functions that the program compiles from now on looked at."""
+    """Observes the functions that the program compiles from now on."""
     jit = jax.jit
     traces.watch(jax)
 
     @functools.wraps(jit)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        if not args:  # options alone: a function that compiles
+        if not args:  # only options: a function that compiles
             made = jit(**kwargs)
             return made if hasattr(made, "lower") else lambda function: watched(function, **kwargs)
         if _is_of_library(args[0]):
@@ -297,6 +297,6 @@ def watch(jax: Any) -> None:
 
 
 def _is_of_library(function: Any) -> bool:
-    """Whether a library has its own function compiled, or the program's in an object of its own, as NNX."""
+    """True if a library compiled its own function, or wrapped the program's in an object of its own, as NNX does."""
     modules = (getattr(each, "__module__", None) for each in (function, type(function)))
     return any(str(module).partition(".")[0] in LIBRARIES for module in modules)

@@ -8,13 +8,13 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-ENDS, PIECE = 64, 1 << 16  # bytes that are looked at
+ENDS, PIECE = 64, 1 << 16  # bytes that are examined
 MOST = 100_000  # hashes that are remembered
 FORMATS = {"float16": "e", "float32": "f", "float64": "d"}
 CHANNELS = ("initial weights", "gradients", "weights")
 
-zero: set[str] = set()  # hashes of arrays of zeros alone
-nan: set[str] = set()  # hashes of arrays that hold a NaN
+zero: set[str] = set()  # hashes of arrays that contain only zeros
+nan: set[str] = set()  # hashes of arrays that contain a NaN
 
 
 def look(code: str, dtype: str, content: Any) -> None:
@@ -33,7 +33,7 @@ def look(code: str, dtype: str, content: Any) -> None:
 
 
 def _is_zero(dtype: str, piece: Any) -> bool:
-    """Whether a piece holds zeros of either sign alone."""
+    """True if a piece has only zeros, of either sign."""
     rest = bytes(piece).translate(None, b"\0")
     return not rest or (not rest.strip(b"\x80") and not any(_numbers(dtype, bytes(piece))))
 
@@ -48,7 +48,7 @@ def _numbers(dtype: str, content: bytes) -> tuple[float, ...]:
 
 
 def conditions(hashes: dict[str, dict[str, str]]) -> dict[str, dict[str, list[str]]]:
-    """By condition and channel the names of arrays that are zero, or hold a NaN."""
+    """The names of arrays that are zero, or hold a NaN, by condition and channel."""
     result: dict[str, dict[str, list[str]]] = {}
     for condition, codes in (("zero", zero), ("nan", nan)):
         named = {channel: _names(hashes.get(channel, {}).items(), codes) for channel in CHANNELS}

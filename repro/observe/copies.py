@@ -14,21 +14,21 @@ from typing import Any, Optional
 
 from . import hashing, modules, recorder
 
-LOOKS = (2, 16, 128, 1024, 8192)  # of the steps that are hashed, those at which copies are looked for again
-PREFIXES = ("", "module.", "_orig_mod.")  # of the keys of a dict that was made from a wrapped module
-TWINS = "some copies of the weights cannot be told apart, and are not observed"
+LOOKS = (2, 16, 128, 1024, 8192)  # of the hashed steps, those at which copies are searched for again
+PREFIXES = ("", "module.", "_orig_mod.")  # prefixes of keys in a dict that was made from a wrapped module
+TWINS = "some copies of the weights cannot be distinguished, and are not observed"
 
 Shapes = tuple[tuple[Any, ...], ...]
-Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that gives it as long as it lives
+Place = tuple[str, Callable[[], Any]]  # the name of a copy, and a function that returns it as long as it lives
 
 
 class Copies:
-    """All that were found when they were last looked for."""
+    """The copies that the last search found."""
 
     def __init__(self, torch: Any):
         self.torch = torch
         self.places: list[Place] = []
-        self.steps = 0  # that were hashed
+        self.steps = 0  # hashed steps so far
 
     def hashes(self, roots: list[Any], parameters: list[Any], look: bool) -> dict[str, str]:
         """The hash of each tensor of each copy of the parameters, which are those of all optimizers."""
@@ -45,15 +45,15 @@ class Copies:
 
 
 class CopySearch:
-    """One look through all that lives in this process."""
+    """A search through all that lives in this process."""
 
     def __init__(self, torch: Any, roots: list[Any], parameters: list[Any]):
         self.torch = torch
         self.trained = {id(parameter) for parameter in parameters}
         gradients = {id(parameter.grad) for parameter in parameters if parameter.grad is not None}
         self.own = self.trained | gradients
-        self.shapes: set[Shapes] = set()  # of all parameters of a module, or of those that are trained, in its order
-        self.named: list[dict[str, Any]] = []  # for each module, the shapes of those that are trained
+        self.shapes: set[Shapes] = set()  # shapes of all parameters of a module, or of the trained ones, in its order
+        self.named: list[dict[str, Any]] = []  # by module: the shapes of the trained parameters
         for root in roots:
             self.add(root)
 
@@ -68,7 +68,7 @@ class CopySearch:
                 self.named.append(trained)
 
     def places(self) -> list[Place]:
-        """Where the copies are, each under a name that no other one has."""
+        """The places of the copies, each under a unique name."""
         copies = self.copies()
         owners = self.owners(copies)
         places = [place for copy in copies for place in self.place(copy, owners.get(id(copy), []))]
@@ -85,7 +85,7 @@ class CopySearch:
         for value in gc.get_objects():
             kind = type(value)
             test = kinds.get(kind, kinds)
-            if test is kinds:  # a class that is met for the first time
+            if test is kinds:  # a class that is seen for the first time
                 test = kinds[kind] = self.is_module if issubclass(kind, module) else None
             if test is not None and test(value):
                 copies.append(value)
@@ -110,13 +110,13 @@ class CopySearch:
         return False
 
     def is_module(self, value: Any) -> bool:
-        if not isinstance(vars(value).get("_modules"), dict):  # it is being made
+        if not isinstance(vars(value).get("_modules"), dict):  # it is being constructed
             return False
         tensors = list(value.parameters())
         return bool(tensors) and self.are_copies(tensors)
 
     def are_copies(self, tensors: list[Any]) -> bool:
-        """Whether these are as many tensors as there are parameters, with their shapes, and not they."""
+        """True if these tensors match the parameters in number and shapes, and are not the parameters."""
         return (
             any(len(tensors) == len(shapes) for shapes in self.shapes)
             and all(self.is_tensor(tensor) and id(tensor) not in self.own for tensor in tensors)
@@ -127,7 +127,7 @@ class CopySearch:
         return is_plain(value, self.torch)
 
     def owners(self, copies: list[Any]) -> dict[int, list[tuple[Any, str]]]:
-        """By copy, the objects that hold it, with the attribute: instances, modules, the script itself."""
+        """The objects that hold each copy, with the attribute: instances, modules, the script itself."""
         wanted = {id(copy) for copy in copies}
         holders = gc.get_referrers(*copies) if copies else []
         dicts = [holder for holder in holders if type(holder) in (dict, OrderedDict) and holder is not vars(self)]
@@ -191,7 +191,7 @@ def tensors_in(copy: Any, torch: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_plain(value: Any, torch: Any) -> bool:
-    """Whether it is a dense tensor with values, of no class that a library derived."""
+    """True for a dense tensor with values, of no class that a library derived."""
     if type(value) not in (torch.Tensor, torch.nn.Parameter):
         return False
     return value.layout is torch.strided and value.device.type in ("cpu", "cuda")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 entries: dict[str, Any] = {}
-wraps: list[Any] = []  # what each entry is wrapped in
-after_wrapping: list[Callable[[], None]] = []  # for those that PyTorch itself holds
+wraps: list[Any] = []  # the wrapper of each entry
+after_wrapping: list[Callable[[], None]] = []  # called after wrapping, for entries that PyTorch itself holds
 
 
 def add(name: str, entry: Any) -> None:

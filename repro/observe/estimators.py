@@ -15,8 +15,8 @@ from typing import Any, Optional
 
 from . import entries, generators, hashing, recorder, scalars, states
 
-MOST = 256  # arrays of an attribute that are hashed one by one
-OTHERS = ("torch", "tensorflow", "jax")  # where one is imported, a fit prepares data: it would shift the steps' numbers
+MOST = 256  # the most arrays of an attribute that are hashed one by one
+OTHERS = ("torch", "tensorflow", "jax")  # if one is imported, a fit prepares data: it would shift the steps' numbers
 OLD = "scikit-learn {} is not observed: 1.3 or later is needed"
 PREPARES = "scikit-learn: with PyTorch, TensorFlow or JAX in the same process, its fits are not observed"
 THREADS = "scikit-learn: a fit that begins while another one runs, in another thread, counts as a part of that"
@@ -28,10 +28,10 @@ class Running:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
-        self.thread = 0  # that of the outermost
+        self.thread = 0  # the thread of the outermost call
 
     def begin(self) -> bool:
-        """Whether this one is the outermost."""
+        """Counts a call that begins; True if it is the outermost one."""
         with self.lock:
             self.count += 1
             if self.count == 1:
@@ -46,7 +46,7 @@ class Running:
 
 
 running = Running()
-estimators: dict[int, tuple[Any, int]] = {}  # by identity a weak reference and a number, in the order of first fits
+estimators: dict[int, tuple[Any, int]] = {}  # by id: a weak reference and a number, in the order of first fits
 numbers = itertools.count()
 
 
@@ -71,7 +71,7 @@ def after_sklearn_base(module: Any) -> None:
 
 
 def _reset_lock() -> None:
-    """In a forked child. What was under way is still: the child may be a worker of it."""
+    """Renews the lock in a forked child. What was under way still is: the child may be a worker of it."""
     running.lock = threading.Lock()
 
 
@@ -95,7 +95,7 @@ def _watched(method: Any) -> Any:
 
 @recorder.never_raise
 def before(estimator: Any, method: Any, args: Any, kwargs: Any) -> Optional[recorder.Hashes]:
-    """What the step begins with; nothing but that it begins where it is not due."""
+    """Hashes at the beginning of a step; empty if it is not due, None if it is not observed."""
     active = recorder.active
     if active is None or recorder.is_worker():
         return None

@@ -15,8 +15,8 @@ from typing import Any
 from ..inject import imports
 from . import recorder
 
-NAME = "written-"  # of the file
-MOST = 10_000  # names that are written down
+NAME = "written-"  # prefix of the file's name
+MOST = 10_000  # the most names that are written down
 WRITES = os.O_WRONLY | os.O_RDWR
 WRITERS = {
     "torch.serialization": ("_open_zipfile_writer_file.__init__",),
@@ -24,12 +24,12 @@ WRITERS = {
     "safetensors.numpy": ("serialize_file",),
     "tensorflow.python.lib.io.file_io": ("rename_v2", "copy_v2"),
 }
-"""By module, functions among whose first arguments is the name of a file that C code writes."""
+"""Functions by module that take the name of a file, which C code writes, among their first arguments."""
 OPENERS = {
     "h5py._hl.files": ("File.__init__",),
     "tensorflow.python.lib.io.file_io": ("FileIO.__init__",),
 }
-"""Those that are given a mode after the name, or read."""
+"""Functions that take a mode after the name of a file; without one they read."""
 RENAMED = ("os.rename", "os.link")
 
 written: set[str] = set()
@@ -41,12 +41,12 @@ def start() -> None:
     for table, takes_mode in ((WRITERS, False), (OPENERS, True)):
         for module, names in table.items():
             imports.finder.when_imported(module, functools.partial(_watch, names, takes_mode))
-    for descriptor in (0, 1, 2):  # as where a shell redirects
+    for descriptor in (0, 1, 2):  # as when a shell redirects
         _add_descriptor(descriptor)
 
 
 def _audit(event: str, arguments: Any) -> None:
-    """Called for whatever Python does: what it raises would end that."""
+    """Notes files that are written or renamed. Python calls it for much else, which an error would end."""
     try:
         if event == "open":
             path, mode, flags = arguments

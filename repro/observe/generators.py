@@ -15,12 +15,12 @@ from typing import Any, Optional
 
 from . import hashing, recorder
 
-unused: dict[str, Any] = {}  # the state of each generator while nobody has used it
-framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework that adds its generators
+unused: dict[str, Any] = {}  # the state of each generator while unused
+framework_hashes: list[Callable[[], dict[str, str]]] = []  # for each framework, a function that adds its generators
 
 
 def start() -> None:
-    """Called before the program's first line."""
+    """Notes, before the program's first line, that its generators are unused."""
     note_python_unused()
     os.register_at_fork(after_in_child=note_python_unused)  # after `random`, which seeds itself anew there
 

@@ -16,10 +16,10 @@ from typing import Any, Optional
 
 from . import contents, recorder
 
-MAX_DEPTH = 32  # of nested containers; below it somebody has a circle
-COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # TensorFlow's, which are several arrays each
+MAX_DEPTH = 32  # levels of nested containers; below them there must be a cycle
+COMPOSITE = ("SparseTensor", "RaggedTensor", "IndexedSlices")  # types of TensorFlow that consist of several arrays
 
-content_folder: Optional[str] = None  # with --keep, where the bytes of all that is hashed are stored
+content_folder: Optional[str] = None  # with --keep, the folder for the bytes of all that is hashed
 
 
 def hash_bytes(dtype: str, shape: Any, content: Any) -> str:
@@ -235,7 +235,7 @@ def key_data(value: Any) -> Any:
 
 
 def leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Each leaf of dicts, lists, tuples, modules and dataclasses, under its path: `0.image`, `layers.1.weight`."""
+    """Yields each leaf of dicts, lists, tuples, modules and dataclasses, and its path: `0.image`, `layers.1.weight`."""
     if depth > MAX_DEPTH:
         return
     children = _children(value)

@@ -23,17 +23,17 @@ VMAP = "JAX: a step within vmap is written as one step for each of its elements"
 COMPILED = (
     "JAX: of a compiled step, the gradients are not observed, nor what Python's and NumPy's generators draw between"
 )
-EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit hands on
+EQUINOX = re.compile(r"dynamic_(?:no)?donate\['(first|fun|rest)'\]\[(\d+)\]")  # an array that filter_jit passes on
 WRAPPED = {"first": "first argument", "fun": "function", "rest": "arguments"}
 DEVICES = "JAX: of devices that share a step, the first one of each process is observed, and no batch"
 
 TRAIN_STATE = ("step", "apply_fn", "params", "tx", "opt_state")  # the fields of Linen's class itself
 
-last_update: list[Any] = []  # of the last Optax optimizer called: updates, gradients, new state, all that it was given
-state_beside: Arrays = []  # of the step that Flax takes: what there is beside its weights
-module_paths: list[str] = []  # of all variables of the module of NNX that takes this step, as JAX orders them
-watched_updates: dict[Any, Any] = {}  # the function of each Optax optimizer, and the one that watches it
-indices: dict[tuple[Any, ...], int] = {}  # of optimizers, which differ in their weights' names and shapes
+last_update: list[Any] = []  # from the last Optax optimizer called: updates, gradients, new state, all its arguments
+state_beside: Arrays = []  # from the step that Flax takes: the state beside its weights
+module_paths: list[str] = []  # paths of all variables of the NNX module that takes this step, in JAX's order
+watched_updates: dict[Any, Any] = {}  # by the function of each Optax optimizer: the one that observes it
+indices: dict[tuple[Any, ...], int] = {}  # numbers of optimizers, which differ in their weights' names and shapes
 started: set[tuple[int, int]] = set()  # process and index of those whose first step was written
 
 
@@ -63,7 +63,7 @@ def after_flax_training_train_state(training: Any) -> None:
 
 
 def _watch_state(kind: Any, name: str, look: Any) -> None:
-    """Has a method of Flax looked at that takes a step: it knows what state there is beside the weights."""
+    """Observes a method of Flax that takes a step: it knows what state there is beside the weights."""
     method = getattr(kind, name)
 
     @functools.wraps(method)
@@ -80,9 +80,9 @@ def _watch_state(kind: Any, name: str, look: Any) -> None:
 
 @recorder.never_raise
 def _state_of_module(optimizer: Any, module: Any, *_: Any) -> None:
-    """All variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
+    """Keeps all variables of a module of NNX that are not trained: BatchStat, RngState, one's own."""
     nnx = sys.modules["flax.nnx"]
-    pure = getattr(nnx, "as_pure", _same)  # of old the leaves are pytrees themselves
+    pure = getattr(nnx, "as_pure", _same)  # in older versions the leaves are pytrees themselves
     module = getattr(optimizer, "model", module)
     module_paths[:] = [path for _, path, _ in _arrays("", pure(nnx.state(module)))]
     _, random, others = nnx.state(module, optimizer.wrt, nnx.RngState, ...)
@@ -95,7 +95,7 @@ def _same(value: Any) -> Any:
 
 @recorder.never_raise
 def _state_of_train_state(state: Any, *_: Any) -> None:
-    """What a class derived from Linen's TrainState adds, as `batch_stats`."""
+    """Keeps what a class derived from Linen's TrainState adds, such as `batch_stats`."""
     fields = [field.name for field in dataclasses.fields(state) if field.name not in TRAIN_STATE]
     state_beside[:] = [array for name in fields for array in _arrays("buffers", getattr(state, name), f"{name}.")]
 
@@ -128,7 +128,7 @@ def _watch_optimizer(update: Any) -> Any:
 
 @recorder.never_raise
 def _observe_step(params: Any, updates: Any, result: Any) -> None:
-    """Has a step's arrays reported, with the gradients and the state that led to these updates, if no other did."""
+    """Reports a step's arrays, with the gradients and the state that led to these updates, if no other did."""
     arrays = _arrays(INITIAL, params) + _arrays("optimizer", updates, "update.") + _arrays("weights", result)
     inputs: Arrays = []
     if last_update and last_update[0] is updates:
@@ -146,7 +146,7 @@ def _observe_step(params: Any, updates: Any, result: Any) -> None:
 
 
 def _program_inputs(known: Arrays) -> Arrays:
-    """What the program that is being traced gets beside the weights and the optimizer's state.
+    """Inputs of the program that is being traced, beside the weights and the optimizer's state.
 
     An argument of its own is the batch, or a key, or state, as Haiku's: `traces` finds that once all of it is traced.
     What lies beside the weights, as BatchNorm's averages in Flax' TrainState and in the modules of NNX, is state: buffers,
@@ -161,7 +161,7 @@ def _program_inputs(known: Arrays) -> Arrays:
         if len(names) != len(variables):
             return []
         own = {id(tracer.val): id(tracer) in weights for tracer in tracers if tracer._trace is trace}
-        taken: dict[str, bool] = {}  # by argument, whether weights are in it
+        taken: dict[str, bool] = {}  # by argument: True if it contains weights
         for name, variable in zip(names, variables):
             if id(variable) in own:
                 taken[_argument(name)] = taken.get(_argument(name), False) or own[id(variable)]
@@ -234,7 +234,7 @@ def report(arrays: Arrays, index: int) -> None:
     recorder.note(COMPILED)
     arrays = [array for array in arrays if array[0] != "gradients" and not array[1].startswith(f"{index}.update.")]
     jax, axes = sys.modules["jax"], _device_axes()
-    if axes:  # each device comes by, with a share of the batch
+    if axes:  # each device calls this, with a share of the batch
         recorder.note(DEVICES)
         arrays = [array for array in arrays if array[0] not in ("batch", "generator", "buffers", "")]
     names = [array[:2] for array in arrays]

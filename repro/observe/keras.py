@@ -31,23 +31,23 @@ class Training(threading.local):
 
     model: Any = None
     data: Any = None
-    state: Any = None  # on JAX, what the step begins with
+    state: Any = None  # on JAX: the state that the step begins with
     applying = False
 
 
 class ObservedOptimizer:
-    """One optimizer. Its initial weights are hashed before its first step is traced or taken."""
+    """An optimizer. Its initial weights are hashed before its first step is traced or taken."""
 
     def __init__(self, index: int, optimizer: Any):
         self.index = index
         self.reference = weakref.ref(optimizer)
         self.initial: dict[str, str] = {}
-        self.before: Optional[dict[str, str]] = None  # the weights before this step, where no graph reports them
+        self.before: Optional[dict[str, str]] = None  # the weights before this step, if no graph reports them
         self.started = False
-        self.by_batches = False  # whether its steps are seen after each batch of `fit`
+        self.by_batches = False  # True if its steps are seen after each batch of `fit`
         self.model: Any = None  # a weak reference
         self.iterations = 0  # before this batch of `fit`
-        self.steps = 0  # of all optimizers, at that time
+        self.steps = 0  # the steps of all optimizers at that time
 
 
 training = Training()
@@ -101,7 +101,7 @@ def _watch_apply(kind: Any) -> None:
         try:
             result = apply(self, grads, trainable_variables)
         finally:
-            if outermost:  # also where `before` failed after it had said that a step begins
+            if outermost:  # also if `before` failed after it had reported that a step begins
                 training.applying = False
         entries.entries["after apply"](self, arrays)
         return result
@@ -248,7 +248,7 @@ def _report_tensorflow(observed: ObservedOptimizer, arrays: Arrays) -> None:
 
 
 def _in_xla() -> bool:
-    """Whether a function of TensorFlow that is being traced asked for jit_compile; it says so to nobody below it."""
+    """True if a function that TensorFlow is tracing asked for jit_compile; the functions below it are not told."""
     frames = [frame for frame, _ in traceback.walk_stack(sys._getframe())]
     tracing = [frame for frame in frames if frame.f_code.co_filename.endswith("polymorphic_function.py")]
     return any(getattr(frame.f_locals.get("self"), "_jit_compile", None) for frame in tracing)
@@ -318,7 +318,7 @@ def _arrays(observed: ObservedOptimizer, channel: str, variables: Any) -> Arrays
 
 
 def _names(observed: ObservedOptimizer, channel: str, variables: Any) -> list[tuple[str, str]]:
-    """Channel and name of each. Those that layers draw random numbers with are generators, wherever they stand."""
+    """The channel and name of each. Those that layers draw random numbers with are generators, wherever they stand."""
     names: list[tuple[str, str]] = []
     taken: set[str] = set()
     for variable in variables:

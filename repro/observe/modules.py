@@ -7,9 +7,9 @@ from typing import Any
 
 from . import recorder
 
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # names say nothing of them
+WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # left out of names
 
-modules: dict[int, Any] = {}  # weak references to all that were ever asked for their parameters
+modules: dict[int, Any] = {}  # weak references to all modules whose parameters were ever requested
 
 
 def watch(torch: Any) -> None:

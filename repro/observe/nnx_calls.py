@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from . import calls, generators, recorder, traces
 
-KINDS = ("JitWrapped", "SimpleJitWrapped")  # what nnx.jit returns: by graph, and by tree
+KINDS = ("JitWrapped", "SimpleJitWrapped")  # the types that nnx.jit returns: by graph, and by tree
 OTHER_FLAX = "JAX: updates by hand within nnx.jit are not observed in this version of Flax"
 
 
@@ -21,16 +21,16 @@ class Updates:
     def __init__(self, function: Any = None):
         self.function = function
         self.calls = 0
-        self.index: Optional[int] = None  # of a function that is a step
-        self.updates, self.pending = True, None  # as of a function of calls.py that is a step
-        self.last: dict[str, Any] = {}  # by path, weak references to the weights after the last step
+        self.index: Optional[int] = None  # the number of a function that is a step
+        self.updates, self.pending = True, None  # as for a step in calls.py
+        self.last: dict[str, Any] = {}  # by path: weak references to the weights after the last step
 
 
-functions: Any = weakref.WeakKeyDictionary()  # by what nnx.jit returned, Updates
+functions: Any = weakref.WeakKeyDictionary()  # Updates by the object that nnx.jit returned
 
 
 def watch(nnx: Any) -> None:
-    """Has the calls looked at of what nnx.jit returns."""
+    """Observes the calls of what nnx.jit returns."""
     module = sys.modules.get("flax.nnx.transforms.compilation")
     kinds = [getattr(module, name) for name in KINDS if hasattr(module, name)]
     for kind in kinds:
@@ -61,7 +61,7 @@ def _before(compiled: Any, args: Any, kwargs: Any) -> Optional[dict[str, Any]]:
         return {}
     arguments = traces.arguments(compiled.fun, args, kwargs)
     variables = {name: _variables(value, name) for name, value in arguments.items()}
-    if calls.is_traced([[leaf for _, _, leaf in own] for own in variables.values()]):  # of a module that is no tree
+    if calls.is_traced([[leaf for _, _, leaf in own] for own in variables.values()]):  # a module that is not a tree
         return None
     begun: dict[str, Any] = {"modules": {name: value for name, value in arguments.items() if variables[name]}}
     if function.index is None:
@@ -108,12 +108,12 @@ def _after(compiled: Any, begun: dict[str, Any]) -> None:
 
 
 def _weights(variables: dict[str, Any]) -> dict[str, str]:
-    """By path, the hashes of the modules' Params."""
+    """Hashes of the modules' Params, by path."""
     return {each.path: each.code for each in calls.hashed(_trained(variables))}
 
 
 def _trained(variables: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Path and array of the modules' Params."""
+    """The modules' Params, each with its path."""
     return [(path, leaf) for own in variables.values() for path, is_param, leaf in own if is_param]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 from . import entries, hashing, modules, pytorch, recorder
 
-WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever the memory held
+WITHOUT_VALUES = ("empty", "new_empty", "resize")  # their results hold whatever was in memory
 OVERWRITING = ("copy_", "fill_", "zero_", "set_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_")
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -35,13 +35,13 @@ class OperationTracer:
         self.torch, self.step = torch, step
         self.library = os.path.dirname(os.path.abspath(torch.__file__))
         self.mode: Any = None
-        self.running_entries = 0  # of the observer: what they call is no operation of the program
+        self.running_entries = 0  # functions of the observer that run: they call no operations of the program
         self.count = 0
         self.module_names: Optional[dict[int, str]] = None  # by identity
-        self.locations: dict[int, Location] = {}  # of the forward pass, by the sequence number of the autograd node
+        self.locations: dict[int, Location] = {}  # by the sequence number of the autograd node, in the forward pass
 
     def wrap_entry(self, entry: Any) -> Any:
-        """One of the observer's own functions, in which no operation is traced."""
+        """Wraps one of the observer's own functions, in which no operation is traced."""
 
         def untraced(*args: Any, **kwargs: Any) -> Any:
             if self.in_step():
@@ -66,12 +66,12 @@ class OperationTracer:
         self.mode.__enter__()
 
     def in_step(self) -> bool:
-        """Whether this is the step."""
+        """True during the step whose operations are recorded."""
         active = recorder.active
         return not self.running_entries and active is not None and active.steps == self.step - 1
 
     def stop(self) -> None:
-        """Called in a forked process, which takes no part in the step."""
+        """Ends the mode in a forked process, which takes no part in the step."""
         self.running_entries += 1
 
     def call(self, operation: Any, args: Any, kwargs: Any) -> Any:
@@ -116,7 +116,7 @@ class OperationTracer:
         location = self.location_on_stack()
         number = getattr(self.torch.autograd, "_get_sequence_nr", int)() - 1
         if self.torch.is_grad_enabled():
-            self.locations.setdefault(number, location)  # what needs no gradient follows with the same number
+            self.locations.setdefault(number, location)  # operations without a gradient follow with the same number
         return (*location, False)
 
     def location_on_stack(self) -> Location:
@@ -135,7 +135,7 @@ class OperationTracer:
         return module, line
 
     def name_modules(self) -> dict[int, str]:
-        """By identity, the path of each module from the largest one that it is part of."""
+        """The path of each module from the largest one that it is part of, by identity."""
         if self.module_names is None:
             self.module_names = {}
             trees = [list(root.named_modules()) for root in modules.known_modules()]
@@ -157,7 +157,7 @@ def _mode(base: Any, tracer: OperationTracer) -> Any:
 
         @classmethod
         def ignore_compile_internals(cls) -> bool:
-            return True  # else nothing would be compiled meanwhile, which gives other bits
+            return True  # otherwise nothing would be compiled meanwhile, which gives different bits
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return tracer.call(func, args, kwargs or {})
@@ -189,7 +189,7 @@ def _split_arguments(operation: Any, args: Any, kwargs: Any) -> tuple[list[Any],
 
 
 def _is_view(operation: Any) -> bool:
-    """Whether what it returns is the memory of what it got."""
+    """True if an operation returns a view of its input's memory."""
     returns = getattr(getattr(operation, "_schema", None), "returns", ())
     return any(result.alias_info is not None and not result.alias_info.is_write for result in returns)
 
@@ -200,7 +200,7 @@ def _hashes(values: Any) -> list[str]:
     for _, value in hashing.leaves(values):
         try:
             code = hashing.hash_leaf(value)
-        except Exception:  # a tensor without values, such as those that the compiler computes with
+        except Exception:  # a tensor without values, such as those that the compiler uses
             code = None
         if code is not None and value is not None:
             hashes.append(code)
@@ -208,7 +208,7 @@ def _hashes(values: Any) -> list[str]:
 
 
 def _addresses(values: Any) -> list[int]:
-    """Where the values of tensors are; a sparse one has no single address, nor has a wrapper of others."""
+    """Addresses of the values of tensors; a sparse tensor has no single address, nor has a wrapper of others."""
     tensors = [value for _, value in hashing.leaves(values) if str(getattr(value, "layout", "")) == "torch.strided"]
     return sorted({_address(value) for value in tensors} - {0})
 
@@ -229,7 +229,7 @@ def _note_compiled() -> None:
 
 
 def after_torch(torch: Any) -> None:
-    """If REPRO_OBSERVE_NARROW names a step, has the mode begin with the first optimizer."""
+    """Begins the mode with the first optimizer, if REPRO_OBSERVE_NARROW names a step."""
     step = os.environ.get("REPRO_OBSERVE_NARROW", "")
     if not step.isdigit() or pytorch.observer is None:
         return

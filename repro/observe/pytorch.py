@@ -14,8 +14,8 @@ from typing import Any, Optional
 
 from . import batches, by_hand, copies, entries, generators, hashing, modules, recorder, scalars, windows
 
-OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of the name
-MAX_OPTIMIZERS = 8  # that are hashed together; more have one parameter each, and step within the backward pass
+OPTIMIZER = "torch.optim.optimizer"  # torch.optim has no attribute of this name
+MAX_OPTIMIZERS = 8  # more are not hashed together: they have one parameter each, and step within the backward pass
 
 NO_NAMES = "are called by their group and place, as their module is not known; its buffers are not observed"
 GRAPH = "a CUDA graph replays steps without Python: they are not observed"
@@ -27,11 +27,11 @@ class ObservedOptimizer:
     """The names of one optimizer's parameters."""
 
     def __init__(self, index: int, optimizer: Any, schedules: scalars.Schedules):
-        self.index = index  # among all, in the order of their first steps
+        self.index = index  # the number among all optimizers, in the order of their first steps
         self.reference = weakref.ref(optimizer)
         self.named: Parameters = []
         self.roots: list[Any] = []  # weak references to the modules that own the parameters
-        self.batches = 0  # handed out until its last step
+        self.batches = 0  # batches handed out until its last step
         self.schedules = schedules
 
     def parameters(self, optimizer: Any) -> Parameters:
@@ -42,7 +42,7 @@ class ObservedOptimizer:
         return self.named
 
     def find_names(self, optimizer: Any) -> Parameters:
-        """By the largest modules that own parameters; else by group and place: `0.0.3`."""
+        """Names parameters by the largest modules that own them; else by group and place: `0.0.3`."""
         wanted = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
         owners = [(root, dict(modules.names_in(root))) for root in modules.known_modules()]
         owners = [(root, names) for root, names in owners if wanted & names.keys()]
@@ -72,7 +72,7 @@ class ObservedOptimizer:
                     yield prefix + modules.plain_name(name), tensor
 
     def slots(self, optimizer: Any) -> dict[str, str]:
-        """What the optimizer holds of each parameter."""
+        """Hashes of the optimizer's state, for each parameter."""
         hashes: dict[str, str] = {}
         for name, tensor in self.parameters(optimizer):
             if tensor in optimizer.state:
@@ -100,7 +100,7 @@ class StepObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing was seen yet. Called again in a forked child."""
+        """Begins with nothing seen, also in a forked child."""
         self.batches.reset()
         self.by_hand.reset()
         self.optimizers: dict[int, ObservedOptimizer] = {}
@@ -118,7 +118,7 @@ class StepObserver:
         if not self.changes_weights(optimizer):
             return
         hashes: recorder.Hashes = {}
-        self.local.hashes = hashes  # from here on the step counts, whatever fails
+        self.local.hashes = hashes  # from here on the step counts, even if something fails
         observed = self.optimizers.get(id(optimizer))
         new = observed is None or observed.reference() is not optimizer
         self.local.due = new or active.is_due(active.steps + 1)
@@ -149,7 +149,7 @@ class StepObserver:
             if active.steps:
                 hashes[recorder.INITIAL] = weights
             else:
-                slots = observed.slots(optimizer)  # of a resumed run: what was restored
+                slots = observed.slots(optimizer)  # a resumed run: what was restored
                 active.step(0, {recorder.INITIAL: weights, "generator": hashes["generator"], "optimizer": slots})
         if not self.local.closure:  # a closure computes the gradients within the step
             hashes["gradients"] = _hash_gradients(parameters)
@@ -182,7 +182,7 @@ class StepObserver:
         active.step(number, hashes, samples)
 
     def is_nested(self) -> bool:
-        """Whether this is `super().step()`, or the step of an optimizer that another one holds: that one's counts.
+        """True in `super().step()`, or in the step of an optimizer that another one holds: the outer step counts.
 
         Seen on the stack. A count of hooks would be wrong from the first step on that raises.
         """
@@ -194,7 +194,7 @@ class StepObserver:
         return depth > 1
 
     def changes_weights(self, optimizer: Any) -> bool:
-        """Not where GradScaler has a fused step skipped, nor while a graph is captured."""
+        """False if GradScaler has a fused step skipped, and while a graph is captured."""
         cuda = self.torch.cuda
         if cuda.is_initialized() and cuda.is_current_stream_capturing():
             recorder.unseen(GRAPH)
@@ -203,11 +203,11 @@ class StepObserver:
         return infinite is None or not bool(infinite)
 
     def are_few(self) -> bool:
-        """Whether there is more to each optimizer than one parameter, so that it is worth the time to look at all."""
+        """True if there are few optimizers, not one for each parameter, so that there is time to observe all."""
         return sum(observed.reference() is not None for observed in self.optimizers.values()) <= MAX_OPTIMIZERS
 
     def optimizers_to_hash(self, optimizer: Any) -> list[tuple[ObservedOptimizer, Any]]:
-        """All optimizers, since the weights of one matter to another; of very many the one that took the step."""
+        """The optimizers to hash: all, since the weights of one matter to another; of very many the last to step."""
         pairs = [(observed, observed.reference()) for observed in self.optimizers.values()]
         alive = [(observed, owner) for observed, owner in pairs if owner is not None]
         return alive if self.are_few() else [pair for pair in alive if pair[1] is optimizer]
@@ -302,7 +302,7 @@ def _register() -> None:
 
 
 def _watch_backward(autograd: Any, observer: StepObserver) -> None:
-    """Has each backward pass looked at: `Tensor.backward` calls this function, too."""
+    """Observes each backward pass: `Tensor.backward` calls this function, too."""
     backward = autograd.backward
 
     @functools.wraps(backward)

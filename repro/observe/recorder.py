@@ -20,9 +20,9 @@ Hashes = dict[str, dict[str, str]]  # SHA-256 by channel and name
 Arrays = list[tuple[str, str, Any]]  # channel, name, array
 
 INITIAL = "initial weights"  # the channel of the weights before an optimizer's first step
-CHANGED = "changed weights"  # the channel of the weights before a step that were others after the step before
+CHANGED = "changed weights"  # the channel of weights before a step that differ from those after the step before
 COARSE = 5  # CLOCK_REALTIME_COARSE, for which Python has no name
-LOADED = "loaded"  # the empty file in FOLDER/steps that says that a Python process loaded the observer
+LOADED = "loaded"  # the empty file in FOLDER/steps that shows that a Python process loaded the observer
 
 
 class Recorder:
@@ -31,30 +31,30 @@ class Recorder:
     def __init__(self, folder: str, every: int):
         self.folder, self.every = folder, every
         self.frameworks: dict[str, Any] = {}  # imported modules by name
-        self.first = os.getpid()  # the process that loaded the observer; those that it forks are others
-        self.broken = False  # whether a line could not be written
+        self.first = os.getpid()  # the process that loaded the observer; forked ones are others
+        self.broken = False  # True once a line could not be written
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is written yet. Called again in a forked child, which has its own file and its own count."""
+        """Begins with nothing written, also in a forked child, which has its own file and its own count."""
         self.process = os.getpid()
         self.lock = threading.RLock()
         self.seconds = 0.0  # time that the program waited for the observer, in all threads
         self.local = threading.local()
         self.steps = 0
-        self.watched = False  # whether repro.watch was called
+        self.watched = False  # True once repro.watch was called
         self.path: Optional[str] = None
-        self.seal = ""  # of the last line
-        self.weights: dict[str, str] = {}  # the last that were hashed, where each step is
+        self.seal = ""  # the seal of the last line
+        self.weights: dict[str, str] = {}  # the last hashed weights, if each step is hashed
         self.notes: list[str] = []
 
     def is_due(self, step: int) -> bool:
-        """Whether the step of this number is hashed."""
+        """True if the step of this number is hashed."""
         return step == 1 or step % self.every == 0
 
     @property
     def looks_between(self) -> bool:
-        """Whether what changes weights between two steps can be seen: only where each step is hashed."""
+        """True if changes of weights between two steps can be seen: each step must be hashed."""
         return self.every == 1
 
     def count(self) -> int:
@@ -91,7 +91,7 @@ class Recorder:
             self.write({"kind": "note", "text": text})
 
     def unseen(self, text: str) -> None:
-        """Writes, once, that this step was not seen whole: no answer that rests on it is `same`."""
+        """Writes, once, that this step was not fully observed: no answer that rests on it is `same`."""
         if text not in self.notes:
             self.notes.append(text)
             self.write({"kind": "note", "text": text, "unseen": getattr(self.local, "step", self.steps + 1)})
@@ -99,7 +99,7 @@ class Recorder:
     def write(self, line: dict[str, Any]) -> None:
         if self.broken:
             return
-        if self.process != os.getpid():  # forked by what does not tell Python
+        if self.process != os.getpid():  # forked without Python's hooks
             self.reset()
         with self.lock:
             try:
@@ -145,12 +145,12 @@ class Recorder:
             pass
 
     def append(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line)  # names in the order of the framework, by which arrays that were renamed are paired
+        text = json.dumps(line)  # names in the framework's order, by which renamed arrays are paired
         seal = hashlib.sha256((self.seal + text).encode()).hexdigest()
         sealed = f'{text[:-1]}, "seal": "{seal}"}}\n'.encode()
         with open(str(self.path), "ab", buffering=0) as file:
             written = file.write(sealed)
-            if written != len(sealed):  # a full disk takes a part
+            if written != len(sealed):  # a full disk writes only a part
                 raise OSError(28, "No space left on device", self.path)
         self.seal = seal
 
@@ -203,7 +203,7 @@ def warn(text: str) -> None:
         pass
 
 
-active: Optional[Recorder] = None  # the one of this process
+active: Optional[Recorder] = None  # the recorder of this process
 
 
 def start(folder: str, every: int) -> None:
@@ -230,13 +230,13 @@ def add_framework(module: Any) -> None:
 
 
 def is_worker() -> bool:
-    """Whether this is a process of joblib: which of them does what is decided by the time that each takes."""
+    """True in a worker process of joblib: timing decides which worker does what."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and type(process.current_process()).__name__ == "LokyProcess"
 
 
 def is_busy() -> bool:
-    """Whether the observer itself calls what is called in this thread."""
+    """True while the observer itself makes calls in this thread."""
     return active is not None and bool(getattr(active.local, "busy", False))
 
 

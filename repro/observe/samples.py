@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 from . import generators, hashing
 
-LARGEST, MOST = 1 << 24, 4096  # bytes and samples of a batch whose samples are hashed
+LARGEST, MOST = 1 << 24, 4096  # the most bytes and samples of a batch whose samples are hashed
 DIGITS = 12
 
 
@@ -25,9 +25,9 @@ class Passes:
     def __init__(self, torch: Any):
         self.torch = torch
         self.count = 0
-        self.numbers: Any = weakref.WeakKeyDictionary()  # by iterator, of the pass that it is in
-        self.asked: Any = weakref.WeakKeyDictionary()  # by iterator, the indices of batches that are on their way
-        self.data: dict[int, int] = {}  # the number of each data set by its identity
+        self.numbers: Any = weakref.WeakKeyDictionary()  # by iterator: the number of its pass
+        self.asked: Any = weakref.WeakKeyDictionary()  # by iterator: the indices of batches on their way
+        self.data: dict[int, int] = {}  # by id: the number of each data set
         self.drawn: list[str] = []  # generators whose state changed while the last batch was fetched
 
     def add(self, iterator: Any, data: Any, due: bool) -> Optional[dict[str, Any]]:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, Optional
 
 PASSES = "backward passes"
-CLOSURE = "backward passes of the closure"  # those within the step, as of LBFGS
+CLOSURE = "backward passes of the closure"  # passes within the step, as in LBFGS
 SCALER = "scaler"
 SCALER_FILES = ("amp/grad_scaler.py", "amp\\grad_scaler.py")
 LENGTH = 40  # characters of a number; repr of a float has fewer
@@ -29,7 +29,7 @@ def add(scalars: Scalars, name: str, value: Any) -> None:
         if value.numel() == 1:
             add(scalars, name, value.item())
     elif not isinstance(value, bool) and isinstance(value, (int, float)):
-        number = int(value) if isinstance(value, int) else float(value)  # of a subclass, as NumPy's
+        number = int(value) if isinstance(value, int) else float(value)  # a subclass, such as NumPy's
         scalars[name] = repr(number)[:LENGTH]
 
 
@@ -57,7 +57,7 @@ def of_scaler() -> Scalars:
 
 
 class Schedules:
-    """What holds an optimizer and takes steps itself: schedulers of PyTorch, of libraries, of one's own."""
+    """Objects that hold an optimizer and take steps: schedulers of PyTorch, of libraries, of the user."""
 
     def __init__(self, torch: Any, optimizer: Any):
         holders = _holders(optimizer) if optimizer is not None else ()

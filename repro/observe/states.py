@@ -10,8 +10,8 @@ from typing import Any, Optional
 
 from . import hashing, recorder
 
-NOISE = ("_time", "_stop_words_id", "_n_threads")  # ends of names: a time, an address, a number of cores
-SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "shape")  # of SciPy; the rest is remembered, no content
+NOISE = ("_time", "_stop_words_id", "_n_threads")  # suffixes of names: a time, an address, a number of cores
+SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "shape")  # of SciPy's arrays; the rest is a cache
 
 
 def hash_all(value: Any, name: str, required: bool = False) -> Optional[str]:
@@ -35,12 +35,12 @@ def is_generator(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is an array or a scalar. Bytes between the fields of a structured array are noise."""
+    """True for an array or a scalar, except structured arrays: bytes between their fields are noise."""
     return getattr(getattr(value, "dtype", None), "names", None) is None and not hasattr(value, "to_numpy")
 
 
 def _parts(value: Any, path: str, above: tuple[int, ...], depth: int) -> Iterator[tuple[str, str]]:
-    """Path and hash of each leaf; of what contains itself, where it does."""
+    """The path and hash of each leaf; of what contains itself, where it does."""
     if id(value) in above:
         yield path, f"circle {above.index(id(value))}"
         return
@@ -80,7 +80,7 @@ def _children(value: Any, path: str) -> Any:
     if is_generator(value):
         state = value.get_state() if hasattr(value, "get_state") else value.bit_generator.state
         return [("state", state)]
-    if hasattr(value, "to_numpy"):  # of pandas and its like
+    if hasattr(value, "to_numpy"):  # objects of pandas and similar libraries
         return [("columns", [str(name) for name in getattr(value, "columns", ())]), ("values", value.to_numpy())]
     if getattr(getattr(value, "dtype", None), "names", None) is not None:
         return [(name, value[name]) for name in value.dtype.names]

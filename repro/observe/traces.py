@@ -16,12 +16,12 @@ from . import recorder
 
 OLD_KEYS = ((2,), (4,))  # shapes of keys of jax.random.PRNGKey, which are arrays of uint32: threefry, rbg
 GENERATOR, BUFFERS = "generator", "buffers"
-UNDECIDED = ("batch", GENERATOR, "")  # of an input of which it is not known yet whether it comes back
-DEPTH = 3  # of a place in a result, as of `loss, (state, {"ema": ema})`
-TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of what jax.jit makes
+UNDECIDED = ("batch", GENERATOR, "")  # channels of an input that may still come back
+DEPTH = 3  # levels of a place in a result, as in `loss, (state, {"ema": ema})`
+TRACED, FUNCTION = "__repro_traced__", "__repro_function__"  # attributes of the functions that jax.jit returns
 
-under_way = threading.local()  # .traces: of this thread, the innermost last
-known: dict[int, "Traced"] = {}  # by identity of a function of the program, what jax.jit is given for it
+under_way = threading.local()  # .traces: those of this thread, the innermost last
+known: dict[int, "Traced"] = {}  # by id of a function of the program: the one that jax.jit gets for it
 
 Leaves = list[tuple[str, Any]]  # path, array
 Place = tuple[Any, ...]  # keys from the whole result to a part of it; none is all of it
@@ -52,7 +52,7 @@ class Traced:
         return self.function()
 
     def __reduce__(self) -> Any:
-        return operator.itemgetter(0), ((self.__wrapped__,),)  # pickled, it is the function
+        return operator.itemgetter(0), ((self.__wrapped__,),)  # pickled, it becomes the function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traces = vars(under_way).setdefault("traces", [])
@@ -67,17 +67,17 @@ class Traced:
 
 
 class Trace:
-    """What is learned while a function is traced."""
+    """Facts learned while a function is traced."""
 
     def __init__(self) -> None:
         self.inputs: list[
             tuple[Any, Channels, int]
-        ] = []  # variables of a step that reports, and where their channels are
+        ] = []  # variables of a step that reports, and the places of their channels
         self.differentiated: list[Any] = []  # tracers of which a gradient is taken
 
 
 def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-    """What jax.jit makes of the function; it holds the function."""
+    """Compiles a function by jax.jit; the result holds the function."""
     try:
         traced = known.get(id(function)) or Traced(function)
     except TypeError:  # JAX says why: it needs a weak reference, too
@@ -90,7 +90,7 @@ def compiled(jit: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def arguments(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments by their names, as far as the function tells."""
+    """The arguments by their names, as far as its signature says."""
     try:
         return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):
@@ -105,7 +105,7 @@ def arrays(tree: Any, *name: str) -> Leaves:
 
 
 def _key(key: Any) -> str:
-    """One part of a path: of a dict, a list, an attribute."""
+    """Names a part of a path: of a dict, a list, an attribute."""
     return next((str(getattr(key, name)) for name in ("key", "name", "idx") if hasattr(key, name)), str(key))
 
 
@@ -114,7 +114,7 @@ def argument_of(path: str) -> str:
 
 
 def signature(value: Any) -> Any:
-    """Structure, shapes and types of a tree of weights, keys and counts; None of any other, as of a batch of labels."""
+    """The structure, shapes and types of a tree of weights, keys and counts; None of others, as a batch of labels."""
     leaves, structure = sys.modules["jax"].tree_util.tree_flatten(value)
     if not leaves or not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         return None
@@ -124,7 +124,7 @@ def signature(value: Any) -> Any:
 
 
 def counterparts(signatures: dict[str, Any], result: Any) -> dict[str, Place]:
-    """By argument, the place in the result of what has its structure, shapes and types."""
+    """The place in the result of what has the structure, shapes and types of each argument."""
     free = [(place, signature(part(result, place))) for place in _places(result)]
     places: dict[str, Place] = {}
     for name, own in signatures.items():
@@ -151,7 +151,7 @@ def part(result: Any, place: Place) -> Any:
 
 
 def is_key(leaf: Any) -> bool:
-    """Whether an array is a key on its own, by its type or as those of old."""
+    """True if an array is a key by itself, by its type or in the old format."""
     return str(leaf.dtype).startswith("key<") or (str(leaf.dtype) == "uint32" and tuple(leaf.shape) in OLD_KEYS)
 
 
@@ -179,7 +179,7 @@ def innermost() -> Optional[Trace]:
 
 
 def remember(names: Channels, reported: recorder.Arrays) -> None:
-    """Has the channels in `names` decided when the trace ends: an argument may come back, and is state then."""
+    """Decides the channels in `names` when the trace ends: an argument may come back, and is state then."""
     trace = innermost()
     if trace is not None:
         open_ones = [(place, array) for place, (channel, _, array) in enumerate(reported) if channel in UNDECIDED]
@@ -209,7 +209,7 @@ def _end(traced: Traced, trace: Trace, args: Any, kwargs: Any, result: Any) -> N
 
 
 def _is_state(value: Any) -> bool:
-    """Whether what has the shapes of a result is state: a tree, or keys. A single array may be a batch, and its prediction."""
+    """True for state of the shapes of a result: a tree, or keys. A single array may be a batch or a prediction."""
     return not hasattr(value, "dtype") or (_may_be_key(value) and bool(value.shape))
 
 
@@ -237,7 +237,7 @@ def _differentiate(argnums: Any, args: Any) -> None:
 
 
 def watch(jax: Any) -> None:
-    """Has the gradients looked at that the program takes."""
+    """Observes the gradients that the program takes."""
     jax.grad, jax.value_and_grad = _watch_gradient(jax.grad), _watch_gradient(jax.value_and_grad)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def watch(step: int, state: Any) -> None:
-    """Has the arrays of `state` hashed as the weights after this step, if `repro record` or `verify` runs the script.
+    """Hashes the arrays of `state` as the weights after this step, if `repro record` or `verify` runs the script.
 
     `state` is any nesting of dicts, lists and tuples, PyTorch's or Keras' modules, dataclasses and JAX's pytrees, with
     arrays of any framework and plain numbers in it. Otherwise this does nothing, and costs nothing: leave it in.

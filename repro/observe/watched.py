@@ -6,11 +6,11 @@ from typing import Any
 
 from . import generators, hashing, recorder
 
-LAST = 2**53  # the highest number of a step that a record may hold
+LAST = 2**53  # the highest step number that a record may hold
 OUTSIDE = "repro.watch was given a number below 0 or above 2^53: such a step is not recorded"
 BOTH = "both an optimizer's steps and repro.watch were seen: lines of one number are of one step or not"
 
-processes: set[int] = set()  # those whose first call was seen; a forked child is another
+processes: set[int] = set()  # processes whose first call was seen; a forked child is another one
 
 
 def record(number: int, state: Any) -> None:

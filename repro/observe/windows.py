@@ -10,21 +10,21 @@ from typing import Optional
 
 from . import recorder
 
-NAME = "held"  # of the file: held.PID.STEP.PASSES
-LIMIT = 60.0  # seconds until it goes on though nobody looks
+NAME = "held"  # prefix of the file: held.PID.STEP.PASSES
+LIMIT = 60.0  # seconds until it continues though nobody has removed the file
 PAUSE = 0.001
 
 first_step: Optional[int] = None  # the number of steps after which it waits; None: never
 
 
 def start(text: str) -> None:
-    """`text`: the number of steps, as REPRO_OBSERVE_HOLD has it."""
+    """Reads the number of steps after which to wait, as REPRO_OBSERVE_HOLD has it."""
     global first_step
     first_step = int(text) if text.isdigit() else None
 
 
 def wait(passes: int) -> None:
-    """Before a backward pass, with the number of those made since the last step."""
+    """Waits before a backward pass; `passes` were made since the last step."""
     active = recorder.active
     if active is None or first_step is None or active.steps < first_step:
         return

@@ -22,7 +22,7 @@ def refuse(function: str, why: str) -> UsageError:
 
 
 def check(function: str, holds: bool, why: str) -> None:
-    """UsageError with this line unless that holds."""
+    """Raises UsageError with this line unless `holds`."""
     if not holds:
         raise refuse(function, why)
 
@@ -39,7 +39,7 @@ def kind(array: Any) -> str:
 
 
 def check_floats(function: str, **arrays: Any) -> None:
-    """UsageError for the first of these arrays that is not of float32, or holds nothing, or has an unknown shape."""
+    """Raises UsageError for the first of these arrays that is not of float32, is empty, or has an unknown shape."""
     for name, array in arrays.items():
         if array is not None:
             if kind(array) != "float32":
@@ -48,13 +48,13 @@ def check_floats(function: str, **arrays: Any) -> None:
 
 
 def check_integers(function: str, name: str, array: Any) -> None:
-    """UsageError where an array is not of integers, or holds nothing, or has an unknown shape."""
+    """Raises UsageError if an array is not of integers, is empty, or has an unknown shape."""
     check(function, "int" in kind(array), f"{name} is {kind(array)} and must be of integers")
     _check_known(function, name, array)
 
 
 def check_range(function: str, name: str, least: int, most: int, size: int) -> None:
-    """UsageError where indices from `least` to `most` are not all from 0 to size - 1."""
+    """Raises UsageError if indices from `least` to `most` are not all from 0 to size - 1."""
     inside = least >= 0 and most < size
     check(function, inside, f"{name} has numbers from {least} to {most}; they must be from 0 to {size - 1}")
 
@@ -63,31 +63,31 @@ def check_range(function: str, name: str, least: int, most: int, size: int) -> N
 
 
 def check_number(function: str, name: str, value: Any, least: float = 0.0, most: float = math.inf) -> None:
-    """UsageError unless a number is finite and within these bounds."""
+    """Raises UsageError unless a number is finite and within these bounds."""
     inside = isinstance(value, (int, float, np.number)) and math.isfinite(value) and least <= value <= most
     bounds = f"from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
     check(function, bool(inside), f"{name}={value} must be {bounds if least > -math.inf else 'a finite number'}")
 
 
 def check_share(function: str, name: str, value: Any) -> None:
-    """UsageError unless a number is at least 0 and, as float32, below 1."""
+    """Raises UsageError unless a number is at least 0 and, as float32, below 1."""
     inside = isinstance(value, (int, float, np.number)) and 0 <= np.float32(value) < 1
     check(function, bool(inside), f"{name}={value} must be at least 0 and below 1")
 
 
 def check_integer(function: str, name: str, value: Any, size: int) -> None:
-    """UsageError unless a number is an integer from 0 to size - 1; the size is a power of two."""
+    """Raises UsageError unless a number is an integer from 0 to size - 1; the size is a power of two."""
     inside = isinstance(value, (int, np.integer)) and 0 <= value < size
     check(function, bool(inside), f"{name}={value} must be an integer from 0 to 2^{size.bit_length() - 1} - 1")
 
 
 def check_count(function: str, name: str, value: Any) -> None:
-    """UsageError unless a number is an integer of at least 1."""
+    """Raises UsageError unless a number is an integer of at least 1."""
     check(function, isinstance(value, int) and value >= 1, f"{name}={value} must be an integer of at least 1")
 
 
 def check_samples(function: str, terms: int) -> None:
-    """UsageError where a channel has one number, whose variance over n - 1 there is not."""
+    """Raises UsageError if a channel has only one number, so that its variance over n - 1 is undefined."""
     check(function, terms > 1, "a variance in training needs more than one value per channel; make the batch larger")
 
 
@@ -110,17 +110,17 @@ def _check_known(function: str, name: str, array: Any) -> None:
 
 
 def check_fit(function: str, fits: bool, *arrays: Any) -> None:
-    """UsageError with the shapes of these arrays unless they fit."""
+    """Raises UsageError with the shapes of these arrays if they do not fit."""
     check(function, fits, f"shapes {' and '.join(str(list(each.shape)) for each in arrays)} do not fit one another")
 
 
 def check_alike(function: str, a: Any, b: Any) -> None:
-    """UsageError unless two arrays have one shape."""
+    """Raises UsageError unless two arrays have one shape."""
     check_fit(function, tuple(a.shape) == tuple(b.shape), a, b)
 
 
 def check_shapes(function: str, shape: Sequence[int], **arrays: Any) -> None:
-    """UsageError for the first of these arrays, unless None, that is not of this shape."""
+    """Raises UsageError for the first of these arrays, unless None, that is not of this shape."""
     for name, array in arrays.items():
         if array is not None:
             same = tuple(array.shape) == tuple(shape)
@@ -128,19 +128,19 @@ def check_shapes(function: str, shape: Sequence[int], **arrays: Any) -> None:
 
 
 def check_dimensions(function: str, least: int, **arrays: Any) -> None:
-    """UsageError for the first of these arrays that has fewer dimensions."""
+    """Raises UsageError for the first of these arrays that has fewer dimensions."""
     for name, array in arrays.items():
         enough = len(array.shape) >= least
         check(function, enough, f"{name} {list(array.shape)} has too few dimensions; give {least} at least")
 
 
 def check_images(function: str, name: str, x: Any) -> None:
-    """UsageError unless an array has four dimensions."""
+    """Raises UsageError unless an array has four dimensions."""
     check(function, len(x.shape) == 4, f"{name} {list(x.shape)} must have 4 dimensions, as images have")
 
 
 def check_mask(function: str, name: str, mask: Any, shape: Sequence[int]) -> None:
-    """UsageError unless an array is of bool, and of a shape that is broadcast to this one."""
+    """Raises UsageError unless an array is of bool, and of a shape that is broadcast to this one."""
     check(function, kind(mask) == "bool", f"{name} is {kind(mask)} and must be bool")
     own = tuple(mask.shape)
     fits = len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
@@ -152,14 +152,14 @@ def check_mask(function: str, name: str, mask: Any, shape: Sequence[int]) -> Non
 
 
 def check_linear(x: Any, weight: Any, bias: Any, inputs: int) -> None:
-    """UsageError unless the last axis of x fits the axis `inputs` of a matrix, and the bias its other axis."""
+    """Raises UsageError unless the last axis of x fits the axis `inputs` of a matrix, and the bias its other axis."""
     fits = len(x.shape) >= 1 and len(weight.shape) == 2 and x.shape[-1] == weight.shape[inputs]
     check_fit("linear", fits, x, weight)
     check_shapes("linear", (weight.shape[1 - inputs],), bias=bias)
 
 
 def check_convolution(x: Any, weight: Any, bias: Any, groups: int, channels: int, inputs: int, outputs: int) -> None:
-    """UsageError unless the axis `channels` of images fits `inputs` of the weight, and the groups and the bias both."""
+    """Raises UsageError unless axis `channels` of images fits `inputs` of the weight, and groups and bias fit both."""
     check_count("conv2d", "groups", groups)
     fits = len(x.shape) == len(weight.shape) == 4 and x.shape[channels] == weight.shape[inputs] * groups
     check_fit("conv2d", fits and weight.shape[outputs] % groups == 0, x, weight)
@@ -167,12 +167,12 @@ def check_convolution(x: Any, weight: Any, bias: Any, groups: int, channels: int
 
 
 def check_embedding(weight: Any) -> None:
-    """UsageError unless this is a matrix."""
+    """Raises UsageError unless this is a matrix."""
     check("embedding", len(weight.shape) == 2, f"weight must be [N, C], not {list(weight.shape)}")
 
 
 def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: bool, scale: float | None) -> None:
-    """UsageError unless these are [..., T, D], [..., S, D] and [..., S, E], and T = S where a query's place counts."""
+    """Raises UsageError unless these are [..., T, D], [..., S, D], [..., S, E], and T = S if a query's place counts."""
     (*outer, rows, size), (*outer_k, columns, size_k), (*outer_v, columns_v, _) = (
         tuple(each.shape) if len(each.shape) > 1 else (None, 0, 0) for each in (query, key, value)
     )
@@ -184,21 +184,21 @@ def check_attention(function: str, query: Any, key: Any, value: Any, is_causal: 
 
 
 def check_groups(function: str, name: str, x: Any, channels: int, groups: int) -> None:
-    """UsageError unless groups divide the axis `channels` of samples."""
+    """Raises UsageError unless groups divide the axis `channels` of samples."""
     check_count(function, "groups", groups)
     check_dimensions(function, 2, **{name: x})
     check(function, x.shape[channels] % groups == 0, f"{groups} groups of shape {list(x.shape)} do not fit")
 
 
 def check_rotary(name: str, x: Any, base: float) -> None:
-    """UsageError unless x is [..., T, D] with an even D."""
+    """Raises UsageError unless x is [..., T, D] with an even D."""
     even = len(x.shape) >= 2 and x.shape[-1] % 2 == 0
     check("rotary", even, f"{name} must be [..., T, D] with an even D, not {list(x.shape)}")
     check_number("rotary", "base", base, 1.0)
 
 
 def check_labels(logits: Any, labels: Any, classes: int, label_smoothing: float) -> None:
-    """UsageError unless labels have the shape of logits without the axis `classes`, and the smoothing is a share."""
+    """Raises UsageError unless labels have the shape of logits without the axis `classes`, and smoothing is a share."""
     shape = tuple(logits.shape)
     fits = len(shape) >= 2 and tuple(labels.shape) == shape[:classes] + shape[classes:][1:]
     check_fit("cross_entropy", fits, logits, labels)
@@ -209,7 +209,7 @@ def check_labels(logits: Any, labels: Any, classes: int, label_smoothing: float)
 
 
 def pair(function: str, name: str, value: Any, least: int = 1) -> Pair:
-    """Two integers, of rows and columns, of one for both or of two. UsageError for anything else, or less."""
+    """Returns a pair of integers, for rows and columns, from one or two. UsageError for anything else, or less."""
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     both = given * 2 if len(given) == 1 else given
     if len(both) != 2 or not all(isinstance(each, int) and each >= least for each in both):
@@ -220,7 +220,7 @@ def pair(function: str, name: str, value: Any, least: int = 1) -> Pair:
 def edges(
     function: str, padding: int | str | Sequence[Any], image: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1)
 ) -> Edges:
-    """How far an image of this size is padded on each side.
+    """Computes how far an image of this size is padded on each side.
 
     padding: an integer, a pair of them, a pair of pairs, "VALID", or "SAME" as TensorFlow and Flax have it: the result
     has the size of the image over the stride, rounded up, and an odd row or column comes last. UsageError for another
@@ -251,7 +251,7 @@ def edges(
 def window(
     function: str, size: Any, stride: Any, padding: int | str | Sequence[Any], image: Pair
 ) -> tuple[Pair, Pair, Edges]:
-    """Size and stride of the windows of a pool, and how far images are padded. The stride is the size unless given."""
+    """The size and stride of a pool's windows, and the padding of images. The stride is the size unless given."""
     kernel = pair(function, "kernel_size", size)
     step = kernel if stride is None else pair(function, "stride", stride)
     around = edges(function, padding, image, kernel, step)

@@ -16,7 +16,7 @@ __all__ = ["cosine", "linear", "staircase"]
 
 
 def linear(step: int, steps: int, peak: float, low: float = 0.0, warmup: int = 0) -> float:
-    """Up in a line for `warmup` updates, then down in a line to `low`, which is reached after `steps` updates."""
+    """Rises in a line for `warmup` updates, then falls in a line to `low`, which is reached after `steps` updates."""
     if step < warmup:
         return float32(float(Fraction(peak) * (step + 1) / warmup))
     left = Fraction(max(0, steps - step), max(1, steps - warmup))

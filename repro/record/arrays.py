@@ -11,7 +11,7 @@ import numpy as np
 
 from repro.files import read
 
-LARGEST = 4 << 30  # bytes of a file that is read
+LARGEST = 4 << 30  # the most bytes of a file that is read
 KINDS = "fiub"  # floats, integers, booleans
 
 
@@ -29,5 +29,5 @@ def array(folder: Path, digest: str) -> np.ndarray | None:
         kind = np.dtype(dtype).newbyteorder("<")
         sizes = tuple(int(size) for size in shape.split(",") if size)
         return np.frombuffer(values, kind).reshape(sizes) if kind.kind in KINDS else None
-    except (TypeError, ValueError, OverflowError, SyntaxError):  # of a type or a shape that is none
+    except (TypeError, ValueError, OverflowError, SyntaxError):  # an invalid type or shape
         return None

@@ -22,7 +22,7 @@ def main() -> None:
     command = json.loads(sys.stdin.buffer.readline())
     number = command["process"]
     session = psutil.Process(number)
-    os.chdir("/")  # it keeps no folder in use; and who watches it sees that it knows the command
+    os.chdir("/")  # it keeps no folder in use; and the starter sees that it knows the command
     sys.stdin.buffer.read()
     if "container" in command:
         container = msgspec.convert(command["container"], Container)

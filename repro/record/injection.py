@@ -1,6 +1,6 @@
-"""What is loaded into a command's processes: the observer, portable numerics, or both.
+"""Code loaded into a command's processes: the observer, portable numerics, or both.
 
-Python loads repro/inject/site when it starts, by PYTHONPATH; other variables say what is asked for.
+PYTHONPATH makes Python load repro/inject/site when it starts; other variables say what to do.
 """
 
 import os
@@ -37,7 +37,7 @@ class Portable:
 
     @property
     def words(self) -> list[str]:
-        """What is typed before a command that is run so."""
+        """The words to type before a command that is run so."""
         precision = [] if self.precision == PRECISIONS[0] else [f"--precision={self.precision}"]
         return ["repro", "portable", *(f"--allow={name}" for name in self.allow), *precision, "--"]
 
@@ -65,13 +65,13 @@ class Portable:
 
 @dataclass(frozen=True)
 class Injection:
-    """What is asked for."""
+    """Options of the injected code."""
 
     observed: bool = True
     every: int = 1
     keep: bool = False
     narrow: int | None = None
-    """The step of which each operation is written down."""
+    """The number of the step whose operations are recorded."""
     portable: Portable | None = None
     hold: int | None = None
     """The number of steps after which processes wait before each backward pass."""
@@ -102,7 +102,7 @@ class Injection:
         return environment
 
     def addition(self, folder: Path) -> Addition:
-        """What a container gets: the package, read-only, and the folders that are written into."""
+        """Additions to a container: the package, read-only, and the folders to write into."""
         if not self.folders:
             return Addition()
         mounts = [Mount(str(folder / name), f"{INSIDE}/{name}") for name in self.folders]

@@ -32,7 +32,7 @@ CHANNELS = (
     "weights",
     "buffers",
 )
-"""What is known of a step, in the order of cause."""
+"""The channels of a step, in the order of cause."""
 STARTS, SCALARS, COPIES = "initial weights", "scalars", "copies"
 CHANGED = "changed weights"
 """Weights before a step that are not as they were after the step before: something else than an optimizer changed them."""
@@ -45,30 +45,30 @@ UNWRITTEN = "step {step}: it could not be written down, nor could any after it"
 AGAIN = "copy it again from where it was made, or record the command again"
 
 Hashes = dict[str, dict[str, str]]
-"""By channel, then by name: a SHA-256."""
+"""The SHA-256 of each array, by channel and name."""
 
 
 @dataclass
 class Process:
-    """What one process that trained, or could have, wrote down of its steps."""
+    """The steps that one process wrote down, which trained or could have."""
 
     name: str
     """The name of its file: `12`, or `rank-0.12`."""
     about: About = field(default_factory=About)
     steps: dict[int, Hashes] = field(default_factory=dict)
-    """By step, those that were hashed; 0 is before the first one."""
+    """The hashes of each step that was hashed; 0 is before the first one."""
     texts: dict[str, str] = field(default_factory=dict)
     """The number that each hash of the channel `scalars` is of."""
     lines: dict[int, Step] = field(default_factory=dict)
-    """By step, what its last line says besides the hashes."""
+    """The content of each step's last line besides the hashes."""
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    """Steps that were not seen whole, and why."""
+    """Steps that were not fully observed, and why."""
     seal: str = ""
     observing: float | None = None
     """Seconds that the observer took, where it says so."""
     sampled: bool = False
-    """What was written down is a choice, and another run's may be another: only what both hold is compared."""
+    """True if the process chose what to write down. Another run may not choose the same: only common hashes count."""
 
     @property
     def label(self) -> str:
@@ -82,7 +82,7 @@ class Process:
 
     @property
     def last(self) -> int:
-        """How many steps were seen."""
+        """The number of steps seen."""
         return max(self.steps, default=0)
 
     @property
@@ -97,7 +97,7 @@ class Process:
         return self.steps[max(hashed)]["weights"] if hashed else {}
 
     def of(self, channel: str) -> dict[int, dict[str, str]]:
-        """By step, the hashes of one channel, where it was seen."""
+        """The hashes of one channel in each step where it was seen."""
         return {step: hashes[channel] for step, hashes in self.steps.items() if channel in hashes}
 
     def moving(self) -> set[str]:
@@ -107,7 +107,7 @@ class Process:
 
 
 def processes(path: Path) -> list[Process]:
-    """All that the observer left in a record's folder, whether it is finished or not."""
+    """All processes whose lines lie in a record's folder, whether it is finished or not."""
     try:
         result = [_process(file) for file in matching(path / STEPS, "*.jsonl") if file.is_file()]
         broken = [file.name.removesuffix(f".jsonl{BROKEN}") for file in matching(path / STEPS, f"*.jsonl{BROKEN}")]
@@ -157,7 +157,7 @@ def take(process: Process, text: bytes) -> Line | None:
 def _take_step(process: Process, line: Step) -> None:
     hashes = process.steps.setdefault(line.step, {})
     if line.step == 0 and "optimizer" in line.hashes:
-        hashes.setdefault("optimizer", {})  # it may hold nothing yet, which is seen, too
+        hashes.setdefault("optimizer", {})  # it may still be empty, which is seen, too
     if CHANGED in line.hashes:
         hashes.setdefault(CHANGED, {})
     numbers = {name: sha256(text.encode()).hexdigest() for name, text in line.scalars.items()}
@@ -177,7 +177,7 @@ def _add(hashes: Hashes, more: Hashes) -> None:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    """Each line of a file; a last one without an end was being written when its process was killed."""
+    """Yields each line of a file; a last one without an end was being written when its process was killed."""
     for line in read_lines(file):
         if not line.endswith(b"\n"):
             return

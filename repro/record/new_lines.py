@@ -14,15 +14,15 @@ from repro.structs import Flaw
 
 @dataclass
 class NewLines:
-    """What the processes of a run write down, into one folder."""
+    """A reader of the lines that the processes of a run write into a folder."""
 
     folder: Path
     places: dict[Path, int] = field(default_factory=dict)
-    """By file, how far it was read."""
+    """The place in each file up to which it was read."""
     step: int = 0
 
     def read(self) -> list[tuple[Path, bytes]]:
-        """Whole lines since the last time, with their file."""
+        """Whole lines since the last call, with their file."""
         result = []
         for file in matching(self.folder, "*.jsonl"):
             with open(file, "rb") as lines:
@@ -44,7 +44,7 @@ class NewLines:
 
 
 def new_lines(process: subprocess.Popen[bytes], folder: Path) -> Iterator[list[tuple[Path, bytes]]]:
-    """What its processes have written down since the last time, whole lines with their file, until the command ends."""
+    """Yields whole lines as its processes write them, with their file, until the command ends."""
     lines = NewLines(folder)
     while process.poll() is None:
         if added := lines.read():

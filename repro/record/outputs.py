@@ -18,7 +18,7 @@ from repro.record.lines import STEPS
 from repro.text import RUN, escaped
 
 UNSEEN = {".git", ".venv", "__pycache__", "node_modules", ".cache", "repro-records"}
-MANY = 50_000  # files; more are not looked through
+MANY = 50_000  # the most files that are examined
 
 State = tuple[int, int, int]
 """A file's time of change (ns), size and inode. A file that was written has another state."""
@@ -43,7 +43,7 @@ def matched(patterns: Sequence[str], run: Path | None = None) -> dict[str, Path]
 
 
 def _inside(path: Path) -> list[Path]:
-    """All that is in a folder, and in those below it; of what is none, itself. OSError where one cannot be listed."""
+    """All files in a folder and below it; a path that is no folder, itself. OSError where a folder cannot be listed."""
     if not path.is_dir():
         return [path]
     return [Path(folder, name) for folder, _, names in os.walk(path, onerror=_fail) for name in names]
@@ -60,7 +60,7 @@ def _named(path: Path, run: Path | None) -> str:
 
 
 def states(paths: dict[str, Path]) -> dict[str, State]:
-    """How the files are, by name."""
+    """The states of files, by name."""
     states = {}
     for name, path in paths.items():
         with contextlib.suppress(FileNotFoundError):  # gone meanwhile
@@ -74,7 +74,7 @@ def _state(path: Path | os.DirEntry[str]) -> State:
 
 
 def folder(*paths: Path, without: Path | None = None) -> dict[str, State]:
-    """How all files below some folders are, by path; those in another, and what git and environments keep, left out."""
+    """States of all files below some folders, by path; `without`, and what git and environments keep, are left out."""
     states: dict[str, State] = {}
     for path in paths:
         for entry in _entries(path, str(without)):
@@ -96,7 +96,7 @@ def _entries(path: Path, without: str) -> Iterator[os.DirEntry[str]]:
 
 
 def written(before: dict[str, State], after: dict[str, State]) -> set[str]:
-    """What is new, or was written since."""
+    """Names of files that are new, or were written since."""
     return {name for name, state in after.items() if before.get(name) != state}
 
 
@@ -105,7 +105,7 @@ def named(folder: Path) -> set[str]:
     names: set[str] = set()
     for file in matching(folder / STEPS, f"{NAME}*"):
         for line in file.read_bytes().splitlines(keepends=True):
-            with contextlib.suppress(ValueError):  # a last one that was being written
+            with contextlib.suppress(ValueError):  # the last line was being written
                 names.add(os.path.realpath(json.loads(line)))
     return names
 

@@ -1,6 +1,6 @@
-"""What the processes of a command computed with portable numerics.
+"""Reports of what the processes of a command computed with portable numerics.
 
-Each left a file, see repro/inject/portable.py. A container may have left them, so they are read as a stranger's.
+Each process writes a file, see repro/inject/portable.py. A container may write any, so they are read as a stranger's.
 """
 
 import os
@@ -30,17 +30,17 @@ class PortableReport(Struct):
     version: str
     """The framework's version."""
     ended: bool
-    """Whether the process wrote it at its end."""
+    """True if the process wrote it at its end."""
     framework: str = "pytorch"
     operations: dict[str, Integer] = {}
-    """How many of each kind were computed."""
+    """The number of computed operations, by kind."""
     allowed: dict[str, Integer] = {}
-    """How many of each kind were run natively."""
+    """The number of operations that ran natively, by kind."""
 
 
 @dataclass
 class Computed:
-    """What all processes of a command computed."""
+    """The portable operations of all processes of a command."""
 
     reports: Sequence[PortableReport]
     marks: set[str] = field(default_factory=set)
@@ -48,20 +48,20 @@ class Computed:
 
     @property
     def on(self) -> bool:
-        """Whether portable numerics were on in a process."""
+        """True if portable numerics were enabled in a process."""
         return bool(self.reports)
 
     @property
     def nothing(self) -> str:
-        """Why no process had portable numerics."""
+        """The reason that no process had portable numerics."""
         if FAILED in self.marks:
-            return "they could not be switched on; the process that imported the framework said why, and ended"
+            return "they could not be enabled; the process that imported the framework said why, and ended"
         if LOADED not in self.marks:
             return f"no Python process of the command loaded them ({IGNORED})"
         return "no process imported PyTorch, TensorFlow or JAX"
 
     def __str__(self) -> str:
-        """All of it in one line."""
+        """Describes all of it in one line."""
         if not self.on:
             return f"NOTHING WAS PORTABLE: {self.nothing}"
         parts = [
@@ -99,7 +99,7 @@ def _killed(count: int) -> str:
 
 
 def computed(folder: Path) -> Computed:
-    """What is in a folder of reports."""
+    """Reads a folder of reports."""
     reports = []
     for path in matching(folder, "*.json"):
         try:

@@ -42,7 +42,7 @@ def start(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 
 def stop_as_interrupted() -> None:
-    """From now on SIGTERM and SIGHUP are as Ctrl-C: what is known is kept, and what was started is ended.
+    """Treats SIGTERM and SIGHUP as Ctrl-C from now on: what is known is kept, and what was started is ended.
 
     SIGHUP comes when the terminal is gone: what is still said goes nowhere, and is no error. Under nohup it is ignored.
     """
@@ -61,7 +61,7 @@ def _hung_up(number: int, frame: FrameType | None) -> NoReturn:
 
 @contextlib.contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Meanwhile Ctrl-C waits, and what is as it: a process that has just been started is known before it comes."""
+    """Defers Ctrl-C and other stop signals while active, so that a process that was just started is known before."""
     ours = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in STOPPING} if ours else {}
     deferred = {number: how for number, how in handlers.items() if how in (signal.default_int_handler, _hung_up)}
@@ -79,7 +79,7 @@ def interrupt_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def limited_to_cores(count: int | None) -> Iterator[None]:
-    """Meanwhile what this thread starts gets `count` cores; all that are usable where it is None."""
+    """Limits what this thread starts while active to `count` cores; None: all usable cores."""
     usable = os.sched_getaffinity(0)
     try:
         if count is not None:
@@ -135,7 +135,7 @@ def kill(session: int, family: Sequence[psutil.Process]) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended, in words."""
+    """Describes how a process ended."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 

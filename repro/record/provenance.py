@@ -18,7 +18,7 @@ PROGRAM = b"\x7fELF"
 
 
 def facts(variables: Mapping[str, str], processes: Sequence[Process]) -> dict[str, Any]:
-    """The facts of a run that is over; versions and threads are those that its own processes told.
+    """The facts of a run that is over; versions and threads are those that its own processes reported.
 
     The threads are those of the first one that trained: a launcher such as torchrun has others.
     """

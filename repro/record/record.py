@@ -24,7 +24,7 @@ from repro.text import printable
 SCHEMA = 1
 FILE, KEPT = "record.json", "kept"
 OUTPUTS = "outputs"
-FAILED = re.compile(r"[a-z]+\._?[a-z_]+ failed: ")  # a note of an older version, of a step that was not seen whole
+FAILED = re.compile(r"[a-z]+\._?[a-z_]+ failed: ")  # a note of an older version, of a step that was not fully observed
 
 
 class TrainedProcess(Struct):
@@ -39,7 +39,7 @@ class TrainedProcess(Struct):
 
 
 class Content(Struct):
-    """record.json."""
+    """The content of record.json."""
 
     schema: int
     command: list[str]
@@ -49,18 +49,18 @@ class Content(Struct):
     seconds: Number
     exit_code: int
     every: int
-    """Every how many steps the weights were hashed."""
+    """The number of steps from one hash of the weights to the next."""
     facts: dict[str, Any]
     """Facts that can decide the bits, see provenance.py."""
     processes: list[TrainedProcess]
     outputs: dict[str, Hash]
-    """SHA-256 of each output file."""
+    """The SHA-256 of each output file."""
     notes: list[str]
     fingerprint: Fingerprint | None
     loaded: bool | UnsetType = UNSET
-    """Whether a Python process of the command loaded the observer."""
+    """True if a Python process of the command loaded the observer."""
     unseen: list[str] | UnsetType = UNSET
-    """Steps that were not seen whole, and why."""
+    """Steps that were not fully observed, and why."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Record:
     path: Path
     content: Content
     processes: list[Process]
-    """Those that took steps, in an order that is the same in each run."""
+    """The processes that took steps, in an order that is the same in each run."""
 
     @property
     def steps(self) -> int:
@@ -82,14 +82,14 @@ class Record:
 
     @property
     def unseen(self) -> list[str]:
-        """Steps that were not seen whole, and why; of an older version's record the notes that say so."""
+        """Steps that were not fully observed, and why; of an older version's record the notes that say so."""
         if self.content.unseen is UNSET:
             return [note for note in self.content.notes if FAILED.match(note)]
         return self.content.unseen
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of where it was made, and with what."""
+        """Facts of the machine and the software that made it."""
         return self.content.facts
 
     def arrays(self, of: Process, step: int, channel: str, *others: "Record") -> dict[str, np.ndarray]:
@@ -102,7 +102,7 @@ class Record:
 
 
 def is_one(path: Path) -> bool:
-    """Whether a folder holds the record of a command, or the beginning of one."""
+    """True if a folder holds the record of a command, or the beginning of one."""
     return (path / FILE).exists() or (path / STEPS).is_dir()
 
 
@@ -136,7 +136,7 @@ def read(path: Path) -> Record:
 
 
 def _check_whole(record: Record, outputs: dict[str, str]) -> None:
-    """`outputs` as their names stand in the file, which need not be printable. ReproError where record.json and the steps beside it do not belong together."""
+    """Raises ReproError if record.json and its steps do not belong together. `outputs` has the names as in the file."""
     there = {process.name: process.last for process in record.processes}
     seals = {process.name: process.seal for process in record.processes}
     for trained in record.content.processes:
@@ -154,9 +154,9 @@ def _check_whole(record: Record, outputs: dict[str, str]) -> None:
 
 
 def fingerprint(processes: list[Process], outputs: Mapping[str, str]) -> str | None:
-    """One SHA-256 of the last hashed weights of every process that trained, and of the outputs; None without any.
+    """The SHA-256 of the last hashed weights of every process that trained, and of the outputs; None without any.
 
-    Of JSON with sorted keys and no spaces: [[[label of the process, {name: hash}], ...], {output: hash}].
+    Hashed is JSON with sorted keys and no spaces: [[[label of the process, {name: hash}], ...], {output: hash}].
     """
     trained = [[process.label, process.weights] for process in processes if process.weights]
     if not trained and not outputs:

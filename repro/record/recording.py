@@ -1,4 +1,4 @@
-"""One run of a command, recorded.
+"""Recording of one run of a command.
 
 The command is started with the observer before its own Python path; in the end record.json is written.
 """
@@ -30,13 +30,13 @@ from repro.text import escaped
 
 @dataclass
 class Recording:
-    """One run of a command, while it is recorded."""
+    """A run of a command, while it is recorded."""
 
     command: Sequence[str]
     folder: Path
     """The record's; made here, so it must be empty or not there."""
     patterns: Sequence[str] = ()
-    """Glob patterns of the outputs."""
+    """The glob patterns of the outputs."""
     every: int = 1
     keep: bool = False
     run: Path | None = None
@@ -44,12 +44,12 @@ class Recording:
     variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """The command's own environment."""
     changes: command_line.Addition = field(default_factory=command_line.Addition)
-    """What a question changes: a container gets it by its command line, a process by its environment."""
+    """Changes by a question: a container gets them on its command line, a process in its environment."""
     observed: bool = True
     narrow: int | None = None
     """The step of which each operation is written down."""
     portable: Portable | None = None
-    """Whether it is run with portable numerics."""
+    """The options of portable numerics, if it is run with them."""
     hold: int | None = None
     """The number of steps after which it waits before each backward pass."""
 
@@ -78,20 +78,20 @@ class Recording:
 
     @property
     def words(self) -> list[str]:
-        """What is started: the command, and in the words of a container what it gets beside."""
+        """The command to start; a container's has the additions."""
         if self.runtime is None:
             return list(self.command)
         return self.runtime.words([self.injection.addition(self.folder), self.changes])
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the command is started with."""
+        """The environment to start the command in."""
         variables = unobserved(self.variables)
         return variables if self.runtime else self.injection.environment(variables, self.folder)
 
     @property
     def _facts(self) -> dict[str, Any]:
-        """Those that were told beforehand, and those of a container in the place of the host's."""
+        """The given facts; for a container, those of the container instead of the host's."""
         if self.runtime is None:
             return self.facts
         inside = {**self.runtime.variables, **self.changes.variables}
@@ -99,7 +99,7 @@ class Recording:
 
     @property
     def _numerics(self) -> dict[str, Any]:
-        """Portable numerics, where they were on."""
+        """The options of portable numerics as a fact, if they were on."""
         if self.computed and not self.computed.on:
             return {"portable_numerics": None}
         options = self.portable or (None if self.runtime else Portable.around(self.variables))
@@ -107,7 +107,7 @@ class Recording:
 
     @property
     def computed(self) -> Computed | None:
-        """What was computed with portable numerics; None where they were not asked for."""
+        """The portable operations; None if they were not requested."""
         return portable.computed(self.folder / REPORTS) if self.portable else None
 
     def carry_out(
@@ -166,7 +166,7 @@ class Recording:
 
 
 def _unseen(processes: Sequence[Process]) -> list[str]:
-    """What was not seen whole, with the rank where there are several."""
+    """Descriptions of what was not fully observed, with the rank if there are several."""
     several = len({process.rank for process in processes}) > 1
     return list(
         dict.fromkeys(

@@ -25,18 +25,18 @@ Watch = Callable[[subprocess.Popen[bytes]], bool]
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command: its exit code, and its errors."""
 
     code: int
     stopped: bool
-    """Whether there was a reason to stop it."""
+    """True if there was a reason to stop it."""
     errors: Path
-    """What it wrote to stderr, behind what others did before."""
+    """The file of stderr, behind what others wrote before."""
     since: int
 
     @property
     def stderr(self) -> str:
-        """All that it wrote there."""
+        """The command's part of stderr."""
         return self.errors.read_bytes()[self.since :].decode(errors="replace")
 
     @property
@@ -95,7 +95,7 @@ def pass_through(
 
 @contextlib.contextmanager
 def _forwarding() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Meanwhile signals go to the processes in the list."""
+    """Forwards signals to the processes in the list while active."""
     receivers: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
@@ -166,7 +166,7 @@ def own_session(
 
 
 def guarded(process: int, runtime: ContainerRuntime | None) -> bytes:
-    """What a guard has to know of a command, in a line of JSON."""
+    """Facts that a guard needs of a command, as a line of JSON."""
     known: dict[str, Any] = {"process": process}
     if runtime:
         known["container"] = dataclasses.asdict(runtime.container)

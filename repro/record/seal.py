@@ -21,7 +21,7 @@ class Chain:
         self.sealed: bool | None = None
 
     def add(self, line: bytes) -> None:
-        """Flaw where a line does not follow from those before it."""
+        """Adds a line. Raises Flaw if it does not follow from those before it."""
         own = SEAL.fullmatch(line[-LENGTH:])
         text = line[:-LENGTH] + b"}" if own else line.removesuffix(b"\n")
         self.seal = hashlib.sha256(self.seal.encode() + text).hexdigest()

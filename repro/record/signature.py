@@ -27,7 +27,7 @@ def signed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_own(content: Any) -> bool:
-    """Whether this user has recorded it, with the key that is here."""
+    """True if this user recorded it, with the key on this machine."""
     given = content.get(SIGNATURE) if isinstance(content, dict) else None
     key = _key()
     if not isinstance(given, str) or key is None:

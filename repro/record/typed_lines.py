@@ -20,9 +20,9 @@ class Samples(Struct):
     """The number of the data set."""
     sampler: str
     replacement: bool
-    """Whether the sampler draws with replacement."""
+    """True if the sampler draws with replacement."""
     stream: bool
-    """Whether the data set is iterable, and has no indices."""
+    """True if the data set is iterable, and has no indices."""
     workers: Integer
     size: Integer | None
     """The length of the data set."""
@@ -41,11 +41,11 @@ class Step(Struct):
     scalars: dict[str, Annotated[str, Meta(max_length=40)]] = msgspec.field(default_factory=dict)
     """Numbers that the step depends on, as text. Older versions wrote none."""
     samples: dict[str, Samples] = msgspec.field(default_factory=dict)
-    """By the number of the batch."""
+    """Samples by the number of their batch."""
     zero: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays of zeros."""
+    """Names of arrays of zeros, by channel."""
     nan: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By channel the names of arrays that hold a NaN."""
+    """Names of arrays that hold a NaN, by channel."""
     time: Number | UnsetType = UNSET
     """Seconds since 1970."""
 
@@ -55,7 +55,7 @@ class Note(Struct):
 
     text: str
     unseen: Annotated[int, Meta(ge=0, le=LAST)] | UnsetType = UNSET
-    """The first step that was not seen whole."""
+    """The first step that was not fully observed."""
 
 
 class About(Struct):
@@ -74,7 +74,7 @@ class End(Struct):
     """A line of the kind `end`."""
 
     seconds: Number
-    """Time that the observer took."""
+    """The seconds that the observer took."""
 
 
 class Operation(Struct):
@@ -82,20 +82,20 @@ class Operation(Struct):
 
     step: int
     number: int
-    """In its step, from 1."""
+    """The number within its step, from 1."""
     name: str
-    """PyTorch's name of it: `aten.mm.default`."""
+    """PyTorch's name of the operation: `aten.mm.default`."""
     inputs: list[str]
     """The hashes of what it read; not of what it only overwrites."""
     outputs: list[str]
     """The hashes of what it returned or wrote to, where that has values."""
     in_place: bool
     view: bool
-    """It shows other memory in another way, and reads nothing."""
+    """True if it shows other memory in another way, and reads nothing."""
     read_at: list[int]
-    """Where in memory the tensors are that it takes."""
+    """Memory addresses of the tensors that it reads."""
     written_at: list[int]
-    """Where those are that it returns or writes to."""
+    """Memory addresses of the tensors that it returns or writes."""
     module: str | None
     line: str | None
     """FILE:LINE of the program."""
@@ -103,7 +103,7 @@ class Operation(Struct):
 
     @property
     def place(self) -> str:
-        """Where it is called, as far as that is known."""
+        """The place of the call in the program, as far as it is known."""
         within = "in the backward pass" if self.backward else ""
         if self.module:
             within = f"{within} of {self.module}" if within else f"in {self.module}"
@@ -113,7 +113,7 @@ class Operation(Struct):
 Line = Step | Note | About | End | Operation
 KINDS: dict[str, type[Line]] = {"step": Step, "note": Note, "process": About, "end": End, "operation": Operation}
 INFORMATIVE = (About, End)
-"""What a process says of itself, without which its steps are as good."""
+"""Lines of a process about itself; without them its steps are as good."""
 
 
 def read_line(text: bytes) -> Line | None:

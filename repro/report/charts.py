@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 400, 240  # in the units of the labels' 12; small enough for a phone, where the picture shrinks
 LEFT, RIGHT, TOP, BOTTOM = 52, 382, 10, 202
-FEW = 12  # so many points of a line, or fewer, are marked: a line of one point would show nothing
+FEW = 12  # points of a line up to which they are marked: a line of one point would show nothing
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Place = Callable[[float], float]

@@ -1,4 +1,4 @@
-"""What `compare` says about two records."""
+"""The output of `compare` for two records."""
 
 from repro.compare.comparison import Comparison
 from repro.compare.difference import without_effect

@@ -22,24 +22,26 @@ def show(cures: list[Cure], console: Console) -> None:
             table.add_row(Text(attempt.name), Text(printable(attempt.result)))
         if cure.attempts:
             console.print(table)
-        for line in _told(cure):
+        for line in _sentences(cure):
             console.print(Text(printable(line)))
 
 
-def _told(cure: Cure) -> list[str]:
+def _sentences(cure: Cure) -> list[str]:
     """The cure in words, and the lines to add."""
     attempt = cure.found
     if cure.hindrance:
-        return [f"No cure of {cure.question} was looked for: {cure.hindrance}."]
+        return [f"No cure of {cure.question} was tried: {cure.hindrance}."]
     unequal, of = cure.unequal
     without = f"{unequal} of {of} runs without differ from the baseline"
     if attempt is None:
         return [f"No set of these gives the same bits; {without}."]
     several = ", of which none can be left out" if len(attempt.remedies) > 1 else ""
     runs = f"{attempt.runs} of {attempt.runs} runs with it are equal, {without}"
-    told = [f"The smallest set with the same bits{several}: {attempt.name}. {runs}."]
+    sentences = [f"The smallest set with the same bits{several}: {attempt.name}. {runs}."]
     if cure.price:
         with_it, plain = cure.price
-        told.append(f"It takes {with_it / plain:.2f} times the time: {with_it:.1f} s a run, {plain:.1f} s without.")
-    told += [f"Outputs that still differ: {listed(attempt.outputs)}."] if attempt.outputs else []
-    return [*told, "Add:", *(f"  {line}" for line in lines(attempt.remedies))]
+        sentences.append(
+            f"It takes {with_it / plain:.2f} times the time: {with_it:.1f} s a run, {plain:.1f} s without."
+        )
+    sentences += [f"Outputs that still differ: {listed(attempt.outputs)}."] if attempt.outputs else []
+    return [*sentences, "Add:", *(f"  {line}" for line in lines(attempt.remedies))]

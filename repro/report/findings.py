@@ -29,18 +29,18 @@ BASELINES = ("as configured", "as it stands")  # the label of the run that nothi
 
 
 class RunOfCell(Struct):
-    """One of the runs that an answer rests on."""
+    """A run that an answer rests on."""
 
     task: str
     label: str
     seconds: float
     command: str
     evidence: str
-    """What was compared, or why there is nothing."""
+    """The comparison that was made, or the reason that there is none."""
 
 
 class TableCell(Struct):
-    """One answer in a table."""
+    """An answer in a table."""
 
     framework: str
     answer: AnswerWord
@@ -49,7 +49,7 @@ class TableCell(Struct):
     says: str
     """The evidence in one line."""
     missing: str | None
-    """What is not among the runs."""
+    """The runs that are missing."""
     difference: FirstDifference | None
     runs: list[RunOfCell]
 
@@ -58,7 +58,7 @@ class BrokenPromise(TableCell):
     """A cell whose promise was broken, and where it stands."""
 
     machine: str | None
-    """None across machines."""
+    """The machine; None across machines."""
     title: str
     numerics: str
 
@@ -81,7 +81,7 @@ class Block(Struct):
 
 
 class Curves(Struct):
-    """By framework the training loss and the test accuracy over the steps, in one arithmetic."""
+    """The training loss and the test accuracy over the steps, by framework, in one arithmetic."""
 
     numerics: str
     loss: dict[str, list[tuple[int, float]]]
@@ -113,7 +113,7 @@ class Lane(Struct):
 
 
 class Section(Struct):
-    """One results.json."""
+    """The page's section of one results.json."""
 
     machine: str
     summary: str
@@ -127,7 +127,7 @@ class Section(Struct):
     lanes: list[Lane] = []
     """The baseline, and runs that differ or were stopped."""
     warnings: list[RecordWarning] = []
-    """What is suspicious in the baseline."""
+    """Suspicious facts of the baseline."""
 
 
 class MachineFacts(Struct):
@@ -139,7 +139,7 @@ class MachineFacts(Struct):
 
 
 class PromiseCounts(Struct):
-    """How many promises were kept and which were broken; answers without a promise, and questions without an answer."""
+    """Counts of promises kept, promises broken, answers without a promise, and questions without an answer."""
 
     kept: int
     broken: list[BrokenPromise]
@@ -148,7 +148,7 @@ class PromiseCounts(Struct):
 
 
 class Report(Struct):
-    """All that report.json holds."""
+    """The content of report.json."""
 
     schema: int
     verdict: PromiseCounts
@@ -282,7 +282,7 @@ def framework_name(framework: str) -> str:
 
 
 def promised(cell: TableCell) -> str:
-    """Whether the promise was kept, in words and with a mark, so that no colour is needed; empty without an answer."""
+    """The promise in words and with a mark, so that no colour is needed; empty without an answer."""
     if cell.answer in UNANSWERED:
         return ""
     if cell.promise is None:
@@ -324,7 +324,7 @@ def _verdict(blocks: list[tuple[str | None, Block]]) -> PromiseCounts:
 
 
 def _baselines(content: Results) -> dict[str, list[Run]]:
-    """By arithmetic, of each framework the run that nothing was changed for, where it was done, in their usual order."""
+    """The unchanged runs that were done, by arithmetic, in the usual order of frameworks."""
     baselines: dict[str, dict[str, Run]] = {run.numerics: {} for run in content.runs.values()}
     for run in content.runs.values():
         if run.status == DONE and run.label in BASELINES:

@@ -1,4 +1,4 @@
-"""One benchmark as the page's template draws it.
+"""A benchmark as the page's template draws it.
 
 Its tables, bars beside the times, and pictures of what they hide.
 """
@@ -30,10 +30,10 @@ class SpeedSection:
     content: Benchmark
     summary: str
     tables: list[tuple[Table, list[Bar]]]
-    """With a bar for each row, where the table has the column MEASURED."""
+    """Tables, with a bar for each row if the table has the column MEASURED."""
     facts: list[str]
     pictures: dict[str, list[charts.Chart]]
-    """By heading."""
+    """Charts by heading."""
     measured: str = MEASURED
 
 
@@ -95,7 +95,7 @@ def _from_zero(values: Iterable[float]) -> charts.Scale:
 
 
 def _shared(row: Row, rows: list[Row], keys: list[str]) -> str:
-    """What a group of rows has in common, as far as not all rows have it: `deterministic, batch size 32`."""
+    """The values that a group of rows shares, and not all rows have: `deterministic, batch size 32`."""
     varied = [key for key in keys if key == "numerics" or len({getattr(other, key) for other in rows}) > 1]
     return ", ".join(f"{AXES[key]} {getattr(row, key)}" if key in AXES else str(getattr(row, key)) for key in varied)
 

@@ -46,17 +46,17 @@ Column = tuple[str, list[str]]
 
 @dataclass
 class Table:
-    """One table as text; what is not known is empty."""
+    """A table as text; what is not known is empty."""
 
     title: str
     note: str
-    """What its columns mean."""
+    """The meaning of its columns."""
     head: list[str]
     rows: list[list[str]]
 
 
 def tables(content: Benchmark) -> list[Table]:
-    """All tables of one benchmark. A column in which no two rows differ, or nothing is known, is left out."""
+    """All tables of a benchmark. A column in which no two rows differ, or nothing is known, is left out."""
     result = [
         ("Speed", SPEED, _speed(content)),
         ("Start", START, _start(content)),
@@ -126,7 +126,7 @@ def _table(title: str, note: str, columns: list[Column]) -> Table:
 
 
 def facts(content: Benchmark) -> list[str]:
-    """What else there is to say, a line each: the roofline, imports, caches, energy, what was left out."""
+    """Further facts, one per line: the roofline, imports, caches, energy, what was left out."""
     lines = [
         f"roofline: {max(one.rates) / 1e9:.0f} GFLOP/s in {one.dtype} products (NumPy, threads: {one.threads})"
         for one in content.rooflines

@@ -180,7 +180,7 @@ def _what(run: DoneRun, done: list[DoneRun]) -> str:
 
 
 def verdict(sweep: Sweep) -> str:
-    """One sentence or more, the worst first."""
+    """Sentences on failures and agreement, the worst first."""
     agree = "; ".join(", ".join(numbers) for numbers in sweep.agree)
     sentences = [f"Runs {', '.join(numbers)} must agree, and differ." for numbers in sweep.disagree]
     if sweep.failed:
@@ -193,7 +193,7 @@ def verdict(sweep: Sweep) -> str:
 
 
 def tables(sweep: Sweep) -> list[Table]:
-    """Accuracy over the runs that differ in the seed alone, and all runs."""
+    """Tables of accuracy over the runs that differ in the seed alone, and of all runs."""
     common = set.intersection(*(set(run.overrides) for run in sweep.runs))
     done = _done(sweep.runs)
     groups = _by(done, lambda run: (run.task, _key(run, without="params.seed")))
@@ -206,7 +206,7 @@ def tables(sweep: Sweep) -> list[Table]:
 
 
 def _group_row(members: list[DoneRun], done: list[DoneRun]) -> list[str]:
-    """Mean and spread. A run that was made twice counts once: it is no second sample."""
+    """A row with mean and spread. A run that was made twice counts once: it is no second sample."""
     first, accuracies = members[0], list({run.seed: 100 * run.accuracy for run in members}.values())
     return [
         FRAMEWORK_TITLES[first.task],

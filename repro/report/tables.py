@@ -37,7 +37,7 @@ def show(report: Report, console: Console) -> None:
 
 
 def _styled(cell: TableCell) -> tuple[Text, Text]:
-    """Answer and evidence. Text takes what a file says as it is; a string would be read as rich's markup."""
+    """The answer and the evidence. Text takes what a file says as it is; a string would be read as rich's markup."""
     style = STYLES[cell.kept] if cell.answer not in UNANSWERED else "dim"
     return Text(", ".join(filter(None, (shown(cell.answer), promised(cell)))), style), Text(cell.says)
 

@@ -94,7 +94,7 @@ def combinations(overrides: list[str]) -> Iterator[list[str]]:
 
 
 def job(composed: DictConfig) -> None:
-    """One run: a fresh process of run.sh, on the bare machine or in a container. What it says goes to run.log.
+    """Runs a fresh process of run.sh, on the bare machine or in a container. What it says goes to run.log.
 
     A run that fails ends no other: the sweep's report shows it.
     """

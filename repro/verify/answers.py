@@ -25,7 +25,7 @@ class Answer:
     evidence: Evidence = "fingerprint"
     answer: AnswerWord = NOT_ASKED
     reason: str | None = None
-    """Why there is no answer, or what is not among its runs."""
+    """The reason that there is no answer, or what is not among its runs."""
     says: str | None = None
     """The evidence in words, where fingerprints do not say all."""
     comparison: Comparison | None = None
@@ -33,17 +33,17 @@ class Answer:
     runs: list[str] = field(default_factory=list)
     """The names of those that were compared."""
     portable: bool = False
-    """Whether it is about a command with portable numerics."""
+    """True if it is about a command with portable numerics."""
 
     @property
     def promised(self) -> Promise:
-        """What is promised of it."""
+        """The promise of the question, in this arithmetic."""
         own = "portable" if self.portable else "deterministic"
         return self.question.promised(own if self.framework == results.COMMAND else self.numerics)
 
     @property
     def kept(self) -> bool | None:
-        """Whether the promise was kept; None without one, or without an answer."""
+        """True if the promise was kept; None without one, or without an answer."""
         return kept(self.promised, self.answer)
 
     def as_result(self) -> results.Answer:

@@ -34,7 +34,7 @@ def check_observed(trial: Trial, first: Trial | None) -> None:
 
 
 def shared_files(baseline: Trial, repeat: Trial, went_on: bool) -> list[str]:
-    """What is to be said where two runs wrote to one place: the second may have read what the first had left."""
+    """Warnings that two runs wrote to one place: the second may have read what the first had left."""
     shared = baseline.wrote & repeat.wrote
     if went_on or not shared:
         return left(baseline) if went_on else []
@@ -44,7 +44,7 @@ def shared_files(baseline: Trial, repeat: Trial, went_on: bool) -> list[str]:
 
 
 def left(baseline: Trial | None) -> list[str]:
-    """What is to be said of the files that the first run left, and the second may have read."""
+    """Warnings about files that the first run left, and the second may have read."""
     files = baseline.wrote if baseline else set()
     return [f"the first run left {_places(files)}, which the second may have read. {OWN_FOLDER}"] if files else []
 

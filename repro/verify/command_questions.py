@@ -62,7 +62,7 @@ def _narrowest() -> str | None:
 
 
 def no_fill() -> str | None:
-    """Why fresh memory cannot be filled here."""
+    """The reason that fresh memory cannot be filled here."""
     if platform.libc_ver()[0] != "glibc":
         return "only the GNU C library fills fresh memory"
     preloaded = os.environ.get("LD_PRELOAD", "")
@@ -207,4 +207,4 @@ COMMAND_QUESTIONS = (
         sameness="another seed changes nothing: the command does not use the option, or nothing depends on it",
     ),
 )
-"""Those of any command, in the order in which they are asked."""
+"""Questions about any command, in the order in which they are asked."""

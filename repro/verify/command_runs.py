@@ -45,13 +45,13 @@ class Trials:
     command: Command
     folder: Path
     knows_files: bool = False
-    """Whether the observed processes of a whole run said which files they wrote, or it left some in its own folder."""
+    """True if a whole run reported the files that it wrote, or left some in its own folder."""
     ignored: set[str] = field(default_factory=set)
     """Names of files that the command could not resume from."""
 
     @property
     def run_folder(self) -> Path:
-        """What `{run}` stands for. The same path in each run, as many programs write it into their checkpoints."""
+        """The folder that `{run}` stands for, always the same path: many programs write it into their checkpoints."""
         return self.folder / "now" / "run"
 
     def resumed(self, change: Change, stops: Sequence[Stop], whole: Record) -> Trial:
@@ -117,7 +117,7 @@ class Trials:
         return self.command.resume, "resumed" if number == 1 else f"resumed-{number}"
 
     def _files(self) -> dict[str, outputs.State]:
-        """How the files are in the folders that the command may write to, without ours."""
+        """The states of the files that the command may write, without ours."""
         return outputs.folder(*surroundings.places(self.command.words), without=self.folder.resolve())
 
     def _known(self, folder: Path) -> set[str]:
@@ -171,7 +171,7 @@ class Trials:
     def _is_due(
         self, trial: Trial, recording: Recording, stop: Stop, files: Checkpoints, process: subprocess.Popen[bytes]
     ) -> bool:
-        """Whether it is to be stopped now; waits for that, or for its end."""
+        """True if it is to be stopped now; waits for that, or for its end."""
         steps = recording.folder / STEPS
         if stop.window is None:
             due = checkpoints.is_due(process, steps, stop.step, files)

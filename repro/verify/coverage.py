@@ -1,4 +1,4 @@
-"""What a resumed run did not cover, though it is the same."""
+"""Parts of resuming that an answer *same* does not cover."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ CHECKPOINT = "a checkpoint within an accumulation window"
 
 
 def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool, within: bool = False) -> str:
-    """What resuming did not cover, as the end of a line. `twice`: whether something went on from a run that had gone on itself.
+    """Describes what resuming did not cover, as the end of a line. `twice`: something resumed from a resumed run.
 
-    `within`: whether a run was stopped between two backward passes of a step; what it went on from may be older.
+    `within`: a run was stopped between two backward passes of a step; what it resumed from may be older.
     """
     begun = [borders(process) for process in whole.processes]
     windows = [has_windows(process) for process in whole.processes]
@@ -41,7 +41,7 @@ def borders(process: Process) -> list[int] | None:
 
 
 def has_windows(process: Process) -> bool | None:
-    """Whether a step has several backward passes, or batches; None where neither is seen."""
+    """True if a step has several backward passes, or batches; None if neither is seen."""
     counts = [_count(process, step) for step in process.steps if step]
     known = [count for count in counts if count is not None]
     return any(count > 1 for count in known) if known and len(known) == len(counts) else None
@@ -62,11 +62,11 @@ def _number(process: Process, code: str) -> int:
 
 
 def _crosses(pair: Pair, borders: Sequence[int]) -> bool:
-    """Whether another epoch begins after the first step that was resumed, as far as both go."""
+    """True if another epoch begins after the first resumed step, as far as both go."""
     return any(pair.offset + 1 < border <= max(pair.steps(), default=0) for border in borders)
 
 
 def _in_a_window(pair: Pair) -> bool:
-    """Whether the first step of a resumed run has fewer passes than that of the other; it may have more old batches."""
+    """True if the first step of a resumed run has fewer passes than the other's; it may have more old batches."""
     ours, theirs = _count(pair.a, pair.offset + 1), _count(pair.b, 1)
     return ours is not None and theirs is not None and theirs < ours

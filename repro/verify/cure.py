@@ -37,7 +37,7 @@ REPEATS = next(question for question in COMMAND_QUESTIONS if question.repeats)
 
 @dataclass
 class Attempt:
-    """What came of the runs with a set of remedies."""
+    """The outcome of the runs with a set of remedies."""
 
     remedies: tuple[Remedy, ...]
     runs: int = 0
@@ -57,7 +57,7 @@ class Attempt:
 
     @property
     def result(self) -> str:
-        """What came of it, in words."""
+        """The outcome in words."""
         if self.failed:
             return f"fails: {self.failed}"
         return f"same in {counted(self.runs, 'run')}" if self.equal else f"differs in run {self.runs}"
@@ -65,7 +65,7 @@ class Attempt:
 
 @dataclass
 class Cure:
-    """What was tried for one question, and the cure, where there is one."""
+    """The attempts for one question, and the cure, if there is one."""
 
     question: str
     attempts: list[Attempt] = field(default_factory=list)
@@ -73,9 +73,9 @@ class Cure:
     price: tuple[float, float] | None = None
     """The seconds of a run with the cure, and of one without, made in turn."""
     unequal: tuple[int, int] = (0, 0)
-    """How many runs without a remedy differ, of how many."""
+    """The number of runs without a remedy that differ, and the number of all."""
     hindrance: str | None = None
-    """Why nothing was tried."""
+    """The reason that nothing was tried."""
 
     def as_json(self) -> dict[str, Any]:
         """The cure as `verify --json` writes it."""
@@ -92,7 +92,7 @@ class Cure:
 
 
 def lines(remedies: Sequence[Remedy]) -> list[str]:
-    """What a user adds for a set."""
+    """The lines that a user adds for a set."""
     return [line for remedy in remedies for line in remedy.lines]
 
 
@@ -165,7 +165,7 @@ class CureSearch:
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def _repeat_without(self) -> None:
-        """Whether runs without a remedy differ each time: how many runs with one must be equal follows from it."""
+        """Counts how often runs without a remedy differ: the number of equal runs that a cure needs follows from it."""
         if self.question.repeats:
             condition, again = BASELINE, AGAIN - 1
         else:
@@ -207,7 +207,7 @@ class CureSearch:
         return attempt
 
     def _is_equal(self, attempt: Attempt, trial: Trial) -> bool:
-        """Whether one more run has the bits of the first one."""
+        """True if one more run has the bits of the first one."""
         attempt.failed = trial.error or incomplete.unseen(record_of(trial))
         if attempt.failed or (attempt.first and self._difference(attempt.first, trial)):
             return False
@@ -218,7 +218,7 @@ class CureSearch:
         return True
 
     def _priced(self, attempt: Attempt) -> bool:
-        """Whether two more runs are equal, too; two without, in turn with them, show what it costs."""
+        """Measures the cost by two more runs, alternating with two without; True if they are equal, too."""
         with_it, without = [], []
         for number in range(1, PRICED + 1):
             plain = self._run(BASELINE, [], number, name="price")
@@ -255,7 +255,7 @@ class CureSearch:
         return trial
 
     def _difference(self, first: Record, trial: Trial) -> Difference | None:
-        """Where a run differs; outputs count where nothing but outputs differed."""
+        """The first difference of a run; outputs count only if nothing but outputs differed."""
         if trial.divergence or trial.error:
             return trial.divergence
         a, b = first, record_of(trial)

@@ -1,8 +1,8 @@
-"""Whether results depend on a generator.
+"""Tests of whether results depend on a generator.
 
-A resumed run whose generator is in another state may differ for another reason, as its place in the data. In a run of the
-whole command one number more is drawn where the resumed one went on: if the next batch, or the results of the next step,
-are others then, the generator decides. If batches are equal though numbers were drawn early, it does not.
+A resumed run whose generator is in another state may differ for another reason, as its place in the data. So a run of the
+whole command draws one more number where the resumed one continued: if the next batch, or the results of the next step,
+then differ, the generator decides. If batches are equal though numbers were drawn early, it does not.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ RESULTS = ("gradients", "optimizer", "weights")
 
 
 def generators(difference: Difference) -> list[str]:
-    """Those that differ in the first step of a resumed run, and that a run can draw from."""
+    """Generators that differ in the first step of a resumed run, and that a run can draw from."""
     pair, step = difference.pair, difference.step
     first = pair is not None and pair.offset and step == pair.offset + 1
     if pair is None or step is None or not first or difference.channel not in ("batch", "generator"):
@@ -35,7 +35,7 @@ def generators(difference: Difference) -> list[str]:
 
 
 def said(difference: Difference, whole: Record, run: Callable[[Change], Trial]) -> str | None:
-    """What runs show: that a generator decides, and was not restored, or that batches depend on none of them."""
+    """Tests by runs if a generator decides and was not restored, or if batches depend on none; None otherwise."""
     if difference.pair is None or difference.step is None:
         return None
     case, batches = Case(difference, difference.pair, difference.step), difference.channel == "batch"
@@ -68,7 +68,7 @@ def _early(name: str) -> Change:
 
 
 def _state(case: Case, name: str) -> str:
-    """What is known of the state of a generator in the first resumed step."""
+    """Describes the state of a generator in the first resumed step."""
     old = old_state(case, [name])
     if old is None:
         return "is in another state: it was not restored, or something drew from it since"
@@ -79,7 +79,7 @@ def _state(case: Case, name: str) -> str:
 
 
 def _decides(pair: Pair, generator: str, step: int, batches: bool) -> bool:
-    """Whether another batch, or other results from an equal batch, follow at once from another state."""
+    """True if another batch, or other results from an equal batch, follow at once from another state."""
     if next((one for one in pair.steps() if generator in pair.differing(one, "generator")), None) != step:
         return False
     batch = bool(pair.differing(step, "batch"))
@@ -87,6 +87,6 @@ def _decides(pair: Pair, generator: str, step: int, batches: bool) -> bool:
 
 
 def _is_independent(pair: Pair, generator: str) -> bool:
-    """Whether all batches are equal though the generator is in another state."""
+    """True if all batches are equal though the generator is in another state."""
     drew = any(generator in pair.differing(step, "generator") for step in pair.steps())
     return drew and not any(pair.differing(step, "batch") for step in pair.steps())

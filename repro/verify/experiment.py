@@ -27,7 +27,7 @@ class Configuration(Struct):
 
 
 class Framework(Struct):
-    """What a framework says of itself, as far as it is read."""
+    """Facts of a framework in experiment.json, as far as they are read."""
 
     version: str | None = None
     device: str | None = None

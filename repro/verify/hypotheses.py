@@ -24,11 +24,11 @@ RunWith = Callable[[Change], Trial]
 
 @dataclass(frozen=True)
 class Shown:
-    """What runs say of a hypothesis that holds."""
+    """The text of a hypothesis that runs confirmed."""
 
     text: str
     alone: bool
-    """Whether nothing differs but by this cause."""
+    """True if nothing differs but by this cause."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Hypothesis:
     values: tuple[Change, ...]
     """One change for each value; if two have the same outcome, a third one is tried, and so on."""
     suits: Callable[[Difference], bool]
-    """Whether it may be the cause of a first difference."""
+    """A function that says if it may be the cause of a first difference."""
     restorable: bool = False
-    """Whether a checkpoint can hold what it decides."""
+    """True if a checkpoint can hold what it decides."""
     evidence = RUNS
 
     def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
-        """What the runs say if it holds; `plain` are those without any change."""
+        """Tests the hypothesis; None if the runs do not confirm it. `plain` are those without any change."""
         tested = _Tested(divergence, list(plain))
         for value in self.values:
             if not (tested.add(run(value)) and tested.add(run(again(value, 2)))):
@@ -73,7 +73,7 @@ class Clock(Hypothesis):
     """A test of the number of steps, which no value makes equal: the faster time runs, the fewer they are."""
 
     def test(self, divergence: Difference, plain: Sequence[Trial], run: RunWith) -> Shown | None:
-        """What the runs say if each faster clock halves the number of steps at least, twice."""
+        """Tests that each faster clock at least halves the number of steps, twice; None if not."""
         lengths = [[_steps(trial) for trial in plain]]
         for value in self.values:
             lengths.append([_steps(run(value)), _steps(run(again(value, 2)))])
@@ -95,10 +95,10 @@ class _Tested:
     plain: list[Trial]
     groups: dict[Change, list[Trial]] = field(default_factory=dict)
     later: Difference | None = None
-    """Where runs with one value differ after all, later than two baseline runs do: by another cause."""
+    """The first difference between runs with one value, later than that of two baseline runs: by another cause."""
 
     def add(self, trial: Trial, value: Change | None = None) -> bool:
-        """Whether it is the same as the others with its value."""
+        """Adds a run; True if it is the same as the others with its value."""
         value = value or next((one for one in self.groups if trial.change.environment == one.environment), trial.change)
         group = self.groups.setdefault(value, [])
         group.append(trial)
@@ -120,17 +120,17 @@ class _Tested:
 
     @property
     def outcomes(self) -> int:
-        """How many different ones the values have."""
+        """The number of different outcomes of the values."""
         return len(self._counts([group[0] for group in self.groups.values()]))
 
     @property
     def chance(self) -> float:
-        """How likely it is that each value has one outcome, if the outcomes fell to the runs by chance."""
+        """The probability that each value has one outcome, if the outcomes fell to the runs by chance."""
         runs = [*self.plain, *(trial for group in self.groups.values() for trial in group)]
         return chance(self._counts(runs), [len(group) for group in self.groups.values()])
 
     def _counts(self, trials: Sequence[Trial]) -> list[int]:
-        """How often each outcome occurs."""
+        """The number of runs with each outcome."""
         kinds: list[list[Trial]] = []
         for trial in trials:
             kind = next((kind for kind in kinds if self._alike(kind[0], trial)), None)
@@ -163,7 +163,7 @@ def again(change: Change, count: int) -> Change:
 
 
 def _place(difference: Difference) -> tuple[int, int]:
-    """By step, then by channel in the order of cause."""
+    """A sort key: the step, then the channel in the order of cause."""
     return difference.step or 0, CHANNELS.index(difference.channel)
 
 
@@ -180,14 +180,14 @@ def _is_length(divergence: Difference) -> bool:
 
 
 def _draws(divergence: Difference) -> bool:
-    """Whether drawn numbers may decide: by where it differs first, or as they may be drawn in what is not seen of a step."""
+    """True if drawn numbers may decide: they differ first, or may be drawn in what is not seen of a step."""
     pair, step = divergence.pair, divergence.step or 0
     unseen = pair is not None and any(pair.hashes(step, channel) is None for channel in ("batch", "gradients"))
     return not _is_length(divergence) and (divergence.channel in ("generator", "batch", STARTS) or unseen)
 
 
 def _is_late(divergence: Difference) -> bool:
-    """Whether the initial weights differ, and no generator does when the first step begins."""
+    """True if the initial weights differ, and no generator does when the first step begins."""
     pair = divergence.pair
     seen = pair is not None and pair.hashes(0, "generator") is not None and not pair.differing(0, "generator")
     return divergence.channel == STARTS and seen

@@ -33,7 +33,7 @@ class StepJudgment:
     repeat: Trial
     """The run once more, with the same bits."""
     notes: Sequence[str] = ()
-    """What is to be said about runs that wrote to one place."""
+    """Warnings about runs that wrote to one place."""
     trials: Sequence[Trial] = ()
     """The runs of the question that came to their end."""
 
@@ -47,7 +47,7 @@ class StepJudgment:
         return [self.baseline, *trials]
 
     def obstacle(self, trial: Trial) -> str | None:
-        """Why a run cannot be compared."""
+        """The reason that a run cannot be compared."""
         return None
 
     def difference(self, trial: Trial) -> Difference | None:
@@ -55,15 +55,15 @@ class StepJudgment:
         return trial.divergence or first_difference(record_of(self.baseline), record_of(trial), False)
 
     def unseen(self, trials: Sequence[Trial]) -> str | None:
-        """Why runs without a difference are not called the same."""
+        """The reason not to call runs without a difference the same."""
         return incomplete.unseen(*(trial.record for trial in (self.baseline, *trials) if trial.record))
 
     def meaning(self, trial: Trial, difference: Difference, shown: str | None = None) -> str:
-        """Why a run differs; `shown` is what one more run says of that."""
+        """The reason that a run differs; `shown` is the result of one more run about it."""
         return shown or self.cause(trial, difference)
 
     def cause(self, trial: Trial, difference: Difference) -> str:
-        """Why a run differs, by the question and by what the hashes show."""
+        """The reason that a run differs, by the question and by what the hashes show."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
         contained = trial.change.contained
         facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
@@ -79,13 +79,13 @@ class StepJudgment:
         return f"{changed}; all {counted(difference.equal_before, 'step')} are the same{guess}"
 
     def _outside(self) -> str:
-        """What may differ though numerics are portable."""
+        """A note on what may differ though numerics are portable."""
         if self.question.promised("portable") is None or self.baseline.command.portable is None:
             return ""
         return "; portable numerics cover PyTorch's operations alone: look at operations that ran natively, at NumPy, Python's math and compiled extensions"
 
     def sameness(self, trials: Sequence[Trial]) -> str:
-        """What an answer that all is the same rests on."""
+        """The evidence of an answer that all is the same."""
         if self.question.sameness:
             return self.question.sameness
         record = record_of(trials[0])

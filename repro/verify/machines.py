@@ -20,7 +20,7 @@ from repro.verify.results import COMMAND, DONE, Answer, Cause, FirstDifference, 
 QUESTION = "machine"
 
 Deciding = Callable[[Experiment, Integer], dict[str, object]]
-"""By the experiment and the number of steps, what decides the bits of a run of a reference trainer on a given machine."""
+"""A function of the experiment and the number of steps: what decides the bits of a trainer's run on a given machine."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class MachineResults:
 
     @cached_property
     def runs(self) -> dict[tuple[str, str], dict[str, list[Run]]]:
-        """By framework and arithmetic, then by id; those of a question that changes the arithmetic stay out."""
+        """Runs by framework and arithmetic, then by id, except those of a question that changes the arithmetic."""
         runs: dict[tuple[str, str], dict[str, list[Run]]] = {}
         for content in self.results:
             for name, run in content.runs.items():
@@ -111,14 +111,14 @@ def _answer(
 
 
 def _portable(task: str, numerics: str, compared: list[tuple[Run, Run]]) -> bool:
-    """Whether the same bits are promised: of a command where both runs of each pair had portable numerics."""
+    """True if the same bits are promised: for a command, if both runs of each pair had portable numerics."""
     if task != COMMAND:
         return numerics == "portable"
     return bool(compared) and all(run.has_portable_numerics for pair in compared for run in pair)
 
 
 def _obstacle(a: MachineResults, x: Run, b: MachineResults, y: Run, deciding: Deciding) -> str | None:
-    """Why two runs cannot be compared, or None."""
+    """The reason that two runs cannot be compared, or None."""
     for machine, run in ((a, x), (b, y)):
         if run.status != DONE:
             return f"{run.status} on {machine.name} ({run.error})"

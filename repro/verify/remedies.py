@@ -17,7 +17,7 @@ SEEDS = {
     "torch": "import torch; torch.manual_seed(0)",
     "tensorflow": "import tensorflow; tensorflow.random.set_seed(0)",
 }
-"""By module, the line that seeds it."""
+"""The line that seeds each module."""
 MODES = {
     "torch": (
         "torch.use_deterministic_algorithms(True)",
@@ -26,29 +26,29 @@ MODES = {
     ),
     "tensorflow": ("tensorflow.config.experimental.enable_op_determinism()",),
 }
-"""By framework, the lines that switch its deterministic mode on."""
+"""The lines that enable the deterministic mode of each framework."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What may make runs the same."""
+    """A change that may make runs the same."""
 
     name: str
     variables: tuple[tuple[str, str], ...] = ()
     injected: tuple[str, str] | None = None
-    """What is asked for within a process: a variable that repro/inject/ reads, and its value."""
+    """A variable that repro/inject/ reads, and its value."""
     portable: bool = False
-    """Whether it is portable numerics."""
+    """True for portable numerics."""
     script: tuple[str, ...] = ()
     """Lines to add to the script; those to add to the shell follow from the variables."""
     channels: tuple[str, ...] = DRAWS + SUMS
-    """Where runs that it mends differ first, most likely."""
+    """The channels in which runs that it repairs most likely differ first."""
     questions: tuple[str, ...] = ()
     """Questions whose difference it can mend; the one that repeats, too."""
 
     @property
     def lines(self) -> list[str]:
-        """What a user adds, each with where it goes."""
+        """The lines that a user adds, each with where it goes."""
         shell = " ".join(f"{name}='{value}'" if " " in value else f"{name}={value}" for name, value in self.variables)
         added = [f"shell: export {shell}"] if shell else []
         added += ["shell: repro portable -- before the command"] if self.portable else []
@@ -56,7 +56,7 @@ class Remedy:
 
 
 def known(frameworks: Collection[str]) -> list[Remedy]:
-    """Those for a command that uses these frameworks, the cheapest first."""
+    """Remedies for a command that uses these frameworks, the cheapest first."""
     modules = ["random", "numpy", "default_rng", *(name for name in ("torch", "tensorflow") if name in frameworks)]
     remedies = [
         Remedy("PYTHONHASHSEED", (("PYTHONHASHSEED", "0"),), channels=DRAWS, questions=("restart", "hash_seed")),

@@ -51,7 +51,7 @@ class Gpu(Struct):
 
 
 class Machine(Struct):
-    """What a machine says of itself."""
+    """Facts of a machine."""
 
     cpu: Cpu
     gpu: list[Gpu]
@@ -113,12 +113,12 @@ class Run(Struct):
     """The recorded facts, in any form; what is read of them is typed."""
 
     def evidence(self, kind: Evidence) -> str | None:
-        """What is compared with that of other runs; a record shows its fingerprint."""
+        """The value that is compared with that of other runs; a record shows its fingerprint."""
         return self.evaluation if kind == "evaluation" else self.fingerprint
 
     @property
     def of_command(self) -> bool:
-        """Whether it is a run of a command of one's own."""
+        """True for a run of a command of one's own."""
         return self.task == COMMAND
 
     @property
@@ -135,7 +135,7 @@ class Run(Struct):
 
     @property
     def has_portable_numerics(self) -> bool:
-        """Whether it is a run of a command that had them. Flaw where the experiment is not of the form."""
+        """True for a run of a command with portable numerics. Flaw if the experiment is malformed."""
         return bool(self._facts and self._facts.portable_numerics)
 
     @property
@@ -149,7 +149,7 @@ class Run(Struct):
 
 
 class GrowthPoint(Struct):
-    """How far all weights are apart after a step."""
+    """The distance between all weights after a step."""
 
     step: Integer
     relative: Number | None
@@ -210,7 +210,7 @@ class Answer(Struct, kw_only=True):
 
 
 class Settings(Struct):
-    """What was asked, of what."""
+    """The questions that were asked, and of what."""
 
     steps: Integer | None
     questions: list[str]
@@ -229,7 +229,7 @@ class Results(Checked, kw_only=True):
     runs: dict[str, Run]
     answers: list[Answer]
     warnings: list[RecordWarning] | UnsetType = UNSET
-    """What is suspicious in the baseline, though it is reproducible."""
+    """Warnings about the baseline, though it is reproducible."""
 
 
 def write(path: Path, content: Results) -> None:
@@ -243,7 +243,7 @@ def read(path: Path) -> Results:
 
 
 def _contradictions(content: Results) -> Iterator[str]:
-    """What is too much to be shown, and what does not follow from the fingerprints: a run's own, then the answers."""
+    """Yields what is too much to be shown, and what does not follow from fingerprints: a run's own, the answers."""
     yield from _too_much(content)
     for name, run in content.runs.items():
         yield from _contradictions_of_run(name, run)

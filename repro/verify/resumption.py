@@ -69,7 +69,7 @@ class Resumed(StepJudgment):
         return label + time + "; ".join([shown or self.reason(difference), *self.notes])
 
     def reason(self, difference: Difference) -> str:
-        """Why a resumed process differs, by what the hashes show."""
+        """The reason that a resumed process differs, by what the hashes show."""
         return str(reasons.reason(difference))
 
     def sameness(self, trials: Sequence[Trial]) -> str:
@@ -81,14 +81,14 @@ class Resumed(StepJudgment):
 
 
 def lacks_checkpoint(trial: Trial, whole: Record) -> bool:
-    """Whether a run that was stopped could not go on, as there was nothing to go on from."""
+    """True if a run that was stopped could not continue, because there was nothing to continue from."""
     if trial.error is not None or trial.record is None:
         return bool(trial.parts) and bool(LACKING.search(trial.error or ""))
     return any(_began_anew(whole, part, part is trial.record) for part in _resumed(trial))
 
 
 def _began_anew(whole: Record, part: Record, last: bool) -> bool:
-    """Whether a resumed process took all steps from the beginning; `last`: no other one went on from it."""
+    """True if a resumed process took all steps from the beginning; `last`: no other one continued from it."""
     both = list(zip(whole.processes, part.processes, strict=False))
     alike = all(_starts(a) == _starts(b) for a, b in both)
     after = max((align(a, b, resumed=last).after for a, b in both), default=0)
@@ -101,7 +101,7 @@ def _starts(process: Process) -> list[str]:
 
 
 def _within(trials: Sequence[Trial]) -> bool:
-    """Whether one was stopped between two backward passes of a step."""
+    """True if one was stopped between two backward passes of a step."""
     return any(trial.stopped_within for trial in trials)
 
 
@@ -129,18 +129,18 @@ def _until(whole: Record, part: Record, before: Record) -> Record:
 
 @dataclass
 class OwnSteps(Resumed):
-    """Where two baseline runs differ: the steps that the stopped run itself took after its checkpoint.
+    """A comparison with the stopped run's own steps after its checkpoint, if two baseline runs differ.
 
-    What is restored, and what follows from that alone, must be equal; what chance may decide is no answer.
+    What is restored, and what follows from that alone, must be equal; what chance may decide is not an answer.
     """
 
     divergence: Difference | None = None
     """The first difference of two baseline runs."""
     decided: bool = False
-    """Whether these differ by what a checkpoint can hold, and by nothing else."""
+    """True if these differ by what a checkpoint can hold, and by nothing else."""
 
     def sides(self, trial: Trial) -> list[tuple[Record, Record]]:
-        """Each process that was stopped, and the one that went on from it."""
+        """Pairs each process that was stopped with the one that continued from it."""
         return list(zip(trial.parts, [*trial.parts[1:], record_of(trial)], strict=True))
 
     def compared(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -183,7 +183,7 @@ class OwnSteps(Resumed):
         return difference
 
     def _is_decided(self, difference: Difference) -> bool:
-        """Whether chance cannot be why they differ."""
+        """True if chance cannot be why they differ."""
         after = difference.pair.offset if difference.pair else 0
         if self.decided or difference.step == after:
             return True
@@ -193,7 +193,7 @@ class OwnSteps(Resumed):
         )
 
     def _equal(self, difference: Difference) -> str:
-        """What was restored, of what both saw."""
+        """Lists what was restored, of what both saw."""
         if difference.pair is None:
             return "nothing"
         after = difference.pair.offset

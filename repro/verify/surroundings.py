@@ -1,4 +1,4 @@
-"""What surrounds a command: variables, mounts, folders.
+"""Surroundings of a command: variables, mounts, folders.
 
 A change as a process gets it, or a container, which takes nothing over from the process that starts it.
 """
@@ -20,12 +20,12 @@ REAL_STAT = (("NO_FAKE_STAT", "1"),)
 
 
 def has_faketime() -> bool:
-    """Whether the program that gives processes another clock is installed."""
+    """True if the program is installed that gives processes another clock."""
     return shutil.which(FAKETIME) is not None
 
 
 def variables(changed: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Those of a process."""
+    """The variables of a process."""
     own = unobserved(os.environ)
     joined = command_line.JOINED
     changes = {
@@ -36,7 +36,7 @@ def variables(changed: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def inside(change: Change) -> command_line.Addition:
-    """What a container gets."""
+    """The additions of a container."""
     cores = None if change.cores is None else sorted(os.sched_getaffinity(0))[: change.cores]
     return command_line.Addition((), dict(change.environment), cores=cores, terminal=False)
 

@@ -81,13 +81,13 @@ def _epochs(process: Process) -> list[int]:
 
 
 def _times(process: Process) -> tuple[list[float], list[int]]:
-    """When each step was written down, and its number."""
+    """The times at which steps were written down, and their numbers."""
     known = [(line.time, step) for step, line in sorted(process.lines.items()) if line.time is not UNSET]
     return [time for time, _ in known], [step for _, step in known]
 
 
 def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
-    """When each file was last written."""
+    """The time at which each file was last written."""
     inside = [path for path in sorted(run.rglob("*")) if path.is_file()]
     paths = {escaped(str(path.relative_to(run))): path for path in inside}
     paths |= {escaped(Path(name).name): Path(name) for name in wrote}
@@ -101,7 +101,7 @@ def _written(run: Path, wrote: Iterable[str]) -> dict[str, float]:
 
 
 def _after(process: Process, written: dict[str, float]) -> list[tuple[int, list[str]]]:
-    """By step the files that were last written after it, and before the next one."""
+    """The files that were last written after each step, and before the next one."""
     times, steps = _times(process)
     files: dict[int, list[str]] = {}
     for name, time in written.items():

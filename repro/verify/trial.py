@@ -33,9 +33,9 @@ class Command:
     image: str | None = None
     """A Docker image, or a SIF."""
     keep: bool = False
-    """Whether runs keep the arrays that are hashed."""
+    """True if runs keep the arrays that are hashed."""
     portable: Portable | None = None
-    """Whether it is run with portable numerics."""
+    """The options of portable numerics, if it is run with them."""
 
     @property
     def typed(self) -> str:
@@ -71,15 +71,15 @@ class Trial:
     """SHA-256 of each output file."""
     error: str | None = None
     computed: Computed | None = None
-    """What was computed with portable numerics."""
+    """The portable operations."""
     wrote: set[str] = field(default_factory=set)
     """Files that its processes wrote below the folder that the command was started in, as far as they are known."""
     changed_files: bool = False
-    """Whether files changed there, whoever wrote them."""
+    """True if files changed there, whoever wrote them."""
     left_out: list[str] = field(default_factory=list)
     """Output files that are not compared: they differ from run to run, or only one of two runs wrote them."""
     incomparable: bool = False
-    """Whether it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
+    """True if it lacks outputs or weights of the baseline, so that its fingerprint is one of others."""
     named: list[Process] | None = None
     """The processes of a resumed run, with the names that the whole one's arrays have."""
     divergence: Difference | None = None
@@ -89,11 +89,11 @@ class Trial:
     slowed: list[str] = field(default_factory=list)
     """Kinds of what was slowed: threads, processes, ranks."""
     faked: bool = False
-    """Whether the program faketime gave it another clock."""
+    """True if the program faketime gave it another clock."""
     stopped_with: set[str] = field(default_factory=set)
     """The files that it had written when it was stopped."""
     stopped_within: bool = False
-    """Whether it was stopped between two backward passes of a step."""
+    """True if it was stopped between two backward passes of a step."""
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
@@ -111,7 +111,7 @@ class Trial:
         return self.record.content.fingerprint if self.record and not self.incomparable else None
 
     def name_as(self, whole: Record) -> None:
-        """Has the fingerprint be one of the whole run's names, if both end with as many weights."""
+        """Computes the fingerprint under the whole run's names, if both end with as many weights."""
         if self.record is None:
             return
         self.named = [pair.b for pair in pairs(whole, self.record, resumed=True)]
@@ -161,5 +161,5 @@ class Trial:
 
     @property
     def stdout(self) -> bytes:
-        """What the command printed."""
+        """The output of the command."""
         return (self.folder / "stdout").read_bytes()

@@ -31,7 +31,7 @@ def with_option(words: Sequence[str], option: str, value: str) -> list[str]:
 
 
 def _length(words: Sequence[str], name: str, beginning: str, length: int) -> int:
-    """How many words the option takes that these begin with; 0 where they begin with another one."""
+    """The number of words of the option that these begin with; 0 if they begin with another one."""
     first, *others = words
     if first.startswith(f"{name}=") or (length == 1 and first != name and first.startswith(beginning)):
         return 1

@@ -127,7 +127,7 @@ def test_a_process_in_which_they_cannot_be_switched_on_ends(
     ended, last = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "before\n")
     assert ended.startswith("repro portable: this process ends, ") and why in ended
-    assert "NOTHING WAS PORTABLE: they could not be switched on" in last
+    assert "NOTHING WAS PORTABLE: they could not be enabled" in last
 
 
 def test_a_name_that_no_operation_can_have(portable: Portable) -> None:

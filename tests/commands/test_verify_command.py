@@ -446,7 +446,7 @@ def test_a_step_that_is_not_seen_whole_is_inconclusive(
     answers = content["answers"].values()
     assert (code, [answer["answer"] for answer in answers]) == (INCONCLUSIVE, ["cannot tell"] * 2)
     said = "step 3: watch.unreadable, of type Unreadable, is not hashed: its values are elsewhere"
-    assert {answer["why"] for answer in answers} == {f"not every step was seen whole: {said}"}
+    assert {answer["why"] for answer in answers} == {f"not every step was fully observed: {said}"}
     (runs,) = here.glob("repro-records/verify-*")
     records = [str(runs / name / "record") for name in ("as-it-stands", "again")]
     capfd.readouterr()

@@ -297,7 +297,7 @@ def test_one_that_counts_on_where_another_run_was_stopped(tmp_path: Path) -> Non
     for one, other, later in ((a, b, "second"), (b, a, "first")):
         difference = first_difference(one, other, False)
         assert difference and (difference.step, difference.channel) == (1, "initial weights")
-        said = f"the {later} run counts on after step 5, like a run that goes on from what an earlier run left"
+        said = f"the {later} run continues after step 5, like a run that resumes from what an earlier run left"
         assert str(reason(difference)) == said
     assert first_difference(a, b, True) is None
 
@@ -354,7 +354,9 @@ def test_ranks_that_go_on_after_different_steps(tmp_path: Path) -> None:
     b = record.read(write(tmp_path / "b", resumed(3, gradients={1: 1}), resumed(2, 3, batch={1: 1}, weights={1: 1})))
     difference = first_difference(a, b, True)
     assert difference and (difference.step, difference.ranks) == (3, [1])
-    assert "go on after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(reason(difference))
+    assert "continue after the same step: rank 1 after step 2, rank 0 after step 3; they read" in str(
+        reason(difference)
+    )
 
 
 def test_records_of_different_programs(tmp_path: Path, compare) -> None:
@@ -392,7 +394,7 @@ def test_what_was_not_seen_whole_is_not_called_the_same(tmp_path: Path) -> None:
     whole = record.read(write(tmp_path / "a", straight()))
     partial = record.read(write(tmp_path / "b", straight(), notes=[UNSEEN]))
     assert compared(whole, partial) is None and incomplete.unseen(whole) is None
-    said = "not every step was seen whole: step 3: buffers of a kind that nobody knows"
+    said = "not every step was fully observed: step 3: buffers of a kind that nobody knows"
     assert incomplete.unseen(whole, partial) == incomplete.unseen(partial, whole) == said
 
 
@@ -420,7 +422,7 @@ def test_an_older_record_says_in_its_notes_that_a_step_failed(tmp_path: Path) ->
     content["notes"] = ["pytorch._after failed: RuntimeError: why", "no DataLoader of PyTorch handed out a batch"]
     (path / record.FILE).write_text(json.dumps(content))
     assert incomplete.unseen(record.read(path)) == (
-        "not every step was seen whole: pytorch._after failed: RuntimeError: why"
+        "not every step was fully observed: pytorch._after failed: RuntimeError: why"
     )
 
 

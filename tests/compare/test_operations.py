@@ -27,8 +27,8 @@ def test_the_first_that_makes_other_results_of_equal_ones() -> None:
     ours = [made("relu", "a", "b"), made("mm", "bc", "d", **where), made("sum", "d", "e")]
     theirs = [made("relu", "a", "b"), made("mm", "bc", "D"), made("sum", "D", "E")]
     assert told(ours, theirs, "e") == (
-        "with mm, operation 2 of 3 in the backward pass of layers.3 (train.py:7): what it takes is equal, "
-        "what it gives is not"
+        "with mm, operation 2 of 3 in the backward pass of layers.3 (train.py:7): its inputs are equal, "
+        "its results are not"
     )
 
 
@@ -56,19 +56,19 @@ def test_a_view_of_what_differs_is_not_where_it_begins() -> None:
     ours = [made("mm", "ab", "c", at=5), made("t", "", "d", at=5, read_at=[5], view=True), made("sum", "d", "e")]
     theirs = [made("mm", "ab", "C", at=5), made("t", "", "D", at=5, read_at=[5], view=True), made("sum", "D", "E")]
     assert told(ours, theirs, "e").startswith("with mm, operation 1 of 3:")
-    assert told(ours[1:], theirs[1:], "e").startswith("before t, operation 1 of 2: what it takes differs already")
+    assert told(ours[1:], theirs[1:], "e").startswith("before t, operation 1 of 2: its inputs already differ")
 
 
 def test_what_no_operation_made() -> None:
     ours, theirs = [made("mm", "ab", "c"), made("sum", "x", "e")], [made("mm", "ab", "c"), made("sum", "X", "E")]
-    assert told(ours, theirs, "e").startswith("before sum, operation 2 of 2: what it takes differs already")
-    assert told(ours[:1], theirs[:1], "e").startswith("none of 1 operations that can be seen gives other results")
+    assert told(ours, theirs, "e").startswith("before sum, operation 2 of 2: its inputs already differ")
+    assert told(ours[:1], theirs[:1], "e").startswith("none of 1 operations that can be seen gives different results")
 
 
 def test_other_operations() -> None:
     same = made("mm", "ab", "c")
     ours, theirs = [same, made("sum", "c", "e")], [same, made("mean", "c", "f")]
-    assert told(ours, theirs, "e") == "from operation 2 on other operations are called: sum in A, mean in B"
-    assert told(ours, [same], "e") == "from operation 2 on other operations are called: sum in A, none in B"
+    assert told(ours, theirs, "e") == "from operation 2 on different operations are called: sum in A, mean in B"
+    assert told(ours, [same], "e") == "from operation 2 on different operations are called: sum in A, none in B"
     parted = [made("mm", "ab", "C"), made("mean", "C", "f")]
     assert told(ours, parted, "e").startswith("with mm, operation 1 of 2:")  # which way is taken follows from it

@@ -22,9 +22,9 @@ class Two:
     resumed: bool | None = None
     framework: str = "torch"
     ranks: bool = True
-    """Whether several processes are ranks."""
+    """True if several processes are ranks."""
     sampled: bool = False
-    """Whether they are runs of a reference trainer."""
+    """True for runs of a reference trainer."""
 
     def difference(self, folder: Path) -> Difference:
         ours, theirs = (record.read(write(folder / name, *of)) for name, of in (("a", self.a), ("b", self.b)))

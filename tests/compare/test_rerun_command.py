@@ -97,7 +97,7 @@ def test_a_sum_that_is_split_among_threads(here: Path, capfd: pytest.CaptureFixt
     last = told.out.splitlines()[-1]
     assert last.startswith("  begins  in step 3, with aten.mm.default, operation ")
     assert " in the backward pass of 0 (" in last or " in the backward pass of 2 (" in last
-    assert last.endswith("/split_among_threads.py:13): what it takes is equal, what it gives is not")
+    assert last.endswith("/split_among_threads.py:13): its inputs are equal, its results are not")
 
 
 def test_both_are_run_as_they_were_and_stopped_after_the_step(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +110,7 @@ def test_both_are_run_as_they_were_and_stopped_after_the_step(here: Path, capfd:
     told = capfd.readouterr()
     assert told.out.endswith(
         "\n  begins  in step 3, with aten.mm.default, operation 1 of 1 in the backward pass of layers.1 (train.py:3): "
-        "what it takes is equal, what it gives is not\n"
+        "its inputs are equal, its results are not\n"
     )
     assert (here / "ran").read_text() == "1\n4\n" and (here / "stopped").exists()
     assert f"A will run again in {here}: OMP_NUM_THREADS=1 " in told.err and "A again, until step 3\n" in told.err

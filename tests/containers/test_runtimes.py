@@ -1,4 +1,4 @@
-"""What is asked of a container engine, how its containers are ended, and who may write into a record from inside."""
+"""Container engines: what they are asked, how their containers end, and who may write into a record from inside."""
 
 import os
 import signal

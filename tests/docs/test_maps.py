@@ -22,7 +22,7 @@ def named(text: str) -> set[str]:
 
 
 def entries(text: str) -> set[str]:
-    """What the lines of a docstring's list begin with: `data` for data.py, `operations` for a folder."""
+    """The first words of the lines of a docstring's list: `data` for data.py, `operations` for a folder."""
     lines = filter(None, map(ENTRY.match, text.splitlines()))
     return {name for line in lines for name in line[1].split(", ")}
 
@@ -34,7 +34,7 @@ def children(folder: Path) -> set[str]:
 
 
 def is_there(name: str, folder: Path) -> bool:
-    """Whether a path from the repository's top, or from any folder below that of the map."""
+    """True for a path from the repository's top, or from any folder below that of the map."""
     return (ROOT / name).is_file() or any(folder.rglob(name))
 
 

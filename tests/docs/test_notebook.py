@@ -15,7 +15,7 @@ NOTEBOOK = ROOT / "index.ipynb"
 
 
 def texts(notebook: Path) -> list[str]:
-    """What each code cell printed."""
+    """The output of each code cell."""
     cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
     assert all(
         output["output_type"] == "stream" for cell in cells for output in cell["outputs"]

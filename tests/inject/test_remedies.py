@@ -1,4 +1,4 @@
-"""Remedies in somebody else's process: what they change there, and that a process ends where one cannot be had."""
+"""Remedies in somebody else's process: what they change there, and that a process ends where one cannot start."""
 
 import os
 import subprocess
@@ -68,7 +68,11 @@ def test_sorted_listings(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("remedies", "code", "said"),
     [
-        ("deterministic", "import torch", "repro: this process ends, as a remedy cannot be had in it: not this one\n"),
+        (
+            "deterministic",
+            "import torch",
+            "repro: this process ends, because a remedy cannot be started in it: not this one\n",
+        ),
         ("no_such", "pass", "repro: this process is WITHOUT ITS REMEDIES, and ends: 'no_such'\n"),
     ],
 )

@@ -18,7 +18,7 @@ class NVMLError(Exception):
 
 
 class Driver(SimpleNamespace):
-    """What repro.machine.gpu calls of NVML: two GPUs of 80 GiB, of which 79 are taken; the second one is in parts."""
+    """The part of NVML that is called: two GPUs of 80 GiB, of which 79 are taken; the second one is in parts."""
 
     NVMLError = NVMLError
     missing, models, cuda = False, (H100, H200), 12020

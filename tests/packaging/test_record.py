@@ -28,7 +28,7 @@ PYTORCH = "/opt/repro/.venv/pytorch/bin/python"
 
 @dataclass
 class User:
-    """Who calls `repro`: with which Python, from which repository."""
+    """The user who calls `repro`: with which Python, from which repository."""
 
     caller: Caller
     repro: list[str]

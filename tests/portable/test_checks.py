@@ -29,7 +29,7 @@ PLANTED = [
 
 @cache
 def checked(framework: str, part: str) -> Any:
-    """What the self-check of a framework gives in a part of self_checks.py."""
+    """The result of a framework's self-check in a part of self_checks.py."""
     return json.loads(program(framework, "self_checks.py", framework, part))
 
 

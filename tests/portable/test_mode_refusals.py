@@ -1,4 +1,4 @@
-"""What is said of an operation without a portable form, and where it was called."""
+"""Messages about operations without a portable form, and where they were called."""
 
 import json
 from typing import Any

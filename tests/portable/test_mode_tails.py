@@ -32,7 +32,7 @@ SLOPES: dict[str, Callable[..., np.ndarray]] = {
 }
 """Gradients of arguments; those of sigmoid and tanh are functions of the result."""
 ZEROS = [-1.2784645, -0.75179285, -0.7524614, -1.192433]
-"""Where gradients of these cancel, near."""
+"""Points near which gradients of these cancel."""
 ULPS = 2
 SMALLEST = 2.0**-126
 FLUSHED = 2.0**-118
@@ -76,7 +76,7 @@ def as_floats(bits: Any) -> np.ndarray:
 
 
 def different(exact: np.ndarray, y: np.ndarray, x: np.ndarray, subnormals: bool) -> np.ndarray:
-    """Where a result is farther from the exact one than ULPS."""
+    """True where a result is farther from the exact one than ULPS."""
     same = np.isnan(exact) & np.isnan(y) | (ulps(exact, y) <= ULPS)
     as_zero = ((np.abs(exact) < FLUSHED) | (np.abs(x) < SMALLEST)) & (y == 0)
     return ~(same if subnormals else same | as_zero)

@@ -142,10 +142,10 @@ def test_tensors_whose_memory_is_not_their_numbers_are_made_plain_or_refused(ref
     assert {
         name: line.removeprefix("portable numerics: PyTorch: ") for name, line in refused["memory"]["lines"].items()
     } == {
-        "fake": "a tensor is a FakeTensor, which is no plain memory; give a plain tensor of its numbers",
-        "fake labels": "a tensor is a FakeTensor, which is no plain memory; give a plain tensor of its numbers",
+        "fake": "a tensor is a FakeTensor, which is not plain memory; give a plain tensor of its numbers",
+        "fake labels": "a tensor is a FakeTensor, which is not plain memory; give a plain tensor of its numbers",
         "in its mode": "FakeTensorMode cannot see portable functions; call them outside, or use torch.compile",
-        "wrapper": "a tensor is a Wrapper, which is no plain memory; give a plain tensor of its numbers",
+        "wrapper": "a tensor is a Wrapper, which is not plain memory; give a plain tensor of its numbers",
         "sparse": "a tensor is torch.sparse_coo; give a plain tensor of its numbers",
         "without memory": "a tensor [12, 12] has no memory of its own; give a plain tensor of its numbers",
         "make_fx": "ProxyTorchDispatchMode cannot see portable functions; call them outside, or use torch.compile",

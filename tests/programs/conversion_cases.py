@@ -29,7 +29,7 @@ NUMBERS += [
     1e300,
 ]
 COPIES = 1001
-"""What a kernel makes of a number may depend on its place."""
+"""The number of copies: the result of a kernel may depend on a number's place."""
 
 
 def expected(number: float, name: str) -> int:

@@ -56,7 +56,7 @@ def jax() -> dict[str, bool]:
 
 
 def fingerprints(framework: str, times: int) -> int:
-    """How many fingerprints the same steps give."""
+    """The number of different fingerprints that the same steps give."""
     params = Params(threads=4, device="cpu")
     environment.apply(framework, Config(params=params))
     draw = np.random.default_rng(0)

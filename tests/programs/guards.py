@@ -9,7 +9,7 @@ import numpy as np
 NO_ACCESS = 0
 """PROT_NONE of POSIX, which Python's mmap does not name."""
 SIDES = "after", "before"
-"""Where an array touches a guard; on its other side is room up to the next page, so a kernel is run with both."""
+"""The side on which an array touches a guard; the other has room up to the next page, so a kernel is run with both."""
 
 
 def guarded(shape: tuple[int, ...], dtype: type, side: str) -> np.ndarray:

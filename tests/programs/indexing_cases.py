@@ -16,10 +16,10 @@ class Case:
     function: Callable[..., Any]
     inputs: Callable[[], list[Tensor]]
     compared: bool = True
-    """Whether PyTorch's own kernel gives the same for float64 numbers."""
+    """True if PyTorch's own kernel gives the same for float64 numbers."""
     forward_only: bool = False
     close: float | None = None
-    """How close to float64, of the largest number, where that is another one than that of the type."""
+    """The tolerance beside float64, relative to the largest number, if it is not that of the type."""
 
 
 CASES: dict[str, Case] = {}

@@ -353,7 +353,7 @@ def second_derivatives() -> dict[str, Callable[[], Any]]:
 
 
 def first_derivatives() -> dict[str, str]:
-    """What is refused where a gradient is a constant of the loss whose gradient is taken: nothing."""
+    """The refusals, of which there are none, where a gradient is a constant of the loss whose gradient is taken."""
     x = cases.X[0]
 
     def descended(x: Array) -> Array:

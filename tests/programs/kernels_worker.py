@@ -21,12 +21,12 @@ import numpy as np
 from programs.guards import SIDES, copied, guarded
 from repro.portable.kernels import machine, pairs, products
 from repro.portable.kernels.contraction import Sums, in_float64
-from repro.portable.kernels.convolution import ONE, How, forward, grad_images, grad_weight, in_rows
-from repro.portable.kernels.machine import ADDRESS, I64, VOID, Loop, Loops
+from repro.portable.kernels.convolution import ONE, Convolution, forward, grad_images, grad_weight, in_rows
+from repro.portable.kernels.machine import ADDRESS, I64, VOID, Kernel, Loop
 from repro.portable.numbers.constants import BELOW_TINY
 
 RANDOM = np.random.default_rng(0)
-Kernel = tuple[str, Loops, list[np.ndarray], np.ndarray]
+Case = tuple[str, Kernel, list[np.ndarray], np.ndarray]
 """Its name, operands, and what they give."""
 
 
@@ -40,18 +40,18 @@ def numbers(size: int, dtype: type) -> np.ndarray:
 # --- sums of products -------------------------------------------------------------------------------------------------
 
 GEOMETRIES = {
-    "plain": How(ONE, (0, 0), ONE, 1, ""),
-    "padded": How(ONE, (1, 2), ONE, 1, ""),
-    "rows that meet nothing": How(ONE, (4, 3), ONE, 1, ""),
-    "stride and groups": How((2, 3), (2, 1), ONE, 2, ""),
-    "dilation": How(ONE, (2, 2), (2, 3), 1, ""),
+    "plain": Convolution(ONE, (0, 0), ONE, 1, ""),
+    "padded": Convolution(ONE, (1, 2), ONE, 1, ""),
+    "rows that meet nothing": Convolution(ONE, (4, 3), ONE, 1, ""),
+    "stride and groups": Convolution((2, 3), (2, 1), ONE, 2, ""),
+    "dilation": Convolution(ONE, (2, 2), (2, 3), 1, ""),
 }
 CHANNELS = {"BHWC": (2, 16, 32), "BCHW": (2, 4, 8), "CHWB": (32, 6, 4)}
 """The batch, and the inputs and outputs of each group, by the layout."""
 ODD = {"BHWC": (3, 5, 6), "CHWB": (8, 5, 3)}
 
 
-def sums_of_products() -> Iterator[Kernel]:
+def sums_of_products() -> Iterator[Case]:
     cases = [*itertools.product(CHANNELS.items(), GEOMETRIES), *itertools.product(ODD.items(), ["padded"])]
     for (layout, (batch, inputs, outputs)), name in cases:
         how = replace(GEOMETRIES[name], layout=layout)
@@ -71,7 +71,7 @@ def sums_of_products() -> Iterator[Kernel]:
                 yield from sum_of_products(f"of its images, {name}", part.sums, gradient, (taps,), [dtype])
 
 
-def result_sizes(how: How) -> tuple[int, int]:
+def result_sizes(how: Convolution) -> tuple[int, int]:
     """Rows and columns of what a kernel of 3 x 2 makes of images of 9 x 8."""
     return tuple(  # type: ignore[return-value]
         (size + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
@@ -83,17 +83,17 @@ def result_sizes(how: How) -> tuple[int, int]:
 
 def sum_of_products(
     name: str, sums: Sums, a: tuple[int, ...], b: tuple[int, ...], dtypes: Any = (np.float64, np.int16)
-) -> Iterator[Kernel]:
+) -> Iterator[Case]:
     for dtype in dtypes:
         if dtype == np.float64 or pairs.possible():
-            loops = in_float64(sums) if dtype == np.float64 else pairs.in_pairs(sums)
-            if loops:  # sizes and strides are fit for it
+            kernel = in_float64(sums) if dtype == np.float64 else pairs.in_pairs(sums)
+            if kernel:  # sizes and strides are fit for it
                 operands = [numbers(int(np.prod(shape)), dtype) for shape in (a, b)]
-                yield f"{name}, {dtype.__name__}", loops, operands, summed(sums, *operands)
+                yield f"{name}, {dtype.__name__}", kernel, operands, summed(sums, *operands)
 
 
 def summed(sums: Sums, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What the definition of Sums says, element by element."""
+    """The sums by the definition of Sums, element by element."""
     grid = np.indices([axis.size for axis in sums.axes], sparse=True)
     of_a = sums.start + sum(at * axis.a for at, axis in zip(grid, sums.axes, strict=True))
     of_b = sum(at * axis.b for at, axis in zip(grid, sums.axes, strict=True))
@@ -114,7 +114,7 @@ def paneled(matrix: np.ndarray, tile: int) -> np.ndarray:
     return matrix.reshape(terms // 2, 2, columns // tile, tile).transpose(2, 0, 3, 1).copy()
 
 
-def matrices() -> Iterator[Kernel]:
+def matrices() -> Iterator[Case]:
     if not pairs.possible():
         return
     tile = products.width()
@@ -146,18 +146,18 @@ def matrices() -> Iterator[Kernel]:
 
 
 class Code:
-    """The function of loops, of the turns to begin and to end with."""
+    """The function of a kernel, of the turns to begin and to end with."""
 
-    def __init__(self, loops: Loops) -> None:
-        build, function = machine.entry(loops.function.module, "some", VOID, ADDRESS.as_pointer(), I64, I64)
+    def __init__(self, kernel: Kernel) -> None:
+        build, function = machine.entry(kernel.function.module, "some", VOID, ADDRESS.as_pointer(), I64, I64)
         addresses, *turns = function.args
         arrays = [
             build.bitcast(build.load(build.gep(addresses, [I64(index)])), argument.type)
-            for index, argument in enumerate(loops.function.args[:-2])
+            for index, argument in enumerate(kernel.function.args[:-2])
         ]
-        build.call(loops.function, [*arrays, *turns])
+        build.call(kernel.function, [*arrays, *turns])
         build.ret_void()
-        self.engine = machine.code(str(loops.function.module), loops.work)
+        self.engine = machine.code(str(kernel.function.module), kernel.work)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.function = kind(self.engine.get_function_address("some"))
 
@@ -166,48 +166,48 @@ class Code:
 
 
 @cache
-def code(loops: Loops) -> Code:
-    return Code(loops)
+def code(kernel: Kernel) -> Code:
+    return Code(kernel)
 
 
-def run(loops: Loops, operands: list[np.ndarray], expected: np.ndarray) -> tuple[bool, bool]:
-    """Whether the results are exact, and whether no turns leave the memory as it is."""
+def run(kernel: Kernel, operands: list[np.ndarray], expected: np.ndarray) -> tuple[bool, bool]:
+    """Runs a kernel; returns whether the results are exact, and whether no turns leave the memory as it is."""
     exact = idle = True
     for side in SIDES:
         result = guarded(expected.shape, expected.dtype.type, side)
         result.view(np.uint8)[...] = 0xA5
         before = result.tobytes()
         arrays = [*(copied(each, side) for each in operands), result]
-        for turn in (0, loops.turns):
-            code(loops)(arrays, turn, turn)
+        for turn in (0, kernel.turns):
+            code(kernel)(arrays, turn, turn)
         idle &= result.tobytes() == before
-        middle = loops.turns // 2
-        for begin, end in ((0, middle), (middle, middle), (middle, loops.turns)):
-            code(loops)(arrays, begin, end)
+        middle = kernel.turns // 2
+        for begin, end in ((0, middle), (middle, middle), (middle, kernel.turns)):
+            code(kernel)(arrays, begin, end)
         exact &= result.tobytes() == expected.tobytes()
     return exact, idle
 
 
 def turns(begin: int, end: int) -> int:
-    """How many a Loop has."""
+    """Convolution many a Loop has."""
     build, function = machine.started([I64])
     count, *limits = function.args
     with Loop(build, *limits):
         build.store(build.add(build.load(count), I64(1)), count)
     build.ret_void()
     result = np.zeros(1, np.int64)
-    code(Loops(function, 1, 1))([result], begin, end)
+    code(Kernel(function, 1, 1))([result], begin, end)
     return int(result[0])
 
 
-def registers(loops: Loops) -> set[str]:
-    """The kinds of vector registers in the code of loops."""
-    module = llvm.parse_assembly(str(loops.function.module))
+def registers(kernel: Kernel) -> set[str]:
+    """The kinds of vector registers in the code of a kernel."""
+    module = llvm.parse_assembly(str(kernel.function.module))
     return set(re.findall(r"\b([xyz]mm)\d", machine._machine(level=2).emit_assembly(module)))
 
 
 def late() -> str:
-    """Why the width can't be chosen any more."""
+    """The reason that the width can't be chosen any more."""
     try:
         machine.limit(int(sys.argv[1]))
     except RuntimeError as error:
@@ -219,11 +219,11 @@ def main() -> None:
     machine.limit(int(sys.argv[1]))
     results: list[list[str | bool]] = []
     used: set[str] = set()
-    for name, loops, operands, expected in itertools.chain(sums_of_products(), matrices()):
+    for name, kernel, operands, expected in itertools.chain(sums_of_products(), matrices()):
         print(name, file=sys.stderr, flush=True)
-        results.append([name, *run(loops, operands, expected)])
+        results.append([name, *run(kernel, operands, expected)])
         if "plain" in name:
-            used |= registers(loops)
+            used |= registers(kernel)
     answer = {
         "kernels": results,
         "late": late(),

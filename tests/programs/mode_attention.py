@@ -123,7 +123,7 @@ def second_gradient(dtype: torch.dtype) -> Tensor:
 
 
 def dropped_out() -> bool:
-    """Whether shares that are dropped count for nothing, and the others for more; forward, backward."""
+    """True if shares that are dropped count for nothing, and the others for more; forward, backward."""
     ones = torch.eye(13).expand(2, 4, 13, 13).clone().requires_grad_()
     torch.manual_seed(0)
     shares = attention(QUERY, KEY, ones, dropout_p=0.25)

@@ -180,7 +180,7 @@ FAULTS: dict[str, Callable[[], Any]] = {
 
 
 def said(fault: Callable[[], Any]) -> str:
-    """What the self-check says of a fault."""
+    """The message of the self-check about a fault."""
     checks.passed.clear()
     try:
         with fault():
@@ -191,7 +191,7 @@ def said(fault: Callable[[], Any]) -> str:
 
 
 def refused() -> list[bool]:
-    """Whether the mode stays off with a fault, and whether it is on without."""
+    """Tests that the mode stays off with a fault, and that it is on without."""
     results = []
     for fault in (flushing, ExitStack):
         try:

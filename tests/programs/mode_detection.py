@@ -22,7 +22,7 @@ POOLS = {
 
 
 def pooled(x: Tensor, rois: Tensor) -> dict[str, list[Tensor]]:
-    """What each gives, and its gradient."""
+    """The result of each pool, and its gradient."""
     results = {}
     for name, pool in POOLS.items():
         given = x.detach().requires_grad_()
@@ -38,7 +38,7 @@ def far(a: Tensor, b: Tensor) -> float:
 
 
 def resized() -> list[Any]:
-    """Whether images of bytes take one way, whatever the processor is said to have, and what the mode says it has."""
+    """Tests that images of bytes take one way, whatever the processor is said to have; adds what the mode says."""
     image = (torch.arange(3 * 40 * 50) * 73 % 251).to(torch.uint8).view(3, 40, 50)
     crop = image[:, 3:30, 5:41]
     sizes = {"mode": "bilinear", "antialias": True}

@@ -37,7 +37,7 @@ WAYS += [("cuda", 1, True, Tensor.clone)] if torch.cuda.is_available() else []
 
 
 def results(case: Case, inputs: list[Tensor], layout: Callable[[Tensor], Tensor] = Tensor.clone) -> list[Tensor]:
-    """What a case gives, and the gradients of its inputs."""
+    """The results of a case, and the gradients of its inputs."""
     with torch.no_grad():
         leaves = [layout(each).requires_grad_(each.is_floating_point() and not case.forward_only) for each in inputs]
     results = case.function(*leaves)

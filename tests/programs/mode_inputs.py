@@ -218,7 +218,7 @@ def shapes() -> dict[str, Any]:
 
 
 def normalized() -> list[bool]:
-    """Whether a layer norm over several axes, and its gradients, are those over one axis."""
+    """Tests that a layer norm over several axes, and its gradients, are those over one axis."""
     same = []
     for batch in ((), (2,), (2, 3)):
         results = []

@@ -187,7 +187,7 @@ def statistics() -> dict[str, float]:
 
 
 def repeats() -> dict[str, bool]:
-    """Whether numbers come again, or do not, as in PyTorch."""
+    """Tests that numbers come again, or do not, as in PyTorch."""
     x = torch.empty(9)
     torch.manual_seed(1)
     state = torch.get_rng_state()
@@ -254,7 +254,7 @@ def refused() -> list[str]:
 
 
 def dropouts() -> dict[str, bool]:
-    """Whether the forms of dropout agree, with their gradients."""
+    """Tests that the forms of dropout agree, with their gradients."""
     x = torch.randn(30, 40, requires_grad=True)
     outcomes = []
     for form in (lambda: functional.dropout(x, 0.1), lambda: torch.native_dropout(x, 0.1, True)[0]):
@@ -321,7 +321,7 @@ def without_workers() -> list[str]:
 
 
 class Counter:
-    """What a CUDA generator is to the mode: a seed and an offset."""
+    """A CUDA generator as the mode sees it: a seed and an offset."""
 
     device = torch.device("cuda")
 
@@ -339,7 +339,7 @@ class Counter:
 
 
 def counterparts() -> dict[str, bool]:
-    """Whether numbers that stand for those of CUDA generators are a CPU generator's, and go on from an offset."""
+    """Tests that numbers that stand for those of CUDA generators are a CPU generator's, and go on from an offset."""
 
     def drawn(generator: Any, *size: int, high: int = 9) -> Tensor:
         with on_cpu("random_", generator, Counter.device) as taken:
@@ -365,7 +365,7 @@ def counterparts() -> dict[str, bool]:
 
 
 def on_gpu() -> dict[str, Any]:
-    """What differs between a CPU and a GPU, and whether CUDA's own seeds and states count."""
+    """The differences between a CPU and a GPU, and tests that CUDA's own seeds and states count."""
     one, other = fingerprints("cpu", 1), fingerprints("cuda", 1)
     generator = Generator("cuda").manual_seed(8)
     state = generator.get_state()

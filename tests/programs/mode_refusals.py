@@ -1,4 +1,4 @@
-"""What is said of operations without a portable form: prints the lines of errors as JSON."""
+"""Messages about operations without a portable form: prints the lines of errors as JSON."""
 
 import _ctypes
 import json

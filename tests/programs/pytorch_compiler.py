@@ -1,4 +1,4 @@
-"""What test_compiler.py asks of the kernels of portable numerics in PyTorch; prints JSON.
+"""Cases of test_compiler.py: the kernels of portable numerics in PyTorch; prints JSON.
 
 python pytorch_compiler.py ENGINE BITS
 """
@@ -38,7 +38,7 @@ def numbers(*shape: int) -> torch.Tensor:
 
 
 def both(function, *tensors: torch.Tensor) -> list[bytes]:
-    """Results and gradients without loops, and then four times with them, between guards."""
+    """Results and gradients without kernels, and then four times with them, between guards."""
     results = []
     for available, side in ((False, ""), *((True, side) for side in (*SIDES, *SIDES))):
         compiler.available = available
@@ -52,7 +52,7 @@ def both(function, *tensors: torch.Tensor) -> list[bytes]:
 
 @contextlib.contextmanager
 def guards(side: str) -> Iterator[None]:
-    """All that is allocated for loops, and for what they are given here, lies beside a guard."""
+    """All that is allocated for kernels, and for what they are given here, lies beside a guard."""
 
     def empty_strided(
         shape: tuple[int, ...], strides: tuple[int, ...], dtype=torch.float32, device="cpu"
@@ -120,7 +120,7 @@ def products_of_int16() -> list[bool | None]:
 
 
 def refused() -> list[bool | None]:
-    """Whether products are refused that are no tiles, or too long; None without the instruction."""
+    """Tests that products are refused that are no tiles, or too long; None without the instruction."""
     if not pairs.possible():
         return [None]
     width = products.width()
@@ -155,7 +155,7 @@ def dense() -> list[bool]:
         longest = products.LONGEST
         assert products.fit((longest, 32), 64, "") and not products.fit((longest + 2, 32), 64, "")
         with mock.patch.object(torch.compiler, "is_compiling", return_value=True):
-            assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our loops
+            assert Backend.kind(a, b, 0, 1, "") != torch.int16  # torch.compile can make nothing of our kernels
     return result
 
 
@@ -164,7 +164,7 @@ def total(backend, x):
 
 
 def empty() -> list[bool]:
-    """Loops over spaces without an element, along different axes."""
+    """Kernels over spaces without an element, along different axes."""
     compiler.available, result = True, []
     for side in SIDES:
         for shape in ((0, 3), (3, 0), (4, 0, 3)):
@@ -224,7 +224,7 @@ def traced() -> list[bool]:
 
 
 def shapes() -> dict[str, list[int]]:
-    """How many plans there are after calls with ever other shapes, and after the same again."""
+    """The number of plans after calls with ever other shapes, and after the same again."""
     plan._plans.clear()
     results = {}
     for name in ("other", "same"):
@@ -235,7 +235,7 @@ def shapes() -> dict[str, list[int]]:
 
 
 def unsound() -> dict[str, object]:
-    """Loops that do not round: they are found out, and not used."""
+    """Kernels that do not round: they are detected, and not used."""
     plan._plans.clear()
     x, scale = numbers(64, 8), numbers(8)
 

@@ -76,7 +76,7 @@ CALLED: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def called() -> object:
-    """What is said of functions that a forward calls, and how many hooks are left."""
+    """The messages about functions that a forward calls, and the number of hooks that are left."""
     x = torch.randn(12, 12)
     results: dict[str, object] = {}
     for name, function in CALLED.items():
@@ -108,7 +108,7 @@ def hooked(model: nn.Module) -> int:
 
 
 def converted() -> object:
-    """What is said of modules that are more than they seem."""
+    """The messages about modules that are more than they seem."""
 
     def sequence(change: Callable[[nn.Sequential], object]) -> nn.Module:
         model = nn.Sequential(nn.Linear(2, 2))

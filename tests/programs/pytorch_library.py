@@ -119,7 +119,7 @@ CASES: dict[str, Any] = {
 
 
 def modules() -> object:
-    """Where a portable module is not what the definitions give, and where it is not close to PyTorch's own."""
+    """The names of portable modules that differ from the definitions, and of those that are far from PyTorch's own."""
     torch.manual_seed(0)
     differ, far = [], []
     for name, (arguments, inputs, defined) in CASES.items():
@@ -230,7 +230,7 @@ def functions() -> object:
 
 
 def dropouts() -> object:
-    """What is dropped follows from seed, stream and step alone."""
+    """Tests that what is dropped follows from seed, stream and step alone."""
     x = torch.ones(8, 16, 4, 4)
     one, other = portable.Dropout(0.25, seed=7, stream=1), portable.Dropout(0.25, seed=7, stream=2)
     first_call, second_call = one(x), one(x)

@@ -1,4 +1,4 @@
-"""What the portable PyTorch library refuses, for test_pytorch_library.py, in PyTorch's environment.
+"""Refusals of the portable PyTorch library, for test_pytorch_library.py, in PyTorch's environment.
 
 Prints what it found, as JSON.
 """
@@ -203,7 +203,7 @@ def memory() -> object:
 
 
 def weights() -> object:
-    """Whether optimizers refuse weights, of 12 numbers in a row of memory, one of which belongs to two of them."""
+    """The refusals of weights by optimizers, of 12 numbers in a row of memory, one of which belongs to two of them."""
     memory = torch.zeros(12)
     matrix = memory.view(3, 4)
     cases = {

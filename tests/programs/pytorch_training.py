@@ -162,7 +162,7 @@ def stepped(made: Any, dtype: torch.dtype = torch.float32) -> list[Tensor]:
 
 
 def stepping() -> object:
-    """Whether weights together are what each is alone; and how far they are from PyTorch's own."""
+    """Tests that weights together are what each is alone; and measures how far they are from PyTorch's own."""
     cases: dict[str, dict[str, Any]] = {
         "SGD": {"lr": 0.1},
         "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},

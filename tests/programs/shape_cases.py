@@ -178,7 +178,7 @@ for _number in (1e40, -1e40, 1e-60, float("inf"), float("nan")):
 
 
 def results(name: str, dtype: torch.dtype) -> list[Any]:
-    """What a case gives, and the gradients of its inputs, as types, shapes and numbers; or the error."""
+    """The results of a case, and the gradients of its inputs, as types, shapes and numbers; or the error."""
     function, shapes = CASES[name]
     leaves = [numbers(*shape, dtype=dtype).requires_grad_() for shape in shapes]
     try:

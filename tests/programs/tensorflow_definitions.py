@@ -9,7 +9,7 @@ from repro.portable.modes.tensorflow.dispatcher import checks, dispatch
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether nested arrays have the same bits."""
+    """True if nested arrays have the same bits."""
     pairs = zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True)
     return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in pairs)
 

@@ -20,7 +20,7 @@ SIZES = [(1, 3, 7, 10), (2, 16, 64, 33), (3, 37, 2, 32), (1, 5, 1, 1)]
 
 
 def by_kernels() -> dict[str, bool]:
-    """Whether products of matrices, of any sizes and the other way round, are those that their definition gives."""
+    """Tests that products of matrices, of any sizes and the other way round, are those that their definition gives."""
     result, draw = {}, np.random.default_rng(0)
     for batch, rows, terms, columns in SIZES:
         a, b = (draw.standard_normal((batch, *shape), np.float32) for shape in ((rows, terms), (terms, columns)))
@@ -60,7 +60,7 @@ def convolved(taps: tuple[int, int], stride: int, dilation: int, channels: int, 
 
 
 def convolutions() -> dict[str, bool]:
-    """Whether kernels give the convolutions that float64 gives."""
+    """Tests that kernels give the convolutions that float64 gives."""
     before, result = integers.available, {}
     for case in FILTERS:
         made = convolved(*case)
@@ -74,7 +74,7 @@ def convolutions() -> dict[str, bool]:
 
 
 def by_threads() -> dict[str, bool]:
-    """Whether calls that share a kernel's work have the bits of calls that do not."""
+    """Tests that calls that share a kernel's work have the bits of calls that do not."""
     x = tf.random.stateless_normal([2**20 + 5], [1, 2])
     expected = tf.concat([tf.exp(part) for part in tf.split(x, [2**14] * 2**6 + [5])], 0)
     threads.count = cache(lambda: 4)

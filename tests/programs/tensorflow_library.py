@@ -335,7 +335,7 @@ def gradient_of(function: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
 
 
 def first_derivatives() -> dict[str, str]:
-    """What is refused where second derivatives are possible, but nobody computes them: nothing.
+    """The refusals, of which there are none, where second derivatives are possible but nobody computes them.
 
     TensorFlow makes those of a tf.function beforehand, in some of these cases.
     """
@@ -372,7 +372,7 @@ def one_name() -> optim.SGD:
 
 
 def line(call: Callable[[], Any]) -> str:
-    """What is refused; Keras and TensorFlow add where it was, in lines of their own."""
+    """The line of a refusal; Keras and TensorFlow add where it was, in lines of their own."""
     try:
         call()
     except (UsageError, tf.errors.InvalidArgumentError) as error:

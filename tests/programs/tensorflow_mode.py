@@ -31,7 +31,7 @@ OPTIONS = {"constant_folding": True, "arithmetic_optimization": True, "disable_m
 
 
 def by_numpy(a: np.ndarray) -> list[np.ndarray]:
-    """What checks.planted computes, each operation rounded by itself."""
+    """The results of checks.planted, each operation rounded by itself."""
     number, size, table = a.dtype.type, np.abs(a), a.reshape(16, 16)
     return [
         *(a * a[::-1] + a, a / number(3), table / table[:1], number(1) / np.sqrt(size), a / np.sqrt(size)),
@@ -71,7 +71,7 @@ def hazards() -> dict[str, bool]:
 
 
 def without() -> bool:
-    """Whether XLA gives other numbers where the mode is off."""
+    """True if XLA gives other numbers where the mode is off."""
     a = checks.singles(0, 256, 4)
     return not same(tf.function(checks.planted, jit_compile=True)(a, a[::-1]), by_numpy(a.numpy()))
 
@@ -211,7 +211,7 @@ def refusals() -> dict[str, str]:
 
 
 def lines() -> dict[str, int]:
-    """Where each refusal is to be found in this file."""
+    """The line of each refusal in this file."""
     first = {name: inspect.getsourcelines(case)[1] for name, case in CASES.items()}
     inner = {
         "branch": chosen.python_function,
@@ -226,7 +226,7 @@ def lines() -> dict[str, int]:
 
 
 def faults() -> dict[str, str]:
-    """What the self-check says of operations that are computed otherwise."""
+    """The messages of the self-check about operations that are computed otherwise."""
 
     def computed(name: str, function: Any, given: Any, arrays: Any) -> Any:
         result = own(name, function, given, arrays)

@@ -1,4 +1,4 @@
-"""What the cases of mode_whole.py share: a function, its result under the mode, and whether the mode computed it."""
+"""Utilities of the cases of mode_whole.py: a function, its result under the mode, and whether the mode computed it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ def expect() -> None:
 
 
 def ours(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether the mode computed it: counted, with the bits of `work` under the mode, and whole afterwards."""
+    """True if the mode computed it: counted, with the bits of `work` under the mode, and whole afterwards."""
     before = dispatch.counts["mm"]
     result = function(*arguments)
     return dispatch.counts["mm"] > before and torch.equal(result, Expected.result) and not dispatch.thread.inside

@@ -52,7 +52,7 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
 
 
 def _shares(query: Array, key: Array, mask: Array | None, causal: bool, scale: float | None) -> Array:
-    """What each query gives to each key, float32 [..., T, S]: together 1, or 0 where it sees none.
+    """The share that each query gives to each key, float32 [..., T, S]: together 1, or 0 where it sees none.
 
     A query sees what the mask says, and if causal no key after its own; the last query has the last key for its own.
     """

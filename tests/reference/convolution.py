@@ -9,7 +9,7 @@ from repro.portable.numbers.constants import BITS
 
 
 def sizes(image: Sequence[int], kernel: Sequence[int], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Pair:
-    """How often a kernel [h, w] fits into an image [H, W], down and across."""
+    """The number of places of a kernel [h, w] in an image [H, W], down and across."""
     down, across = ((image[k] + 2 * padding[k] - dilation[k] * (kernel[k] - 1) - 1) // stride[k] + 1 for k in (0, 1))
     return down, across
 
@@ -17,7 +17,7 @@ def sizes(image: Sequence[int], kernel: Sequence[int], stride: Pair, padding: Pa
 def meetings(
     image: Sequence[int], kernel: Sequence[int], stride: Pair, padding: Pair, dilation: Pair = (1, 1)
 ) -> Iterator[tuple[Pair, Pair, Pair]]:
-    """Where an element of a kernel meets one of the image: that of the kernel, of the result, and of the image.
+    """Yields where an element of a kernel meets one of the image: in the kernel, in the result, and in the image.
 
     By the kernel's elements, row by row. What lies in the padding is left out.
     """
@@ -143,7 +143,7 @@ def average_pool_gradients(x: Array, gradient: Array, kernel: Pair, stride: Pair
 
 
 def _spread(places: list[Array], shape: tuple[int, ...], kernel: Pair, stride: Pair, padding: Pair) -> Array:
-    """What each place of all windows gives to the image below it, one place after the other, each sum rounded."""
+    """Adds what each place of all windows gives to the image below it, one place after the other, each sum rounded."""
     parts = np.zeros((len(places), *shape), np.float32)
     for (i, j), (r, c), (row, column) in meetings(shape[1:3], kernel, stride, padding):
         place = i * kernel[1] + j

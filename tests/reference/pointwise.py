@@ -87,7 +87,7 @@ def philox(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, i
 
 
 def keep(key: int, step: int, shape: tuple[int, ...], rate: float) -> Array:
-    """Which numbers of an array dropout keeps: word i decides on number i, and four words have one counter."""
+    """The mask of numbers that dropout keeps: word i decides on number i, and four words have one counter."""
     size = math.prod(shape)
     words: list[int] = []
     for block in range((size + 3) // 4):

@@ -58,7 +58,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str, list[str]]]:
 
 
 def dom(browser: str, url: str, profile: Path) -> str:
-    """What a browser makes of a page."""
+    """The document that a browser makes of a page."""
     command = [
         browser,
         "--headless",

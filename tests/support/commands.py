@@ -1,4 +1,4 @@
-"""What the tests of one's own commands share: records made by hand, the scripts, and `repro` as a user calls it."""
+"""Utilities of the tests of one's own commands: records made by hand, the scripts, and `repro` as a user calls it."""
 
 import hashlib
 import json
@@ -130,7 +130,7 @@ SCRIPT = f"""#!/bin/sh
 '''exec' "{sys.executable}" "$0" "$@"
 ' '''
 """
-"""What a program in Python begins with; `#!` alone takes no path with a space."""
+"""The first lines of a program in Python; `#!` alone takes no path with a space."""
 
 
 def container(text: str) -> Container:

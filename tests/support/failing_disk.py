@@ -93,7 +93,7 @@ class Disk:
         raise OSError(FAULTS[self.fault], os.strerror(FAULTS[self.fault]), *([os.fspath(path)] if named else []))  # type: ignore[call-overload]
 
     def die(self) -> None:
-        """What has not been handed to the system yet is lost."""
+        """Loses what has not been handed to the system yet."""
         self.dead = True
         nowhere = os.open(os.devnull, os.O_RDWR)
         for file in self.files:

@@ -72,7 +72,7 @@ forks = functools.cache(Forks)
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What it printed; it must end well."""
+    """Waits for the end, which must be without an error; returns what was printed."""
     printed, errors = process.communicate(timeout=HANG)
     assert process.returncode == 0, errors
     return printed
@@ -98,7 +98,7 @@ def notes(written: list[dict[str, Any]]) -> list[str]:
 
 
 def observed(python: str, folder: Path, *arguments: str, **env: str) -> tuple[str, list[dict[str, Any]]]:
-    """What a script prints, alone and observed alike, and the lines of the one process that wrote some."""
+    """Runs a script alone and observed, with the same output; returns that, and the lines of the process that wrote some."""
     command = [python, *arguments]
     by_itself, with_observer = start(command, None, **env), start(command, folder, **env)
     printed = ended(by_itself)

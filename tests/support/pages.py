@@ -1,4 +1,4 @@
-"""What a page says, for tests of pages."""
+"""Text of pages, for tests of pages."""
 
 from html.parser import HTMLParser
 

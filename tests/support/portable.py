@@ -39,6 +39,6 @@ def started(tree: Path, *words: str, path: str = "", threads: str = "", **how: A
 
 
 def ended(process: subprocess.Popen[str], stdin: str = "", seconds: float = HANG) -> Done:
-    """What it printed, and how it ended."""
+    """Waits for the end; returns what was printed, and the exit code."""
     out, errors = process.communicate(stdin, timeout=seconds)
     return Done(process.args, process.returncode, out, errors)

@@ -1,4 +1,4 @@
-"""What the engines' tests ask and look at: who calls, what a run printed and left, how the kernel confines it."""
+"""Probes of the engines' tests: who calls, what a run printed and left, how the kernel confines it."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ find .venv -name '*.dist-info' -prune
 
 @dataclass(frozen=True)
 class Caller:
-    """Who starts the containers: a plain user, with a home."""
+    """The user who starts the containers: a plain one, with a home."""
 
     uid: int
     gid: int
@@ -96,7 +96,7 @@ def give(folder: Path, uid: int, gid: int) -> None:
 
 @dataclass(frozen=True)
 class Confinement:
-    """What the kernel says of a process in a container."""
+    """The confinement of a process in a container, as the kernel reports it."""
 
     capabilities: int
     interfaces: set[str]
@@ -116,7 +116,7 @@ CONFINED = Confinement(capabilities=0, interfaces={"lo"}, root_is_read_only=True
 
 
 def confinement_of_training(process: subprocess.Popen[str], workspace: Path) -> Confinement:
-    """How the Python is confined that a running command has started, itself or through an engine's daemon.
+    """The confinement of the Python that a running command has started, itself or through an engine's daemon.
 
     Of all trainings in containers on this machine it is the one that has this workspace mounted.
     """

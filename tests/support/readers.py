@@ -30,7 +30,7 @@ UNEXPECTED = "(--debug shows where)"  # the end of an error that nobody thought 
 
 @dataclass(frozen=True)
 class Told:
-    """What a reader said of a file, and how it ended."""
+    """The message of a reader about a file, and its exit code."""
 
     code: int
     text: str
@@ -49,7 +49,7 @@ class Reader:
     """Reads it, as a command does; the exit code."""
 
     def __call__(self, folder: Path) -> Told:
-        """What a terminal gets to see."""
+        """Reads the folder; returns what a terminal gets to see."""
         screen, handlers = io.StringIO(), [*logging.getLogger().handlers]
         try:
             with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):

@@ -98,7 +98,7 @@ def run(task: str, numerics: str, label: str, weights: str, steps: int, **params
 
 
 def answer(question: str, title: str, framework: str, numerics: str, runs: dict[str, Run]) -> Answer:
-    """What follows from runs: `not asked` from fewer than two."""
+    """The answer that follows from runs: `not asked` from fewer than two."""
     promise = PROMISES.get((question, numerics), "same")
     word: AnswerWord = "not asked"
     if len(runs) > 1:

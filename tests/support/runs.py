@@ -1,4 +1,4 @@
-"""What tests share: the entrypoint `run.sh` as a user calls it, a framework's Python, and places for one at a time."""
+"""Shared utilities: the entrypoint `run.sh` as a user calls it, a framework's Python, and places for one at a time."""
 
 import contextlib
 import fcntl
@@ -70,12 +70,12 @@ def run_sh(
 
 
 def python(framework: str, code: str, *arguments: str) -> str:
-    """What this code prints under a framework's Python."""
+    """Runs code under a framework's Python; returns what it prints."""
     return _printed(framework, "-c", code, *arguments)
 
 
 def program(framework: str, name: str, *arguments: str) -> str:
-    """What tests/programs/NAME.py prints under a framework's Python."""
+    """Runs tests/programs/NAME.py under a framework's Python; returns what it prints."""
     return _printed(framework, "-P", str(PROGRAMS / f"{name}.py"), *arguments)
 
 

@@ -28,7 +28,7 @@ def whole_line(path: Path) -> str:
 
 
 def is_gone(process: int) -> bool:
-    """Whether a process has ended, though nobody may have asked for its exit code yet."""
+    """True if a process has ended, even if nobody has asked for its exit code yet."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,10 +1,10 @@
-"""Why two records diverge: a list of named rules.
+"""Named rules that say why two records diverge.
 
-Each rule looks at the first difference, and either knows the reason or leaves it to the next one. A reason that the hashes
-prove is said as it is; one that they only allow is called a guess.
+Each rule looks at the first difference, and either knows the reason or leaves it to the next rule. A reason that the
+hashes prove is stated; one that they only allow is called a guess.
 
 case         rules, and what they look at
-course       how far two runs go, and from where
+course       numbers of steps, and the weights that a run starts from
 scalars      numbers of a step: backward passes, scale, rates
 copies       averages of the weights
 later        a later step of a resumed run
@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     *resumed.RULES,
     *beginning.RULES,
 )
-"""In the order in which they are asked; the last one always knows a reason."""
+"""Rules in the order in which they are asked; the last one always knows a reason."""
 
 
 def reason(difference: Difference) -> Reason:

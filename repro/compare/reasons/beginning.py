@@ -39,11 +39,11 @@ def other_initial_weights(case: Case) -> str | None:
 
 @rule(HASHES, "look at what else the program does to the weights: clips, masks, averages")
 def weights_changed_between_steps(case: Case) -> str | None:
-    """Something else than an optimizer's step gives other weights, from equal ones."""
+    """Something other than an optimizer's step gives different weights, from equal ones."""
     if case.channel != CHANGED:
         return None
     return (
-        f"weights are equal after step {case.step - 1}, and are others as step {case.step} begins ({case.names}): "
+        f"weights are equal after step {case.step - 1}, and differ when step {case.step} begins ({case.names}): "
         "something other than the optimizer changed them, such as a clip, a mask or an average"
     )
 

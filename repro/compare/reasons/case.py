@@ -17,12 +17,12 @@ GUESS: Literal["guess"] = "guess"
 
 @dataclass(frozen=True)
 class Reason:
-    """Why; `guess` where the hashes allow another reason as well."""
+    """A reason in words; `guess` if the hashes allow another one as well."""
 
     text: str
     guess: bool = False
     rule: str = ""
-    """The name of the rule that knew it."""
+    """The name of the rule that gave it."""
 
     def __str__(self) -> str:
         return f"{self.text} (a guess)" if self.guess else self.text
@@ -75,17 +75,17 @@ class Case:
 
     @property
     def first_resumed(self) -> bool:
-        """Whether this is the first step of a resumed run."""
+        """True at the first step of a resumed run."""
         return self.pair.offset > 0 and self.step == self.pair.offset + 1
 
     @property
     def resumed(self) -> bool:
-        """Whether this is that step, or the weights that it starts from."""
+        """True at the first step of a resumed run, or at the weights that it starts from."""
         return self.first_resumed or (self.pair.offset > 0 and self.step == self.pair.offset)
 
     @property
     def draws(self) -> bool:
-        """Whether another batch, or another state of a generator, comes first."""
+        """True if a batch or the state of a generator is the first to differ."""
         return self.channel in ("batch", "generator")
 
     @property
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def and_batch(self) -> str:
-        """What is known of the batch, after `equal weights`."""
+        """The batch in words, after `equal weights`."""
         return " (the batch cannot be seen)" if self.batch_unseen else " and an equal batch"
 
     def differing_of(self, channel: str) -> list[str]:
@@ -123,7 +123,7 @@ class Case:
 
     @property
     def tensorflow_is_unseeded(self) -> bool:
-        """Whether TensorFlow is there, and no run ever had the generator that tf.random.set_seed makes."""
+        """True if TensorFlow was used, and no run ever had the generator that tf.random.set_seed makes."""
         runs = (self.pair.a, self.pair.b)
         seeded = any("tensorflow" in states for one in runs for states in one.of("generator").values())
         return not seeded and all("tensorflow" in one.about.frameworks for one in runs)

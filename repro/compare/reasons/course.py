@@ -1,4 +1,4 @@
-"""How far two runs go, and from where."""
+"""Numbers of steps, and the weights that a run starts from."""
 
 from repro.compare.alignment import align
 from repro.compare.reasons.case import HASHES, Case, Rule, rule
@@ -24,7 +24,7 @@ def one_begins_later(case: Case) -> str | None:
     if case.pair.offset or begun[0] == begun[1] or case.found.names:
         return None
     later = case.pair.called[begun.index(max(begun))]
-    return f"{later} counts on after step {max(begun)}, like a run that goes on from what an earlier run left"
+    return f"{later} continues after step {max(begun)}, like a run that resumes from what an earlier run left"
 
 
 @rule(HASHES, "give each run a separate folder")
@@ -44,7 +44,7 @@ def ranks_went_on_after_different_steps(case: Case) -> str | None:
     if not after or case.channel == STARTS:
         return None
     each = ", ".join(f"{ranks(numbers)} after step {step}" for step, numbers in after.items())
-    return f"not all ranks go on after the same step: {each}; they read checkpoints of different steps"
+    return f"not all ranks continue after the same step: {each}; they read checkpoints of different steps"
 
 
 @rule(HASHES, "let one process change the weights at a time")

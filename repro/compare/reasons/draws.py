@@ -171,13 +171,13 @@ def old_batches(case: Case) -> Reason:
 
 
 def _at(case: Case, name: str, step: int) -> str:
-    """Which generator is in which old state."""
+    """Says which generator is in which old state."""
     a, b = case.pair.called
     return f"the generator `{name}` at step {case.step - case.pair.offset} of {b} is that of step {step} of {a}"
 
 
 def _old_draws(case: Case) -> str:
-    """What an old state of a generator brings back."""
+    """The effect of a generator's old state, in words."""
     if case.channel == "batch":
         return "old batches come again"
     unseen = "a batch that cannot be seen, " if case.batch_unseen else ""

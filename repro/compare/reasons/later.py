@@ -6,7 +6,7 @@ from repro.text import listed
 
 @rule(HASHES, "let the place in the data hold for the first epoch after resuming alone, in worker processes as well")
 def resumed_place_kept_for_another_epoch(case: Case) -> str | None:
-    """Where the data begin anew, a resumed run begins with the batch that it went on with, not with the first one."""
+    """A resumed run begins the next epoch with the batch that it continued with, not with the first one."""
     both = case.pair.hashes(case.step, "batch")
     if case.channel != "batch" or not case.pair.offset or case.first_resumed or not both:
         return None

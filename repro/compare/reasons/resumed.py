@@ -4,7 +4,7 @@ from repro.compare.reasons.case import GUESS, HASHES, Case, Rule, rule
 from repro.record.lines import CHANGED, STARTS
 from repro.text import listed
 
-WATCHED = "watch."  # how the names of what repro.watch was given begin
+WATCHED = "watch."  # prefix of the names of what repro.watch was given
 SAVE_OPTIMIZER = "save the optimizer's state with the checkpoint, and load it when resuming"
 SAVE_ALL = "save it with the checkpoint, and load it when resuming"
 
@@ -23,7 +23,7 @@ def resumed_from_other_weights(case: Case) -> str | None:
 
 @rule(HASHES, "save the weights after that change, or make it again when resuming")
 def resumed_without_a_change(case: Case) -> str | None:
-    """What changes the weights between two steps in the whole run, as a clip or a mask, changed them otherwise before the first resumed step."""
+    """Something other than the optimizer, such as a mask, changes weights differently before the first resumed step."""
     if not case.resumed or case.channel != CHANGED:
         return None
     a, b = case.pair.called

@@ -19,7 +19,7 @@ UNKNOWN = "a number that cannot be read"
 
 @dataclass(frozen=True)
 class Number:
-    """One that differs at a step: in both runs, and where the first run had the second one's value."""
+    """A number that differs at a step: in both runs, and where the first run had the second one's value."""
 
     name: str
     step: int
@@ -105,7 +105,7 @@ def other_numbers_of_a_step(case: Case) -> str | None:
 
 
 def _resumed(case: Case) -> bool:
-    """Whether a number differs in a resumed run, at any of its steps."""
+    """True if a number differs in a resumed run, at any of its steps."""
     return case.channel == SCALARS and case.pair.offset > 0 and case.step > case.pair.offset
 
 
@@ -159,12 +159,12 @@ def _passes(pair: Pair, step: int) -> tuple[int, int]:
 
 
 def _moves(case: Case, name: str) -> bool:
-    """Whether a number changes in the course of the whole run."""
+    """True if a number changes in the course of the whole run."""
     return len({numbers.get(name) for numbers in case.pair.a.of(SCALARS).values()}) > 1
 
 
 def _had(case: Case, name: str, step: int, text: str) -> bool:
-    """Whether the whole run had a value of a number at a step."""
+    """True if a number had this value at a step of the whole run."""
     code = case.pair.a.of(SCALARS).get(step, {}).get(name, "")
     return case.pair.a.texts.get(code) == text
 

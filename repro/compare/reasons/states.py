@@ -92,11 +92,11 @@ def _of_a_first_step(case: Case, channel: str) -> list[str]:
 
 
 def _is_global(generator: str) -> bool:
-    """Whether it belongs to a process, and anything may draw from it."""
+    """True for a generator of the process, which anything may draw from."""
     return generator in ("python", "numpy", "torch", "tensorflow") or generator.startswith("cuda:")
 
 
 def _slots(case: Case) -> tuple[dict[str, str], dict[str, str]]:
-    """What both optimizers hold where a resumed run begins; nothing elsewhere."""
+    """The slots of both optimizers where a resumed run begins; empty elsewhere."""
     begins = case.channel == "optimizer" and case.resumed and not case.first_resumed
     return (case.pair.hashes(case.step, "optimizer") if begins else None) or ({}, {})

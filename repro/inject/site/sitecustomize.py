@@ -53,7 +53,7 @@ def _run_next_sitecustomize():  # type: () -> None
     spec.loader.exec_module(module)
 
 
-sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have found it
+sys.path[:] = [folder for folder in sys.path if _is_elsewhere(folder)]  # as the program would have seen it
 _start_asked("REPRO_CHANGES", "inject.changes", "not changed")
 _start_asked("REPRO_OBSERVE", "observe.hooks", "not observed")
 _start_asked("REPRO_DELAYS", "inject.delays", "not slowed")

@@ -1,1 +1,1 @@
-"""One framework's arithmetic each: what definitions are written over."""
+"""Backends: one framework's arithmetic each, over which definitions are written."""

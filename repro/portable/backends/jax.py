@@ -25,7 +25,7 @@ LEAST_MATERIALIZED = 2**10
 
 
 class JAX(Defaults):
-    """On any device, in any mode: eager or compiled."""
+    """JAX on any device, in any mode: eager or compiled."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ Array = Any
 
 
 class NumPy(Defaults):
-    """Over arrays in memory."""
+    """NumPy's arithmetic over arrays in memory."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 

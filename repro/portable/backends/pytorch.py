@@ -27,7 +27,7 @@ LEAST_OUTPUTS = 32
 
 
 class PyTorch(Defaults):
-    """On any device, in any mode: eager or compiled."""
+    """PyTorch on any device, in any mode: eager or compiled."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _images(xp: Backend, x: Tensor, layout: str) -> Tensor:
 def _rows(
     xp: Backend, q: Tensor, kernel, stride, padding, dilation, groups: int, layout: str
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """What meets each element of a kernel, [S, B * H' * W', h * w * I], and B, H', W'."""
+    """The patches that meet a kernel, as rows [S, B * H' * W', h * w * I], and B, H', W'."""
     images = _images(xp, q, layout)
     meets = patches(xp, images.flatten(0, 1), kernel, stride, padding, dilation, groups)
     return meets.reshape(len(q), -1, meets.shape[-1]), (images.shape[1], *meets.shape[2:4])

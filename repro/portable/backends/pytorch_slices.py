@@ -52,7 +52,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def large(a: Tensor, b: Tensor) -> bool:
-    """Whether a product is made in parts."""
+    """True if a product of int8 is made in parts."""
     return a.dtype == torch.int8 and (a.shape[2] > LONGEST or a.shape[1] * b.shape[2] > BLOCK)
 
 

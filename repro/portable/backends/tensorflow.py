@@ -21,7 +21,7 @@ LEAST_MATERIALIZED = 2**10
 
 
 class TensorFlow(Defaults):
-    """On any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
+    """TensorFlow on any device, in any mode: eager, in a graph, or compiled by XLA. Shapes must be known."""
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from repro.portable.definitions.xp import Array, Axes, XlaBackend
 
 if kernels.available:
     from repro.portable.kernels import calls, products
-    from repro.portable.kernels.convolution import How
+    from repro.portable.kernels.convolution import Convolution
 
 
 def operands(xp: XlaBackend, a: Array, b: Array, work: int, groups: int = 1, layout: str = "") -> tuple[Array, Array]:
@@ -39,7 +39,7 @@ def rounded_matmul(xp: XlaBackend, a: Array, b: Array, units: Array, plus: Array
 
 def convolve(xp: XlaBackend, q: Array, w: Array, *how: Any) -> Array:
     if "float32" not in str(q.dtype):
-        return calls.convolve(xp, q, w, How(*how))
+        return calls.convolve(xp, q, w, Convolution(*how))
     if xp.engine == "int8" or not plain(*how):
         return convolution.convolve(xp, q, w, *how)
     check_length(math.prod(w.shape[1:]))
@@ -48,7 +48,7 @@ def convolve(xp: XlaBackend, q: Array, w: Array, *how: Any) -> Array:
 
 def convolve_with(xp: XlaBackend, q: Array, g: Array, shape: Axes, *how: Any) -> Array:
     if "float32" not in str(q.dtype):
-        return calls.convolve_with(xp, q, g, shape, How(*how))
+        return calls.convolve_with(xp, q, g, shape, Convolution(*how))
     if xp.engine == "int8" or not plain(*how):
         return convolution.convolve_with(xp, q, g, shape, *how)
     check_length(math.prod(g.shape[1:]) * xp.ranks.size)
@@ -59,7 +59,7 @@ def convolve_back(xp: XlaBackend, g: Array, w: Array, image: Axes, *how: Any) ->
     if "float32" not in str(g.dtype):
         stride, _, dilation, *_ = how
         if all(1 in pair for pair in zip(stride, dilation, strict=True)):
-            return calls.convolve_back(xp, g, w, image, How(*how))
+            return calls.convolve_back(xp, g, w, image, Convolution(*how))
         g, w = xp.f32(g), xp.f32(w)
     if xp.engine == "int8" or not plain(*how):
         return convolution.convolve_back(xp, g, w, image, *how)

@@ -24,7 +24,7 @@ TYPES = {
 }
 UNSIGNED = {"bool", "uint8"}
 NEUTRAL = {"sum": 0.0, "largest": 0, "maximum_of": -math.inf}
-"""What reductions begin with."""
+"""Initial values of reductions."""
 
 
 def name(dtype: Any) -> str:
@@ -108,7 +108,7 @@ COMBINED: dict[str, Code] = {
     "largest": lambda build, a, b: build.select(_greater(build, a, b), a, b),
     "maximum_of": _intrinsic("llvm.maximum"),
 }
-"""Two numbers of a reduction as one."""
+"""Code that combines two numbers of a reduction."""
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------

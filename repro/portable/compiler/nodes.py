@@ -16,7 +16,7 @@ REDUCTIONS = {"sum", "largest", "maximum_of"}
 COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
 """Operations that kernels compute; the others are calls of the framework's functions."""
 PLACES = {"view", "product"}
-"""Neither: the memory of the input, `shift` numbers on; and a product of matrices, in `stages` of machine code."""
+"""Operations that are neither: views, `shift` numbers on in their input's memory; products of matrices, in `stages`."""
 CONSTANT = {"tables", "causal", "counting"}
 """Functions of shapes alone."""
 
@@ -26,7 +26,7 @@ class UnknownError(Exception):
 
 
 class Node:
-    """One operation of a graph, with the shape, strides and type that the framework gave its result."""
+    """An operation of a graph, with the shape, strides and type that the framework gave its result."""
 
     __slots__ = ("attributes", "common", "dtype", "function", "inputs", "operation", "shape", "strides", "value")
 
@@ -46,7 +46,7 @@ class Node:
 
 
 def mapped(given: Any, kind: Any, change: Callable[[Any], Any]) -> Any:
-    """Nested tuples and lists with all that is of this kind changed."""
+    """Changes all of this kind in nested tuples and lists."""
     if isinstance(given, (tuple, list)):
         return type(given)([mapped(each, kind, change) for each in given])
     return change(given) if isinstance(given, kind) and not isinstance(given, bool) else given
@@ -60,7 +60,7 @@ def nodes_in(given: Any) -> list[Node]:
 
 
 def leaves(target: Node, stored: set[Node]) -> list[Node]:
-    """What is in memory, of what a target is computed from."""
+    """The nodes in memory that a target is computed from."""
     result: dict[Node, None] = {}
     ahead = nodes_in(target.inputs)
     seen = set(ahead)

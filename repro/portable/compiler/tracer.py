@@ -15,7 +15,7 @@ class Array:
 
     __hash__ = object.__hash__
     __array_ufunc__ = None
-    """NumPy's numbers leave operators to it."""
+    """None, so that NumPy's numbers leave operators to it."""
 
     def __init__(self, tracer: "Tracer", node: Node, value: Any) -> None:
         self.tracer, self.node, self.value = tracer, node, value

@@ -77,7 +77,7 @@ PLAIN = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1, "
 
 
 def plain(stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: str) -> bool:
-    """Whether a convolution is valid, dense and of stride 1, with the batch last: backends do these by one product."""
+    """True if a convolution is valid, dense and of stride 1, with the batch last: backends do these by one product."""
     return tuple(PLAIN.values()) == (stride, padding, dilation, groups, layout)
 
 

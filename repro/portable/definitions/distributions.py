@@ -18,7 +18,7 @@ from repro.portable.definitions.xp import Array, Backend
 FEW = 10.0
 """A mean below which numbers are counted up; above it they are rejected."""
 MOST = 64
-"""What a number with a mean below FEW does not reach, but with a probability below 2^-80."""
+"""The number that a draw with a mean below FEW reaches only with a probability below 2^-80."""
 HALF_LOG_2PI = 0.9189385332046727
 STIRLING = 1 / 12, -1 / 360, 1 / 1260, -1 / 1680
 SHIFT = 8
@@ -49,7 +49,7 @@ def _uniform(xp: Backend, blocks: Array, key: Any, part: Any) -> tuple[Array, Ar
 
 
 def _log_factorial(xp: Backend, n: Array) -> Array:
-    """By J. Stirling's series, from n + SHIFT on, where it is exact to 1e-13."""
+    """The logarithm of n!, by J. Stirling's series, from n + SHIFT on, where it is exact to 1e-13."""
     x = n + (SHIFT + 1.0)
     product = n + 1.0
     for more in range(2, SHIFT + 1):

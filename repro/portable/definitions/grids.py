@@ -154,5 +154,5 @@ def exact_dot(xp: Backend, a: Array, b: Array, axes: Axes, batch: bool = False, 
 
 
 def count(xp: Backend, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:
-    """How many numbers lie along these axes of a shape; with `batch` on all ranks."""
+    """The number of numbers along these axes of a shape; with `batch` on all ranks."""
     return math.prod([int(shape[axis]) for axis in axes]) * (xp.ranks.size if batch else 1)

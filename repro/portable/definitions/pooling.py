@@ -63,7 +63,7 @@ def _edges(padding: Pair):
 
 
 def _windows(xp: Backend, x, kernel: Pair, stride: Pair):
-    """What lies at each place of all windows, in the order of rows."""
+    """Yields the elements at each place of all windows, in the order of rows."""
     height, width = x.shape[1:3]
     rows, columns = (
         (size - length) // step for size, length, step in zip((height, width), kernel, stride, strict=True)
@@ -75,7 +75,7 @@ def _windows(xp: Backend, x, kernel: Pair, stride: Pair):
 
 
 def _spread(xp: Backend, at, image, kernel: Pair, stride: Pair, padding: Pair):
-    """What `at` gives for each place of a window, added to where it lay in the images, each sum rounded to float32."""
+    """Adds what `at` gives for each place of a window to where it lay in the images, each sum rounded to float32."""
     total = None
     for place in range(kernel[0] * kernel[1]):
         part = placed(xp, at(place), image, stride, padding, divmod(place, kernel[1]))

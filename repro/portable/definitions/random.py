@@ -43,7 +43,7 @@ def _product(xp: Backend, word, multiplier: int):
 
 
 def keep(xp: Backend, key, step, shape, rate: float):
-    """Whether dropout keeps each number of this shape: with probability 1 - rate, by words of Philox.
+    """True for numbers of this shape that dropout keeps: with probability 1 - rate, by words of Philox.
 
     key and step are int64 of no dimension; the key is below 2^62. On several ranks the shape is that of all samples, of
     which each takes its own.
@@ -102,7 +102,7 @@ def integers(xp: Backend, blocks: Array, key: Any) -> Array:
 
 
 def bernoulli(xp: Backend, blocks: Array, key: Any, limit: Any) -> Array:
-    """Whether a word is below a limit, an integer."""
+    """True where a word is below a limit, an integer."""
     return xp.stack([word < limit for word in words(xp, blocks, key)], 1)
 
 

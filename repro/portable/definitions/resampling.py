@@ -17,7 +17,7 @@ SMOOTH_SHARPNESS = -0.5
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """What each output along an axis is the sum of."""
+    """The inputs that each output along an axis is the sum of."""
 
     size: int
     """Inputs along the axis."""

@@ -68,7 +68,7 @@ def _rotated(xp: Backend, x: Array, pairs: Pairs, cosine: Array, sine: Array) ->
 
 
 def _finite(xp: Backend, x: Array) -> Array:
-    """Whether all numbers of a matrix are: [..., 1, 1]"""
+    """True if all numbers of a matrix are finite: [..., 1, 1]"""
     return xp.maximum_of(xp.transpose(xp.maximum_of(abs(x)))) < xp.inf
 
 

@@ -20,7 +20,7 @@ SAMPLE, CHANNEL, ALL = (1, 2, 3, 4), (0, 2, 3, 4), (0, 1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class VolumeSteps:
-    """How a kernel moves over volumes."""
+    """The steps of a kernel over volumes."""
 
     stride: Triple
     padding: Triple

@@ -176,7 +176,7 @@ class Backend(Protocol):
     # --- matrices, step by step ---------------------------------------------------------------------------------------
 
     def at(self, x: Array, place: Any, axis: int) -> Array:
-        """What is at a place of an axis, which stays with size 1."""
+        """The element at a place of an axis, which stays with size 1."""
 
     def take_along(self, x: Array, index: Array, axis: int) -> Array:
         """Numbers by their places along an axis: the other axes of the index are those of x, or of size 1."""
@@ -200,10 +200,10 @@ class Backend(Protocol):
 
 
 class XlaBackend(Backend, Protocol):
-    """What JAX's and TensorFlow's backends have beside it: the parts of repro.portable.backends.xla."""
+    """Further methods of JAX's and TensorFlow's backends: the parts of repro.portable.backends.xla."""
 
     def calls_kernels(self) -> bool:
-        """Whether products are calls of repro.portable.kernels, where they can be."""
+        """True if products are calls of repro.portable.kernels, where they can be."""
 
     def call(self, made: Any, dtype: str, shape: Axes, /, *arrays: Array) -> Array:
         """The array that kernels make of arrays: see repro.portable.kernels.calls."""

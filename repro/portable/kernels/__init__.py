@@ -11,11 +11,11 @@ pytorch, tensorflow, jax, numpy  how each calls them
 from importlib.util import find_spec
 
 available = find_spec("llvmlite") is not None
-"""Whether loops can be compiled."""
+"""True if kernels can be compiled."""
 
 
 def paired() -> bool:
-    """Whether products of int16 can be compiled for this processor."""
+    """True if products of int16 can be compiled for this processor."""
     if not available:
         return False
     from repro.portable.kernels.pairs import possible  # needs llvmlite

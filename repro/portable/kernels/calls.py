@@ -8,7 +8,7 @@ from repro.portable.definitions.convolution import OUTPUTS_LAST
 from repro.portable.definitions.xp import XlaBackend
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import in_float64
-from repro.portable.kernels.convolution import How, Part, forward, grad_images, grad_weight, in_rows
+from repro.portable.kernels.convolution import Convolution, Part, forward, grad_images, grad_weight, in_rows
 from repro.portable.kernels.pairs import in_pairs
 
 
@@ -25,25 +25,25 @@ def multiply(xp: XlaBackend, a, b, units=None, plus=None):
     return xp.call(products.product(given), dtype, (rows, columns), a, panels, *finish)
 
 
-def convolve(xp: XlaBackend, q, w, how: How):
+def convolve(xp: XlaBackend, q, w, conv: Convolution):
     """Images and [O, h, w, I], of one type -> images, float64."""
-    return _sum(xp, forward(in_rows(q.shape), in_rows(w.shape), how), q, w)
+    return _sum(xp, forward(in_rows(q.shape), in_rows(w.shape), conv), q, w)
 
 
-def convolve_with(xp: XlaBackend, q, g, shape, how: How):
+def convolve_with(xp: XlaBackend, q, g, shape, conv: Convolution):
     """The gradient with respect to a weight of this shape."""
-    return _sum(xp, grad_weight(in_rows(q.shape), in_rows(g.shape), tuple(shape), how, xp.ranks.size), q, g)
+    return _sum(xp, grad_weight(in_rows(q.shape), in_rows(g.shape), tuple(shape), conv, xp.ranks.size), q, g)
 
 
-def convolve_back(xp: XlaBackend, g, w, image, how: How):
+def convolve_back(xp: XlaBackend, g, w, image, conv: Convolution):
     """The gradient with respect to images of this shape; stride or dilation must be 1."""
-    (down, across), (rows, columns) = how.stride, (how.layout.index(name) for name in "HW")
+    (down, across), (rows, columns) = conv.stride, (conv.layout.index(name) for name in "HW")
     order = OUTPUTS_LAST if "int16" in str(w.dtype) else (0, 1, 2, 3)
     gradients = {}
-    for part in grad_images(in_rows(g.shape), tuple(w.shape), tuple(image), how, order == OUTPUTS_LAST):
+    for part in grad_images(in_rows(g.shape), tuple(w.shape), tuple(image), conv, order == OUTPUTS_LAST):
         taps = xp.permute(w[part.weight][:, ::-1, ::-1], order)
         y = _sum(xp, part, g, taps)
-        if how.stride == (1, 1):
+        if conv.stride == (1, 1):
             return y
         missing = {rows: -(-image[rows] // down), columns: -(-image[columns] // across)}
         edges = tuple((0, missing.get(axis, size) - size) for axis, size in enumerate(y.shape))

@@ -14,7 +14,7 @@ from functools import cache, reduce
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F64, I32, I64, Loop, Loops, splat, started, vector_bits
+from repro.portable.kernels.machine import F64, I32, I64, Kernel, Loop, splat, started, vector_bits
 
 REGISTERS = 12
 """Sums that are made at once, in vectors: of 16 registers that a processor has at least."""
@@ -33,7 +33,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Limit:
-    """Where a reduced axis ends: at the edges of the first operand, which has `rows` rows.
+    """The limit of a reduced axis: the edges of the first operand, which has `rows` rows.
 
     With r along the reduced axis and k along the kept one it meets the row start + at_kept k + at_reduced r.
     """
@@ -64,9 +64,9 @@ class Sums:
 
 
 @cache
-def in_float64(sums: Sums) -> Loops:
-    """Loops over arrays a and b, both float64, and the result, float64 of the kept sizes."""
-    return Contraction(sums).loops()
+def in_float64(sums: Sums) -> Kernel:
+    """Kernel over arrays a and b, both float64, and the result, float64 of the kept sizes."""
+    return Contraction(sums).kernel()
 
 
 class Contraction:
@@ -101,9 +101,9 @@ class Contraction:
                 free //= sizes[axis]
 
     def _lanes(self) -> tuple[int, int]:
-        """How many numbers are taken at once, and along which axis: they lie in a row, or are one and the same.
+        """The lanes of a vector, and their axis: the numbers are adjacent, or one and the same.
 
-        One, along axis -1, where no axis is fit for more.
+        One lane, along axis -1, if no axis fits more.
         """
         most = vector_bits() // 64
         a, b, out = self.strides
@@ -116,7 +116,7 @@ class Contraction:
         lanes, *_, vector = max(choices)
         return lanes, vector
 
-    def loops(self) -> Loops:
+    def kernel(self) -> Kernel:
         self.build, function = started(self.types)
         *self.memory, begin, end = function.args
         self.entry = self.build.block
@@ -132,7 +132,7 @@ class Contraction:
                 turn = self.build.udiv(turn, I64(counts[axis]))
             self._tile(index)
         self.build.ret_void()
-        return Loops(function, math.prod(counts.values()), math.prod(self.sizes))
+        return Kernel(function, math.prod(counts.values()), math.prod(self.sizes))
 
     def _tile(self, index: Index) -> None:
         """The sums of one tile."""
@@ -147,7 +147,7 @@ class Contraction:
         self.sums = {place: self._zeros(self.type) for place in places}
 
     def _zeros(self, type_: ir.Type) -> ir.Value:
-        """Memory on the stack, which becomes a register, that holds zeros."""
+        """Allocates a number on the stack, which becomes a register, and sets it to zero."""
         with self.build.goto_block(self.entry):
             place = self.build.alloca(type_)
         self.build.store(ir.Constant(type_, None), place)
@@ -183,7 +183,7 @@ class Contraction:
             self._reduce(axis + 1, index | {axis: self.build.mul(turn, I64(step))})
 
     def _add(self, index: Index) -> None:
-        """One product for each sum."""
+        """Adds one product to each sum."""
         build = self.build
         read: dict[Place, ir.Value] = {}
         for place, total in self.sums.items():

@@ -22,15 +22,15 @@ ONE = (1, 1)
 
 @dataclass(frozen=True)
 class Operand:
-    """Where the numbers of an array are: its sizes, and its strides, in numbers."""
+    """The place of an array's numbers: its shape, and its strides in numbers."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class How:
-    """What a convolution is, but for its operands."""
+class Convolution:
+    """The parameters of a convolution, without its operands."""
 
     stride: Pair
     padding: Pair
@@ -46,88 +46,90 @@ class Part:
     sums: Sums
     shape: tuple[int, ...]
     weight: tuple[slice, ...] = ()
-    """Which elements of the kernel it meets."""
+    """The elements of the kernel that it meets."""
     place: tuple[slice, ...] = ()
-    """Where its results are."""
+    """The place of its results."""
 
 
 @cache
-def forward(x: Operand, weight: Operand, how: How) -> Part:
+def forward(x: Operand, weight: Operand, conv: Convolution) -> Part:
     """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
     outputs, height, width, inputs = weight.shape
     check_length(height * width * inputs)
-    there = _sizes(x, how.layout)
-    sizes = {"B": there["B"], "G": how.groups, "O": outputs // how.groups, "I": inputs, "h": height, "w": width}
+    there = _sizes(x, conv.layout)
+    sizes = {"B": there["B"], "G": conv.groups, "O": outputs // conv.groups, "I": inputs, "h": height, "w": width}
     for axis, (name, tap) in enumerate((("H", "h"), ("W", "w"))):
-        reach = how.dilation[axis] * (sizes[tap] - 1)
-        sizes[name] = (there[name] + 2 * how.padding[axis] - reach - 1) // how.stride[axis] + 1
-    names = (*how.layout.replace("C", "GO"), *("Ihw" if inputs == 1 and how.padding == (0, 0) else "hwI"))
+        reach = conv.dilation[axis] * (sizes[tap] - 1)
+        sizes[name] = (there[name] + 2 * conv.padding[axis] - reach - 1) // conv.stride[axis] + 1
+    names = (*conv.layout.replace("C", "GO"), *("Ihw" if inputs == 1 and conv.padding == (0, 0) else "hwI"))
     return _part(
         x,
         names,
         sizes,
-        _met(x, inputs, how),
+        _met(x, inputs, conv),
         _of_weight(weight, sizes["O"]),
-        how.layout,
-        how.stride,
-        how.padding,
-        how.dilation,
+        conv.layout,
+        conv.stride,
+        conv.padding,
+        conv.dilation,
     )
 
 
 @cache
-def grad_weight(x: Operand, gradient: Operand, shape: Shape, how: How, ranks: int) -> Part:
+def grad_weight(x: Operand, gradient: Operand, shape: Shape, conv: Convolution, ranks: int) -> Part:
     """The gradient with respect to a weight of this shape; `ranks` ranks add theirs to it."""
     outputs, height, width, inputs = shape
-    sizes = _sizes(gradient, how.layout) | {
-        "G": how.groups,
-        "O": outputs // how.groups,
+    sizes = _sizes(gradient, conv.layout) | {
+        "G": conv.groups,
+        "O": outputs // conv.groups,
         "I": inputs,
         "h": height,
         "w": width,
     }
     check_length(sizes["B"] * sizes["H"] * sizes["W"] * ranks)
-    own = _strides(gradient, how.layout)
-    names = ("G", "O", "h", "w", "I", *how.layout.replace("C", ""))
+    own = _strides(gradient, conv.layout)
+    names = ("G", "O", "h", "w", "I", *conv.layout.replace("C", ""))
     part = _part(
         x,
         names,
         sizes,
-        _met(x, inputs, how),
+        _met(x, inputs, conv),
         own | {"O": own["C"], "G": own["C"] * sizes["O"]},
-        how.layout,
-        how.stride,
-        how.padding,
-        how.dilation,
+        conv.layout,
+        conv.stride,
+        conv.padding,
+        conv.dilation,
     )
     return Part(part.sums, shape)
 
 
 @cache
-def grad_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs_last: bool = False) -> list[Part]:
+def grad_images(
+    gradient: Operand, shape: Shape, image: Shape, conv: Convolution, outputs_last: bool = False
+) -> list[Part]:
     """The gradient with respect to images of this shape, with a weight of that; what no part gives is 0.
 
     In each direction stride or dilation must be 1.
     With a stride of s the pixels fall into s x s classes: those of each meet the same elements of the kernel. These
     are given to a part in reverse order, [O G, h, w, I] in a row of memory, or with the outputs last in it.
     """
-    outputs, inputs, layout = shape[0] // how.groups, shape[3], how.layout
+    outputs, inputs, layout = shape[0] // conv.groups, shape[3], conv.layout
     check_length(outputs * shape[1] * shape[2])
     there = dict(zip(layout, image, strict=True))
     rows, columns = (
         [
-            _Class(pixel, there[name], shape[1 + axis], how.stride[axis], how.padding[axis], how.dilation[axis])
-            for pixel in range(min(how.stride[axis], there[name]))
+            _Class(pixel, there[name], shape[1 + axis], conv.stride[axis], conv.padding[axis], conv.dilation[axis])
+            for pixel in range(min(conv.stride[axis], there[name]))
         ]
         for axis, name in enumerate("HW")
     )
-    met = _met(gradient, outputs, How(ONE, ONE, how.dilation, how.groups, layout))
+    met = _met(gradient, outputs, Convolution(ONE, ONE, conv.dilation, conv.groups, layout))
     met["O"] = met.pop("I")
     parts = []
     for row, column in itertools.product(rows, columns):
         if not (row.taps and column.taps):
             continue
-        sizes = {"B": there["B"], "G": how.groups, "I": inputs, "O": outputs, "H": row.count, "W": column.count}
+        sizes = {"B": there["B"], "G": conv.groups, "I": inputs, "O": outputs, "H": row.count, "W": column.count}
         sizes |= {"h": row.taps, "w": column.taps}
         taps = in_rows((shape[0], row.taps, column.taps, inputs), (1, 2, 3, 0) if outputs_last else (0, 1, 2, 3))
         part = _part(
@@ -139,10 +141,10 @@ def grad_images(gradient: Operand, shape: Shape, image: Shape, how: How, outputs
             layout,
             ONE,
             (-row.start, -column.start),
-            how.dilation,
+            conv.dilation,
         )
-        of_weight = slice(None), slice(row.first, None, how.stride[0]), slice(column.first, None, how.stride[1])
-        place = {"H": slice(row.pixel, None, how.stride[0]), "W": slice(column.pixel, None, how.stride[1])}
+        of_weight = slice(None), slice(row.first, None, conv.stride[0]), slice(column.first, None, conv.stride[1])
+        place = {"H": slice(row.pixel, None, conv.stride[0]), "W": slice(column.pixel, None, conv.stride[1])}
         of_image = tuple(place.get(name, slice(None)) for name in layout)
         parts.append(Part(part.sums, part.shape, of_weight, of_image))
     return parts
@@ -198,17 +200,17 @@ def in_rows(shape: Sequence[int], order: Sequence[int] | None = None) -> Operand
     return Operand(tuple(shape), tuple(strides))
 
 
-def _met(x: Operand, inputs: int, how: How) -> dict[str, int]:
+def _met(x: Operand, inputs: int, conv: Convolution) -> dict[str, int]:
     """The extents of the patch of images that each pixel of a result meets."""
-    own = _strides(x, how.layout)
+    own = _strides(x, conv.layout)
     return {
         "B": own["B"],
         "G": own["C"] * inputs,
         "I": own["C"],
-        "H": own["H"] * how.stride[0],
-        "W": own["W"] * how.stride[1],
-        "h": own["H"] * how.dilation[0],
-        "w": own["W"] * how.dilation[1],
+        "H": own["H"] * conv.stride[0],
+        "W": own["W"] * conv.stride[1],
+        "h": own["H"] * conv.dilation[0],
+        "w": own["W"] * conv.dilation[1],
     }
 
 

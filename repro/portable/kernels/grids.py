@@ -22,13 +22,13 @@ from repro.portable.kernels.lanes import (
     steps,
     vector_at,
 )
-from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, splat, started
+from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Kernel, Loop, splat, started
 from repro.portable.numbers.constants import BITS, SUM_BITS
 
 
 @cache
-def rows(groups: int, size: int, width: int) -> Loops:
-    """Loops over x, float32 [groups, size]; q, int16 [groups, width], with zeros from `size` on; p, float32 [groups]."""
+def rows(groups: int, size: int, width: int) -> Kernel:
+    """Kernel over x, float32 [groups, size]; q, int16 [groups, width], zeros from `size` on; p, float32 [groups]."""
     build, function = started([F32, I16, F32])
     x, q, p, begin, end = function.args
     lanes, vector = Lanes(build, function, 1), build.alloca(VECTOR)
@@ -53,12 +53,12 @@ def rows(groups: int, size: int, width: int) -> Loops:
         with Loop(build, I64(size), I64(width)) as at:
             build.store(I16(0), build.gep(target, [at]))
     build.ret_void()
-    return Loops(function, groups, groups * width, results=2)
+    return Kernel(function, groups, groups * width, results=2)
 
 
 @cache
-def panels(batch: int, terms: int, columns: int, tile: int, part: int = 0) -> Loops:
-    """Loops over matrices x, float32 [batch, K, N], with a grid for each column; their panels; p, float32 [batch, N'].
+def panels(batch: int, terms: int, columns: int, tile: int, part: int = 0) -> Kernel:
+    """Kernel over matrices x, float32 [batch, K, N], with a grid for each column; their panels; p, float32 [batch, N'].
 
     The panels are those of products.panels(), with zeros up to an even K, and up to N', a multiple of `tile`. They are
     of `tile` columns, or of `part` where it is given, which divides that.
@@ -127,7 +127,7 @@ def panels(batch: int, terms: int, columns: int, tile: int, part: int = 0) -> Lo
                             result = quantized(build, value, build.load(build.gep(ups, [lane])))
                             build.store(result, build.gep(there, [build.add(build.shl(place(lane), I64(1)), I64(1))]))
     build.ret_void()
-    return Loops(function, batch * across, batch * terms * columns, results=2)
+    return Kernel(function, batch * across, batch * terms * columns, results=2)
 
 
 def _pairs(
@@ -140,7 +140,7 @@ def _pairs(
     part: int,
     pairs: int,
 ) -> None:
-    """Two numbers of each column of a vector, beside one another, in 32 bits."""
+    """Stores two numbers of each column of a vector, beside one another, in 32 bits."""
     first = I64(number * LANES)
     scales = vector_at(build, ups, first)
     high, low = (
@@ -157,8 +157,8 @@ def _pairs(
 
 
 @cache
-def sums(before: int, size: int, after: int) -> Loops:
-    """Loops over x, float32 [before, size, after], and its exact sums along the middle, float32 [before, after]."""
+def sums(before: int, size: int, after: int) -> Kernel:
+    """Kernel over x, float32 [before, size, after], and its exact sums along the middle, float32 [before, after]."""
     build, function = started([F32, F32])
     x, result, begin, end = function.args
     lanes = Lanes(build, function, 1)
@@ -175,7 +175,7 @@ def sums(before: int, size: int, after: int) -> Loops:
         whole = size - size % LANES
 
         def over(visit: Callable[[ir.Value, ir.Value], None]) -> None:
-            """All numbers, each with its lane."""
+            """Visits all numbers, each with its lane."""
             if along:
                 with steps(build, whole, LANES) as at, Loop(build, I64(0), I64(LANES)) as lane:
                     visit(lane, build.gep(start, [build.add(at, lane)]))
@@ -217,4 +217,4 @@ def sums(before: int, size: int, after: int) -> Loops:
                 results = build.fmul(total, build.load(build.gep(units, [lane])))
                 build.store(rounded(build, results), build.gep(line, [lane]))
     build.ret_void()
-    return Loops(function, before * across, before * size * after)
+    return Kernel(function, before * across, before * size * after)

@@ -11,7 +11,7 @@ from jax import Array
 from jax import numpy as jnp
 
 from repro.portable import kernels
-from repro.portable.kernels.machine import Loops, nothing
+from repro.portable.kernels.machine import Kernel, nothing
 from repro.portable.kernels.xla import handler
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether JAX computes on a CPU here that kernels of int16 are for, and calls them."""
+    """True if JAX computes on a CPU that has int16 kernels, and calls them."""
     if not kernels.paired() or jax.default_backend() != "cpu":
         return False
     try:
@@ -32,12 +32,12 @@ def possible() -> bool:
         return False
 
 
-def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Array:
+def call(made: Kernel, dtype: str, shape: tuple[int, ...], *arrays: Array) -> Array:
     """The result of kernels for arrays."""
     return _function(made, jax.ShapeDtypeStruct(shape, dtype))(*arrays)
 
 
-def call_all(made: Loops, results: Sequence[tuple[str, tuple[int, ...]]], *arrays: Array) -> tuple[Array, ...]:
+def call_all(made: Kernel, results: Sequence[tuple[str, tuple[int, ...]]], *arrays: Array) -> tuple[Array, ...]:
     """The results of kernels that have several, each of a type and a shape."""
     return tuple(_function(made, [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in results])(*arrays))
 
@@ -47,7 +47,7 @@ def materialized(x: Array) -> Array:
     return _function(nothing(), jax.ShapeDtypeStruct(x.shape, x.dtype), {0: 0})(x)
 
 
-def _function(made: Loops, result: Any, aliases: dict[int, int] | None = None):
+def _function(made: Kernel, result: Any, aliases: dict[int, int] | None = None):
     known = handler(made)
     if known.name not in _registered:
         jax.ffi.register_ffi_target(known.name, jax.ffi.pycapsule(ctypes.c_void_p(known.address)), platform="cpu")

@@ -67,7 +67,7 @@ class steps:  # noqa: N801
 
 
 def grid(build: ir.IRBuilder, most: ir.Value, bits: int) -> tuple[ir.Value, ir.Value]:
-    """2^(bits - e) and p for the largest magnitude of a group, as bits of float32."""
+    """Computes 2^(bits - e) and p for the largest magnitude of a group, given as bits of float32."""
     e = build.sub(build.ashr(most, I32(23)), I32(126))
     e = build.select(build.icmp_signed("<", e, I32(SMALLEST)), I32(SMALLEST), e)
     e = build.select(build.icmp_signed(">", e, I32(128)), I32(128), e)
@@ -101,7 +101,7 @@ def rint(build: ir.IRBuilder, x: ir.Value) -> ir.Value:
 
 
 def quantized(build: ir.IRBuilder, x: ir.Value, up: ir.Value) -> ir.Value:
-    """int16: below 2^13 but for infinities and NaN, whose products are NaN as p is."""
+    """Quantizes to int16: below 2^13 but for infinities and NaN, whose products are NaN as p is."""
     result = build.fptosi(rint(build, build.fmul(x, up)), I32)
     return build.trunc(result, I16)
 

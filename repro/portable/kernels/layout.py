@@ -4,12 +4,12 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F32, F64, I64, Loop, Loops, started
+from repro.portable.kernels.machine import F32, F64, I64, Kernel, Loop, started
 
 
 @cache
-def cut(batch: int, rows: int, columns: int, high: int, wide: int) -> Loops:
-    """Loops over matrices, float32 [batch, high, wide], and the first rows and columns of each."""
+def cut(batch: int, rows: int, columns: int, high: int, wide: int) -> Kernel:
+    """Kernel over matrices, float32 [batch, high, wide], and the first rows and columns of each."""
     build, function = started([F32, F32])
     x, result, begin, end = function.args
     with Loop(build, begin, end) as turn:
@@ -19,12 +19,12 @@ def cut(batch: int, rows: int, columns: int, high: int, wide: int) -> Loops:
         with Loop(build, I64(0), I64(columns)) as at:
             build.store(build.load(build.gep(source, [at])), build.gep(target, [at]))
     build.ret_void()
-    return Loops(function, batch * rows, batch * rows * columns)
+    return Kernel(function, batch * rows, batch * rows * columns)
 
 
 @cache
-def widened(batch: int, size: int, wide: int, bits: int) -> Loops:
-    """Loops over float32 [batch, size] times 2^bits, float64 [batch, wide], with zeros from `size` on."""
+def widened(batch: int, size: int, wide: int, bits: int) -> Kernel:
+    """Kernel over float32 [batch, size] times 2^bits, float64 [batch, wide], with zeros from `size` on."""
     build, function = started([F32, F64])
     x, result, begin, end = function.args
     with Loop(build, begin, end) as turn:
@@ -36,4 +36,4 @@ def widened(batch: int, size: int, wide: int, bits: int) -> Loops:
         with Loop(build, I64(size), I64(wide)) as at:
             build.store(ir.Constant(F64, 0.0), build.gep(target, [at]))
     build.ret_void()
-    return Loops(function, batch, batch * wide)
+    return Kernel(function, batch, batch * wide)

@@ -1,6 +1,6 @@
-"""Machine code from loops, by LLVM.
+"""Machine code from kernels in LLVM's intermediate representation.
 
-Machine code for this processor, by LLVM, from loops in its intermediate representation: no C++ compiler is needed.
+Kernels are compiled for this processor; no C++ compiler is needed.
 
 LLVM is given no leave to change the arithmetic: every operation rounds for itself, as IEEE 754 says.
 """
@@ -53,7 +53,7 @@ def started(types: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
     """A function of arrays of these types, none of which overlap, and of the turns to begin and to end with."""
     module = ir.Module()
     kind = ir.FunctionType(VOID, [*(type_.as_pointer() for type_ in types), I64, I64])
-    function = ir.Function(module, kind, "loops")
+    function = ir.Function(module, kind, "kernel")
     function.linkage = "internal"
     function.attributes.add("noinline")
     for argument in function.args[: len(types)]:
@@ -69,7 +69,7 @@ def splat(build: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
 
 
 @dataclass(frozen=True, eq=False)
-class Loops:
+class Kernel:
     """A function of started(), which threads may share: `turns` turns, over `work` elements."""
 
     function: ir.Function
@@ -100,11 +100,11 @@ class Loops:
 
 
 @cache
-def nothing() -> Loops:
-    """Loops that do nothing, with an array."""
+def nothing() -> Kernel:
+    """A kernel that does nothing, with an array."""
     build, function = started([I8])
     build.ret_void()
-    return Loops(function, 1, 0)
+    return Kernel(function, 1, 0)
 
 
 def entry(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) -> tuple[ir.IRBuilder, ir.Function]:
@@ -143,7 +143,7 @@ def _machine(level: int) -> llvm.TargetMachine:
 # --- processors -------------------------------------------------------------------------------------------------------
 
 ABSENT: Mapping[int, tuple[str, ...]] = {512: (), 256: ("avx512",), 128: ("avx",)}
-"""What the names of features begin with that a processor of such vectors, in bits, does not have."""
+"""Prefixes of the features that a processor lacks whose widest vectors have this many bits."""
 _widest = 512
 
 
@@ -162,7 +162,7 @@ def limit(bits: int) -> None:
 
 @cache
 def features() -> Mapping[str, bool]:
-    """Those of this processor that are in use, by the names that LLVM gives them."""
+    """The features of this processor that are in use, by the names that LLVM gives them."""
     features = llvm.get_host_cpu_features()
     return {name: on and not name.startswith(ABSENT[_widest]) for name, on in features.items()}
 

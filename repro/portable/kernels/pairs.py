@@ -13,7 +13,7 @@ from functools import cache
 from llvmlite import ir
 
 from repro.portable.kernels.contraction import Contraction, Index, Place, Sums
-from repro.portable.kernels.machine import F64, I16, I32, I64, Loop, Loops, features, splat, vector_bits
+from repro.portable.kernels.machine import F64, I16, I32, I64, Kernel, Loop, features, splat, vector_bits
 
 PAIRS = 15
 MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
@@ -21,23 +21,23 @@ MULTIPLY_ADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "l
 
 
 def possible() -> bool:
-    """Whether this processor is an x86 with AVX2."""
+    """True if this processor is an x86 with AVX2."""
     return bool(features().get("avx2"))
 
 
 def widest() -> int:
-    """How many pairs it takes at once."""
+    """The number of pairs in a vector."""
     return 16 if vector_bits() == 512 and features().get("avx512bw") else 8
 
 
 @cache
-def in_pairs(sums: Sums) -> Loops | None:
-    """Loops over arrays a and b, both int16, and the result, float64 of the kept sizes; pairs lie along the last axis.
+def in_pairs(sums: Sums) -> Kernel | None:
+    """Kernel over arrays a and b, both int16, and the result, float64 of the kept sizes; pairs lie along the last axis.
 
     None where sizes or strides are not fit for it.
     """
     result = _Pairs(sums)
-    return result.loops() if result.vector >= 0 else None
+    return result.kernel() if result.vector >= 0 else None
 
 
 class _Pairs(Contraction):
@@ -82,7 +82,7 @@ class _Pairs(Contraction):
         self.multiply_add = module.globals.get(name) or ir.Function(module, ir.FunctionType(sums, [short] * 2), name)
 
     def _pairs(self, axis: int) -> int:
-        """How many pairs are added up from a reduced axis on, at most."""
+        """The largest number of pairs that are added up from a reduced axis on."""
         sizes = self.sizes[axis:]
         if sizes:
             sizes[-1] = -(-sizes[-1] // (2 * self.wide if self.vector == len(self.sizes) - 1 else 2))

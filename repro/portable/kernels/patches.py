@@ -7,12 +7,12 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import I16, I64, Loop, Loops, started
+from repro.portable.kernels.machine import I16, I64, Kernel, Loop, started
 
 
 @dataclass(frozen=True)
 class Windows:
-    """What meets the kernel along each axis of images: out[o] meets (o stride + t step - low) / dilation."""
+    """The windows of a kernel along each axis of images: out[o] meets (o stride + t step - low) / dilation."""
 
     sizes: tuple[int, ...]
     out: tuple[int, ...]
@@ -24,8 +24,8 @@ class Windows:
 
 
 @cache
-def patches(samples: int, channels: int, windows: Windows, width: int) -> Loops:
-    """Loops over q, int16 [samples, *sizes, channels], and rows, int16 [samples out, width]: taps, channels, zeros.
+def patches(samples: int, channels: int, windows: Windows, width: int) -> Kernel:
+    """Kernel over q, int16 [samples, *sizes, channels], and rows, int16 [samples out, width]: taps, channels, zeros.
 
     Where there is no number of the images, there is 0.
     """
@@ -44,7 +44,7 @@ def patches(samples: int, channels: int, windows: Windows, width: int) -> Loops:
         with Loop(build, I64(terms), I64(width)) as place:
             build.store(I16(0), build.gep(target, [place]))
     build.ret_void()
-    return Loops(function, samples * out, samples * out * width)
+    return Kernel(function, samples * out, samples * out * width)
 
 
 def _taps(

@@ -9,7 +9,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Loop, Loops, features, splat, started
+from repro.portable.kernels.machine import F32, F64, I16, I32, I64, Kernel, Loop, features, splat, started
 from repro.portable.kernels.pairs import MULTIPLY_ADD, PAIRS, possible, widest
 from repro.portable.numbers.constants import BELOW_TINY
 
@@ -20,11 +20,11 @@ BLOCK = 64
 HALF = 16
 """A sum of PAIRS is added up twice: as it is, modulo 2^32, and without these lower bits."""
 LONGEST = 2 * PAIRS * 2**15
-"""What both sums have room for."""
+"""The largest number of terms that both sums have room for."""
 
 
 def int8_is_fast() -> bool:
-    """Whether this processor has VNNI, which PyTorch's own products of int8 are made by."""
+    """True if this processor has VNNI, which PyTorch's own products of int8 use."""
     return bool(features().get("avx512vnni") or features().get("avxvnni"))
 
 
@@ -34,9 +34,9 @@ def width() -> int:
 
 
 def fit(shape: Sequence[int], outputs: int, layout: str) -> bool:
-    """Whether a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
+    """True if a product of matrices, [M, K] and [K, outputs], and both its gradients, can be made so.
 
-    Or a convolution of images of this shape and layout, see convolution.py.
+    With a layout: of a convolution of images of this shape, see convolution.py.
     """
     if layout:
         return possible() and layout.endswith("B") and shape[-1] % 8 == 0
@@ -51,8 +51,8 @@ def _check_panels(terms: int, columns: int, tile: int) -> None:
 
 
 @cache
-def panels(terms: int, columns: int, tile: int) -> Loops:
-    """Loops over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
+def panels(terms: int, columns: int, tile: int) -> Kernel:
+    """Kernel over a matrix [K, N], int16, by rows, and its panels, [N / tile, K / 2, tile, 2].
 
     Each number lies beside the one below, in the order in which a tile reads.
     """
@@ -72,11 +72,11 @@ def panels(terms: int, columns: int, tile: int) -> Loops:
         place = build.bitcast(build.gep(result, [there]), both.as_pointer())
         build.store(build.shuffle_vector(*given, order), place, align=2)
     build.ret_void()
-    return Loops(function, terms // 2, terms * columns)
+    return Kernel(function, terms // 2, terms * columns)
 
 
 @cache
-def turned(terms: int, columns: int, tile: int) -> Loops:
+def turned(terms: int, columns: int, tile: int) -> Kernel:
     """Pack a matrix that is stored by columns, [N, K]; its pairs are neighbors already."""
     _check_panels(terms, columns, tile)
     pairs = terms // 2
@@ -92,7 +92,7 @@ def turned(terms: int, columns: int, tile: int) -> Loops:
         there = build.add(build.mul(build.add(build.mul(panel, I64(pairs)), pair), I64(tile)), at)
         build.store(given, build.gep(result, [there]))
     build.ret_void()
-    return Loops(function, columns // tile, terms * columns)
+    return Kernel(function, columns // tile, terms * columns)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Product:
     columns: int
     by_rows: bool
     finish: int
-    """How many arrays follow them, none to two.
+    """The number of arrays that follow them, 0 to 2.
 
     First a power of two for each row, float64, that it is multiplied by, then a number for each column, float32, that
     is added. With one of them the result is rounded as r32 does, float32; with none it is exact, float64.
@@ -115,16 +115,16 @@ class Product:
     batch: int = 1
     """Products one after another."""
     by_columns: bool = False
-    """Whether the second of two arrays that follow is a power of two for each column, float64, instead."""
+    """True if the second of two arrays that follow is a power of two for each column, float64, instead."""
 
 
 @cache
-def product(given: Product) -> Loops:
-    """Loops over the arrays of a product, the last of which is the result."""
+def product(given: Product) -> Kernel:
+    """Kernel over the arrays of a product, the last of which is the result."""
     rows, pairs, columns = given.rows, given.pairs, given.columns
     tile_columns, height = width(), min(ROWS, rows)
     if columns % tile_columns or 2 * pairs > LONGEST or not (given.by_rows or rows % ROWS == 0):
-        raise ValueError(f"no loops for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
+        raise ValueError(f"no kernel for {given}: tiles are of {tile_columns} columns, panels of {ROWS} rows")
     lanes = tile_columns // VECTORS
     short, sums = ir.VectorType(I16, 2 * lanes), ir.VectorType(I32, lanes)
     none, half = sums([0] * lanes), sums([HALF] * lanes)
@@ -183,7 +183,7 @@ def product(given: Product) -> Loops:
             where = build.gep(result, [build.add(build.mul(here, I64(columns)), there)])
             build.store(total, build.bitcast(where, total.type.as_pointer()), align=4)
     build.ret_void()
-    return Loops(function, turns * given.batch, 2 * rows * pairs * columns * given.batch)
+    return Kernel(function, turns * given.batch, 2 * rows * pairs * columns * given.batch)
 
 
 def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) -> ir.Value:
@@ -198,7 +198,7 @@ def _total(build: ir.IRBuilder, upper: ir.Value, whole: ir.Value, lanes: int) ->
 
 
 def _finished(build: ir.IRBuilder, total: ir.Value, finish: Sequence[ir.Value], row: ir.Value, column: ir.Value):
-    """See Product.finish."""
+    """Finishes a sum, see Product.finish."""
     if not finish:
         return total
     lanes = total.type.count

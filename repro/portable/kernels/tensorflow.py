@@ -9,7 +9,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from repro.portable import kernels
-from repro.portable.kernels.machine import Loops, nothing
+from repro.portable.kernels.machine import Kernel, nothing
 from repro.portable.kernels.xla import handler
 
 MODULE = """
@@ -34,7 +34,7 @@ _registered: set[str] = set()
 
 @cache
 def possible() -> bool:
-    """Whether TensorFlow computes on a CPU here that kernels of int16 are for, and calls them."""
+    """True if TensorFlow computes on a CPU that has int16 kernels, and calls them."""
     if not kernels.paired() or tf.config.list_logical_devices("GPU"):
         return False
 
@@ -50,14 +50,14 @@ def possible() -> bool:
 
 
 def compiled() -> bool:
-    """Whether what is being traced is for XLA."""
+    """True if the function that is being traced is for XLA."""
     from tensorflow.python.framework import ops  # no other part of TensorFlow knows; possible() finds out
     from tensorflow.python.ops import control_flow_util
 
     return control_flow_util.GraphOrParentsInXlaContext(ops.get_default_graph())
 
 
-def call(made: Loops, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
+def call(made: Kernel, dtype: str, shape: tuple[int, ...], *arrays: tf.Tensor) -> tf.Tensor:
     """The result of kernels for tensors."""
     return _called(made, dtype, shape, arrays)
 
@@ -67,7 +67,7 @@ def materialized(x: tf.Tensor) -> tf.Tensor:
     return _called(nothing(), x.dtype.name, tuple(x.shape), [x], ALIAS)
 
 
-def _called(made: Loops, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf.Tensor], more: str = "") -> tf.Tensor:
+def _called(made: Kernel, dtype: str, shape: tuple[int, ...], arrays: Sequence[tf.Tensor], more: str = "") -> tf.Tensor:
     from tensorflow.compiler.tf2xla.python import xla
 
     known = handler(made)
@@ -115,7 +115,7 @@ class _Registration(ctypes.Structure):
 
 
 REGISTER = 72
-"""Where the interface has the function that registers."""
+"""The place in the interface of the function that registers."""
 
 
 @cache
@@ -133,4 +133,4 @@ def _register(name: str, address: int) -> None:
     function = ctypes.c_size_t.from_address(_interface() + REGISTER).value
     error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(function)(ctypes.addressof(given))
     if error:
-        raise RuntimeError(f"XLA does not take the function {name}")
+        raise RuntimeError(f"XLA rejected the function {name}")

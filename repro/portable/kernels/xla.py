@@ -1,6 +1,6 @@
 """Kernels as functions that XLA calls.
 
-Loops as functions that what XLA compiled calls, on a CPU, in JAX and in TensorFlow.
+XLA calls them on a CPU, in JAX and in TensorFlow.
 
 They follow XLA's foreign function interface, whose structures are in xla/ffi/api/c_api.h, next to both frameworks'
 libraries. Threads are XLA's own.
@@ -13,7 +13,7 @@ from functools import cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Kernel, Loop, code, entry
 
 SHARE = 2**18
 """Elements that are worth one of XLA's threads, which other parts of the program use as well."""
@@ -25,7 +25,7 @@ METADATA = 1
 
 POINTER, WORD = ADDRESS.as_pointer(), I64.as_pointer()
 NEXT, DONE, USERS, COUNT = range(4)
-"""What a job counts: shares that were taken, shares that are done, who may still look at it, all shares."""
+"""The counters of a job: shares taken, shares done, threads that may still read it, all shares."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,25 @@ class Handler:
     """A function that XLA may call by this name."""
 
     engine: llvm.ExecutionEngine
-    """Which owns the code."""
+    """The owner of the code."""
     name: str
     address: int
 
 
 @cache
-def handler(loops: Loops) -> Handler:
+def handler(kernel: Kernel) -> Handler:
     """A handler for a kernel whose last arrays are results; the others are operands."""
-    module = loops.function.module
-    arrays = len(loops.function.args) - 2
-    _handler(loops, arrays, _work(loops))
+    module = kernel.function.module
+    arrays = len(kernel.function.args) - 2
+    _handler(kernel, arrays, _work(kernel))
     text = str(module)
-    engine, name = code(text, loops.work), hashlib.sha256(text.encode()).hexdigest()[:20]
+    engine, name = code(text, kernel.work), hashlib.sha256(text.encode()).hexdigest()[:20]
     return Handler(engine, f"repro_{name}", engine.get_function_address("handler"))
 
 
-def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
-    """Collects the addresses of the arrays, and calls the loops; where they are worth it with XLA's other threads."""
-    module = loops.function.module
+def _handler(kernel: Kernel, arrays: int, work: ir.Function) -> None:
+    """Collects the addresses of the arrays, and calls the kernel; where that is worth it with XLA's other threads."""
+    module = kernel.function.module
     build, function = entry(module, "handler", ADDRESS, ADDRESS)
     (frame,) = function.args
     addresses = build.alloca(ADDRESS, arrays)
@@ -65,11 +65,11 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
                 build.store(I32(number), _at(build, metadata, offset, I32))
             build.ret(ADDRESS(None))
     for index in range(arrays):
-        first = arrays - loops.results
+        first = arrays - kernel.results
         buffers = _read(build, frame, 72 if index < first else 112)  # of operands, or of results
         buffer = _read(build, buffers, 8 * (index if index < first else index - first))
         build.store(_read(build, buffer, 24), build.gep(addresses, [I64(index)]))
-    most = max(1, min(loops.work // SHARE, loops.turns))
+    most = max(1, min(kernel.work // SHARE, kernel.turns))
     if most > 1:
         interface, context = _read(build, frame, 16), _read(build, frame, 24)
         build.store(I64(1), result)
@@ -95,13 +95,13 @@ def _handler(loops: Loops, arrays: int, work: ir.Function) -> None:
             build.position_at_end(ready)
             _leave(build, module, job)
             build.ret(ADDRESS(None))
-    loops.share(build, addresses, I64(0), I64(1))
+    kernel.share(build, addresses, I64(0), I64(1))
     build.ret(ADDRESS(None))
 
 
-def _work(loops: Loops) -> ir.Function:
+def _work(kernel: Kernel) -> ir.Function:
     """Does shares of a job as long as there are some."""
-    build, function = entry(loops.function.module, "work", VOID, ADDRESS)
+    build, function = entry(kernel.function.module, "work", VOID, ADDRESS)
     (job,) = function.args
     count = build.load(_field(build, job, COUNT))
     again, some, none = (build.append_basic_block() for _ in range(3))
@@ -110,7 +110,7 @@ def _work(loops: Loops) -> ir.Function:
     share = _count(build, job, NEXT, 1)
     build.cbranch(build.icmp_signed("<", share, count), some, none)
     build.position_at_end(some)
-    loops.share(build, build.bitcast(_at(build, job, 32, ADDRESS), POINTER), share, count)
+    kernel.share(build, build.bitcast(_at(build, job, 32, ADDRESS), POINTER), share, count)
     _count(build, job, DONE, 1)
     build.branch(again)
     build.position_at_end(none)
@@ -119,7 +119,7 @@ def _work(loops: Loops) -> ir.Function:
 
 
 def _task(module: ir.Module, work: ir.Function) -> ir.Function:
-    """What another thread does; it may begin when all is done."""
+    """The function that another thread runs; it may begin after all is done."""
     build, function = entry(module, "task", VOID, ADDRESS)
     build.call(work, function.args)
     _leave(build, module, function.args[0])
@@ -143,7 +143,7 @@ def _leave(build: ir.IRBuilder, module: ir.Module, job: ir.Value) -> None:
 
 
 def _count(build: ir.IRBuilder, job: ir.Value, field: int, step: int) -> ir.Value:
-    """What was counted before."""
+    """Adds to a counter of a job; returns its old value."""
     return build.atomic_rmw("add", _field(build, job, field), I64(step), "acq_rel")
 
 

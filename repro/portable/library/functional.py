@@ -67,7 +67,7 @@ class Framework(Protocol):
         """A user's number, or array of no dimension, as int64."""
 
     def known(self, array: Array) -> bool:
-        """Whether an array's numbers can be read now, outside of what is traced or compiled."""
+        """True if an array's numbers can be read now, outside of what is traced or compiled."""
 
     def constant(self, array: Array) -> Array:
         """An array through which no gradient goes."""

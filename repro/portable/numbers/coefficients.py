@@ -32,7 +32,7 @@ def series(first: Decimal | int, ratio: Callable[[int], Decimal]) -> Function:
 
 
 def interpolated(function: Function, low: Decimal | float, high: Decimal | float, terms: int) -> tuple[float, ...]:
-    """The polynomial of so many terms that meets the function at Chebyshev's nodes: its coefficients, last first."""
+    """The polynomial of this many terms that meets the function at Chebyshev's nodes: its coefficients, last first."""
     with localcontext() as context:
         context.prec = DIGITS
         middle, half = (Decimal(low) + Decimal(high)) / 2, (Decimal(high) - Decimal(low)) / 2
@@ -58,7 +58,7 @@ def cosine(x: Decimal) -> Decimal:
 
 
 def parts(x: Decimal, *bits: int) -> tuple[float, ...]:
-    """Numbers that add up to x: each but the last is x, or what is left of it, cut to so many bits; the last rounded."""
+    """Numbers that add up to x: each but the last is x, or what is left of it, cut to this many bits; the last rounded."""
     parts = []
     with localcontext() as context:
         context.prec = DIGITS

@@ -26,7 +26,7 @@ POWER_BITS = 40
 LOSS_BITS = 24
 """Losses of samples are multiples of 2^-LOSS_BITS."""
 LARGEST_DISTANCE = 2.0**12
-"""How far below the largest logit another one may count as, in a loss."""
+"""The largest distance of a logit from the largest one, in a loss; greater ones are clipped."""
 NODE_BITS, STEP_BITS, VALUE_BITS = 10, 20, 50
 """Activations are linear between nodes at multiples of 2^-NODE_BITS, and taken of multiples of 2^-STEP_BITS; nodes and
 slopes are multiples of 2^-VALUE_BITS."""

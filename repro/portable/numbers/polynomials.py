@@ -18,7 +18,7 @@ Coefficients = tuple[float, ...]
 
 @cache
 def constant(name: str, *bits: int) -> Coefficients:
-    """A number in parts: each but the last is cut to so many bits."""
+    """A number in parts: each but the last is cut to this many bits."""
     with localcontext() as context:
         context.prec = DIGITS
         two, ten = Decimal(2), Decimal(10)
@@ -93,10 +93,10 @@ def arctangent(bits: int) -> Coefficients:
 
 ERF_END = {24: 4.0, 53: 1.0}
 ERFC_END = {24: 10.5, 53: 28.0}
-"""From here on erfc is 0, in float32 and in float64."""
+"""The argument from which on erfc is 0, in float32 and in float64."""
 ERFC_MIDDLE = 0.625
 NDTR_END = 14.5
-"""ndtr is 0 in float32 below its negative."""
+"""The argument below whose negative ndtr is 0 in float32."""
 
 
 def _erf(square: Decimal) -> Decimal:
@@ -188,9 +188,9 @@ def erfinv_far(part: int) -> Coefficients:
 # --- gamma function ---------------------------------------------------------------------------------------------------
 
 SHIFTED = 8.5
-"""From here on Stirling's series is used."""
+"""The argument from which on Stirling's series is used."""
 FAR = 40
-"""Where it has more than 60 digits."""
+"""The argument from which Stirling's series has more than 60 digits."""
 
 
 @cache
@@ -250,7 +250,7 @@ def _digamma(x: Decimal) -> Decimal:
 
 @cache
 def _root_of_digamma() -> Decimal:
-    """By Newton's method with differences."""
+    """The root of digamma, by Newton's method with differences."""
     with localcontext() as context:
         context.prec = DIGITS
         x, step = Decimal("1.46"), Decimal(10) ** -25
@@ -276,7 +276,7 @@ def digamma(bits: int) -> Coefficients:
 
 BESSEL_SPLIT = 8.0
 ASYMPTOTIC = 70
-"""From here on the series in 1 / x has 60 digits."""
+"""The argument from which on the series in 1 / x has 60 digits."""
 
 
 def _bessel(order: int, quarter: Decimal) -> Decimal:

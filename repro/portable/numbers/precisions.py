@@ -14,7 +14,7 @@ slices = SLICES["high"]
 
 
 def slices_of(precision: str) -> int:
-    """UsageError where there is no precision of this name."""
+    """The number of slices of a precision. UsageError if it is unknown."""
     if precision not in SLICES:
         raise UsageError(f"portable numerics: no precision {precision!r}; there are {', '.join(SLICES)}")
     return SLICES[precision]

@@ -34,7 +34,7 @@ def _over(a: int, b: int) -> int:
 
 
 def _cos_sin(x: int) -> tuple[int, int]:
-    """By their series."""
+    """The cosine and the sine, by their series."""
     x %= 2 * PI
     sums, term, n = [0, 0], ONE, 0
     while term:
@@ -209,7 +209,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[int], list[tuple[int, int]]], int]] = {
 
 DIGIT_BITS, DIGITS = 25, 7
 FIRST_EXPONENT, LAST_EXPONENT = 1043, 2046
-"""In the pattern of float64: those of 2^20 and of the largest number."""
+"""The exponents of 2^20 and of the largest number, as in the pattern of float64."""
 
 
 @cache

@@ -33,12 +33,12 @@ RULES: tuple[Rule, ...] = (
 
 
 class RecordWarning(Struct):
-    """Something suspicious that was seen."""
+    """A warning of something suspicious that was seen."""
 
     rule: str
     text: str
 
 
 def warnings(record: Record) -> list[RecordWarning]:
-    """All that the rules see in a record."""
+    """All warnings that the rules give for a record."""
     return [RecordWarning(rule=rule.__name__, text=text) for rule in RULES for text in rule(record)]

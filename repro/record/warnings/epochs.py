@@ -58,7 +58,7 @@ def _begins_as(a: Pass, b: Pass) -> bool:
 
 
 def _is_suspicious(alike: list[Pass]) -> bool:
-    """Whether chance would hardly give one order so often."""
+    """True if chance would hardly give one order so often."""
     bits = 0.0
     for one in alike[1:]:
         distinct = len({*(one.rows or one.batches)})
@@ -168,6 +168,6 @@ def workers_with_equal_batches(record: Record) -> Iterator[str]:
 
 
 def _equal_rows(batches: tuple[Samples, ...]) -> bool:
-    """Whether batches of different samples have the same content."""
+    """True if batches of different samples have the same content."""
     rows, indices = {tuple(one.rows or ()) for one in batches}, {tuple(one.indices or ()) for one in batches}
     return len(rows) == 1 and () not in rows and len(indices) == len(batches) > 1

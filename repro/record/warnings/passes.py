@@ -10,7 +10,7 @@ from repro.record.typed_lines import Samples
 from repro.text import counted
 
 Batch = tuple[tuple[str, str], ...]
-"""Path and hash of each array."""
+"""The path and hash of each array."""
 
 
 @dataclass
@@ -18,13 +18,13 @@ class Pass:
     """The batches of one pass, in their order."""
 
     number: int
-    """Among the passes through the same data."""
+    """The number among the passes through the same data."""
     batches: list[Batch] = field(default_factory=list)
     samples: list[Samples] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     """The step of each batch."""
     complete: bool = False
-    """Whether another pass through the same data follows."""
+    """True if another pass through the same data follows."""
 
     @property
     def indices(self) -> list[int] | None:
@@ -40,7 +40,7 @@ class Pass:
 
     @property
     def contents(self) -> list[tuple[int, str]]:
-        """Index and hash of each sample; nothing where one is not known."""
+        """The index and hash of each sample; empty where one is not known."""
         indices, rows = self.indices or [], self.rows or []
         return list(zip(indices, rows, strict=True)) if len(indices) == len(rows) else []
 
@@ -50,7 +50,7 @@ class Pass:
 
 
 def loaders(record: Record) -> Iterator[tuple[Process, list[Pass]]]:
-    """For each process and each data set the passes through it; nothing where not every step was hashed."""
+    """The passes through each data set of each process; none if not every step was hashed."""
     if record.content.every != 1:
         return
     for process in record.processes:
@@ -88,7 +88,7 @@ def numbers(numbers: list[int]) -> str:
 
 
 def rank(process: Process, record: Record) -> str:
-    """Which rank it is, where there are several."""
+    """The rank as a prefix, `rank 1: `; empty if there is only one process."""
     return f"rank {process.rank}: " if len(record.processes) > 1 and process.rank is not None else ""
 
 

@@ -23,7 +23,7 @@ def _shared(a: Process, b: Process) -> list[int]:
 
 
 def _replicated(a: Process, b: Process, step: int) -> bool:
-    """Whether all weights of two ranks are equal after a step."""
+    """True if all weights of two ranks are equal after a step."""
     ours, theirs = (one.steps[step].get("weights", {}) for one in (a, b))
     return bool(ours) and ours == theirs
 

@@ -1,4 +1,4 @@
-"""How fast training is on this machine.
+"""Benchmarks of training on this machine.
 
 cells.py        combinations of framework, numerics, device and sizes, and how long a sample of each trains
 samples.py      one sample: a fresh process that times itself

@@ -22,9 +22,9 @@ class SpeedVerdict:
     cell: str
     verdict: str
     ratio: Summary | None
-    """New / old, of the seconds per epoch, where they can be compared."""
+    """The ratio new / old of the seconds per epoch, if they can be compared."""
     why: str
-    """Why it is incomparable; else whether the bits are those of before, where that is known, and the code."""
+    """The reason that it is incomparable; else a note on equal bits, if that is known, and on the code."""
 
 
 def compare(old: Benchmark, new: Benchmark) -> list[SpeedVerdict]:
@@ -52,7 +52,7 @@ def _verdict(ratio: Summary) -> str:
 
 
 def _obstacle_to_all(old: Benchmark, new: Benchmark) -> str | None:
-    """In what two benchmarks differ as wholes, so that none of their times can be compared, or None."""
+    """The difference between two benchmarks that makes all of their times incomparable, or None."""
     for part, keys in (("machine", MACHINE), ("settings", SETTINGS)):
         for key in keys:
             before, now = (getattr(getattr(content, part), key) for content in (old, new))
@@ -67,7 +67,7 @@ def _is_same_code(old: Benchmark, new: Benchmark) -> bool:
 
 
 def _obstacle(old: Row | None, new: Row | None) -> str | None:
-    """Why two rows cannot be compared, or None."""
+    """The reason that two rows cannot be compared, or None."""
     if old is None or new is None:
         return "only in the old benchmark" if new is None else "only in the new benchmark"
     if old.seconds_per_epoch is None or new.seconds_per_epoch is None:
@@ -81,7 +81,7 @@ def _obstacle(old: Row | None, new: Row | None) -> str | None:
 
 
 def _bits(old: Row, new: Row) -> str:
-    """Whether rows that repeat their bits have those of before: a faster answer may be another one."""
+    """Compares the bits of rows that repeat them: a faster answer may be another one."""
     if old.numerics not in REPEAT_BITS or old.steps != new.steps:
         return ""
     return "the same bits" if old.fingerprints == new.fingerprints else "OTHER BITS than before"

@@ -18,7 +18,7 @@ GPU_EPOCHS = 10  # a GPU is timed over ten times the images, because it takes ab
 
 
 def cells(config: Config, devices: list[str]) -> list[Cell]:
-    """All of a benchmark's cells, those to be compared with one another side by side."""
+    """All cells of a benchmark; those to be compared with one another are side by side."""
     wanted, result = config.benchmark, []
     axes = product(wanted.train_samples, wanted.threads, wanted.batch_sizes, devices, wanted.frameworks)
     for samples, threads, batch_size, device, framework in axes:

@@ -39,7 +39,7 @@ class Monitor:
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        """While a process runs."""
+        """Reads the counters while a process runs."""
         self.readings, self.peak = [], None
         if self.joules is None and self.memory is None:
             yield

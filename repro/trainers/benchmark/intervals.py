@@ -17,7 +17,7 @@ NOISY = 0.05  # where no smaller difference can be seen, that is worth a warning
 
 
 def summary(samples: Sequence[float]) -> Summary:
-    """Median, quartiles and the interval of the median.
+    """The median, quartiles and the interval of the median.
 
     Quartiles are interpolated linearly between order statistics. The interval is None for a single sample.
     """
@@ -40,7 +40,7 @@ def ratios(above: dict[int, float], below: dict[int, float]) -> list[float]:
 
 
 def excludes_one(ratio: Summary) -> bool:
-    """Whether there is a difference beyond the noise."""
+    """True if there is a difference beyond the noise."""
     return ratio.interval is not None and not ratio.interval[0] <= 1 <= ratio.interval[1]
 
 

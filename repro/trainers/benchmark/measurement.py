@@ -51,7 +51,7 @@ IMPORTS = 3  # rounds in which the frameworks' bare imports are timed, too
 
 @dataclass
 class Measurement:
-    """One call of `benchmark`."""
+    """The measurements of one call of `benchmark`."""
 
     config: Config
     workspace: Path
@@ -63,7 +63,7 @@ class Measurement:
     rates: dict[tuple[int, Literal["float32", "float64"]], list[float]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By threads and type: one for each round."""
+    """The rates of each round, by threads and type."""
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of the last sample of each cell."""
     others_busy: float = 0.0
@@ -163,7 +163,7 @@ class Measurement:
         return sum(self.took.get(cell.name, guesses.get(cell.numerics, SECONDS_A_SAMPLE)) for cell in to_come)
 
     def _to_target(self) -> None:
-        """How long each framework takes to the target, in its first cell that repeats its bits, for n_epochs."""
+        """Measures each framework's time to the target, in its first cell that repeats its bits, for n_epochs."""
         for framework in dict.fromkeys(cell.framework for cell in self.cells):
             own = [cell for cell in self.cells if cell.framework == framework and cell.numerics not in BASELINES]
             cell = next((cell for cell in own if cell.numerics in REPEAT_BITS), own[0])

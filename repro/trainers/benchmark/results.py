@@ -34,14 +34,14 @@ class BenchmarkSettings(Struct):
     optimizer: str
     dataset: str
     target: Number | None
-    """Test accuracy, 0 to 1."""
+    """The test accuracy, 0 to 1."""
     epochs: Number
     """The length of a sample."""
     overrides: list[str]
 
 
 class Cell(Struct):
-    """One combination; all its samples are taken alike, each in a process of its own."""
+    """A combination; all its samples are taken alike, each in a process of its own."""
 
     framework: str
     numerics: str
@@ -94,7 +94,7 @@ class RefusedSample(FailedSample, tag="refused"):
 
 
 class DoneSample(Struct, tag_field="status", tag="done"):
-    """What one process measured."""
+    """The measurements of one process."""
 
     cell: str
     seconds: Number
@@ -157,7 +157,7 @@ class Summary(Struct, kw_only=True):
     median: Positive
     quartiles: Pair | UnsetType = UNSET
     interval: Pair | None
-    """None for a single sample."""
+    """The interval; None for a single sample."""
 
 
 class TimeToTarget(Struct):
@@ -189,7 +189,7 @@ class Row(Struct):
     fingerprints: list[Fingerprint]
     """The distinct ones."""
     agree: bool | None
-    """Whether they are one; None where that is not promised."""
+    """True if all fingerprints are equal; None if that is not promised."""
     first_epoch: Number | None
     first_step: Number | None
     joules_per_epoch: Number | None
@@ -217,7 +217,7 @@ class Ratio(Summary):
 
 
 class Benchmark(Checked, kw_only=True):
-    """All that a file holds."""
+    """The content of the file."""
 
     created: Time
     seconds: Number
@@ -228,12 +228,12 @@ class Benchmark(Checked, kw_only=True):
     source: Source
     settings: BenchmarkSettings
     energy: dict[str, str]
-    """By device: the counter, or why there is none."""
+    """The counter of each device, or the reason that there is none."""
     rooflines: list[Roofline] = field(name="floor")
     imports: dict[str, list[Number]]
-    """By framework: seconds of its bare import."""
+    """Seconds of the bare import of each framework."""
     targets: dict[str, Target]
-    """By framework: its run to the target."""
+    """The run to the target of each framework."""
     cells: dict[str, Cell]
     samples: list[Sample]
     skipped: list[str]
@@ -245,7 +245,7 @@ class Benchmark(Checked, kw_only=True):
     """Fingerprints that should be equal and are not."""
 
     def times(self, cell: str) -> dict[int, float]:
-        """By round: the seconds per epoch of a cell."""
+        """The seconds per epoch of a cell, by round."""
         done = (sample for sample in self.samples if isinstance(sample, DoneSample))
         return {sample.round: sample.seconds_per_epoch for sample in done if sample.cell == cell}
 

@@ -41,7 +41,7 @@ NEVER = 10**9  # steps between two lines of the log
 
 
 class FailedRun(Exception):  # noqa: N818
-    """Why a process failed, in its own words."""
+    """The failure of a process, in its own words."""
 
     def __init__(self, process: subprocess.CompletedProcess[str], refused: bool = False) -> None:
         super().__init__(said_of(process))
@@ -79,7 +79,7 @@ class Sampler:
         )
 
     def _trainer(self, cell: Cell) -> dict[str, Any]:
-        """What a sample of the trainer measured, and the window of time that its speed is of."""
+        """Measures a sample of the trainer, with the window of time that its speed is of."""
         length = [f"++params.{key}={cell.steps}" for key in ("max_steps", "n_epochs")]
         options = [*_overrides(cell), *length, f"++params.log_interval={NEVER}"]
         record, measured, _ = self._run(cell.framework, options)
@@ -121,7 +121,7 @@ class Sampler:
         )
 
     def _run(self, framework: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
-        """experiment.json, times.json and metrics.jsonl of `./run.sh FRAMEWORK`. FailedRun without."""
+        """Runs `./run.sh FRAMEWORK`; returns its experiment.json, times.json and metrics.jsonl, or raises FailedRun."""
         own, data = self.workspace / f"{config.NAME}.yaml", Path(self.config.output.data_path).resolve()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ class Sampler:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _baseline(self, cell: Cell) -> dict[str, Any]:
-        """What a sample of a baseline's loop measured, as _trainer() does."""
+        """Measures a sample of a baseline's loop, as _trainer() does."""
         data = Path(self.config.output.data_path).resolve()
         done = self._python(
             cell.framework,
@@ -177,7 +177,7 @@ class Sampler:
 
 
 def _overrides(cell: Cell) -> list[str]:
-    """What makes a run one of this cell; a train.yaml may lack any of these keys."""
+    """The settings that make a run one of this cell; a train.yaml may lack any of these keys."""
     return [
         f"++params.numerics={cell.numerics}",
         f"++params.device={cell.device}",

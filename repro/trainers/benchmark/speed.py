@@ -146,7 +146,7 @@ def _ratios(content: Benchmark) -> Iterator[Ratio]:
 
 
 def _warnings(content: Benchmark, rows: list[Row]) -> Iterator[str]:
-    """Why the figures may be worth less than they look."""
+    """Warnings that the figures may be worth less than they look."""
     usable = content.machine.cpu.usable or 1
     if content.others_busy > 0.1 * usable:
         yield f"the machine is busy: other processes took {content.others_busy:.1f} of {usable} cores before the first sample"

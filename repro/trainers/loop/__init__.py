@@ -1,4 +1,4 @@
-"""One training run of the reference trainers, without any framework.
+"""A training run of the reference trainers, without any framework.
 
 config, data, randomness, layout  what goes in: configuration, MNIST, random numbers, names and shapes of the weights
 environment, float32, call        a framework's variables, constants of portable numerics, calls of run.sh

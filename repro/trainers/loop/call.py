@@ -12,14 +12,14 @@ SET_BY_RUN_SH = ("PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "KERAS_HOME
 
 
 def run_sh(task: str, workspace: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
-    """`./run.sh TASK --workspace=WORKSPACE OVERRIDES`, to its end, in an environment as a user's."""
+    """Runs `./run.sh TASK --workspace=WORKSPACE OVERRIDES` to its end, in an environment as a user's."""
     command = [str(ROOT / "run.sh"), task, f"--workspace={workspace}", *overrides]
     own = callers_environment(workspace / "cache")
     return subprocess.run(command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
 def said_of(failed: subprocess.CompletedProcess[str]) -> str:
-    """Why a process failed, in the words of its last line of error."""
+    """The reason that a process failed: the last line of its errors."""
     return error_line(failed.stderr, failed.returncode)
 
 

@@ -143,7 +143,7 @@ def remove_superseded(folder: Path, newest: Path, record: CheckpointRecord) -> N
 
 
 def check_same(source: str, record: CheckpointRecord, deciding: dict[str, object]) -> None:
-    """UsageError that names a key in which the resuming configuration would change the bits.
+    """Raises UsageError that names a key in which the resuming configuration would change the bits.
 
     One that both have, if there is any: which others decide follows from it, as momentum does from the optimizer.
     """

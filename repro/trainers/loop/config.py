@@ -54,7 +54,7 @@ TRAIN_SAMPLES, TEST_SAMPLES = 60_000, 10_000
 
 @dataclass
 class Params:
-    """How to train; `train.yaml` says what each key means."""
+    """Settings of training; `train.yaml` says what each key means."""
 
     seed: int = 0
     n_epochs: int = 4
@@ -80,7 +80,7 @@ class Params:
 
 @dataclass
 class Data:
-    """Which data set, and where `download` looks for it."""
+    """The data set, and where `download` looks for it."""
 
     dataset: str = "mnist"
     train_samples: int = TRAIN_SAMPLES
@@ -91,7 +91,7 @@ class Data:
 
 @dataclass
 class Output:
-    """Where the data set and the checkpoints lie."""
+    """The folders of the data set and of checkpoints."""
 
     data_path: str = "${oc.env:WORKSPACE_PATH}/data"
     model_path: str = "${oc.env:WORKSPACE_PATH}/model"
@@ -99,7 +99,7 @@ class Output:
 
 @dataclass
 class Verify:
-    """What `verify` asks, and of what; `train.yaml` says what each key means."""
+    """Settings of `verify`; `train.yaml` says what each key means."""
 
     questions: list[str] = field(default_factory=lambda: ["all"])
     frameworks: list[str] = field(default_factory=lambda: list(FRAMEWORKS))
@@ -117,7 +117,7 @@ def _value_of(key: str) -> Any:
 
 @dataclass
 class Benchmark:
-    """What `benchmark` measures, and how long; `train.yaml` says what each key means."""
+    """Settings of `benchmark`; `train.yaml` says what each key means."""
 
     frameworks: list[str] = field(default_factory=lambda: list(FRAMEWORKS))
     numerics: list[str] = field(default_factory=lambda: ["deterministic", "fast", "portable"])
@@ -207,7 +207,7 @@ def compose_job(name: str, workspace: Path, overrides: list[str]) -> tuple[Confi
 
 
 def _check_key(override: str) -> None:
-    """Hydra would only say that a misspelt key is not there; this says which one may be meant."""
+    """Checks for a misspelt key, and names the one that may be meant; Hydra would only say that it is not there."""
     key = override.split("=")[0].lstrip("+~")
     if key.split(".")[0] in ("hydra", "environment") or key.split("/")[0] == "hydra":
         return
@@ -271,7 +271,7 @@ def check(composed: "DictConfig") -> Config:
 
 
 def check_members(key: str, given: list[str], members: Sequence[str]) -> None:
-    """UsageError unless a list has one or several of its members, each once."""
+    """Raises UsageError unless a list has one or several of its members, each once."""
     if not given or len(set(given)) < len(given) or not set(given) <= set(members):
         value = "[" + ",".join(given) + "]"
         raise UsageError(f"configuration: {key}={value}: must be one or several of {', '.join(members)}, each once")
@@ -306,7 +306,7 @@ def _value(config: Config, key: str):
 
 
 def _one_line(error: Exception) -> str:
-    """What Hydra, OmegaConf or the YAML parser says in several lines, the key first."""
+    """An error of Hydra, OmegaConf or the YAML parser in one line, the key first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     keys = [line.removeprefix("full_key: ") for line in lines if line.startswith("full_key: ")]
     noise = ("full_key:", "object_type=", "reference_type=", "See https")

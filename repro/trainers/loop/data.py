@@ -63,7 +63,7 @@ class Dataset:
     folder: Path
     """The folder of the files for torchvision's datasets: the parent of `MNIST` or `FashionMNIST`."""
     sha256: dict[str, str]
-    """SHA-256 of each IDX file, as checked on this run."""
+    """The SHA-256 of each IDX file, as checked on this run."""
 
 
 def load(config: Data, folder: Path) -> Dataset:

@@ -42,7 +42,7 @@ def record(
 
 
 def common(record: dict[str, Any]) -> dict[str, object]:
-    """What must be the same on all ranks of a run: configuration (paths apart), versions, commit, data."""
+    """Facts that must be the same on all ranks of a run: configuration (paths apart), versions, commit, data."""
     config = record["config"]
     return {
         **{f"params.{key}": value for key, value in config["params"].items()},
@@ -61,7 +61,7 @@ def write(folder: Path, content: dict[str, object]) -> None:
 
 
 def _order(seed: int, epochs: int, samples: int) -> str:
-    """SHA-256 of the orders of all epochs, one after the other, as little-endian int32."""
+    """The SHA-256 of the orders of all epochs, one after the other, as little-endian int32."""
     digest = hashlib.sha256()
     for epoch in range(1, epochs + 1):
         digest.update(randomness.order(seed, epoch, samples).astype("<i4").tobytes())

@@ -103,7 +103,7 @@ def processes(size: int, command: list[str], port: str | None) -> dict[int, int]
 
 
 def _processes(ranks: list[RankInfo], command: list[str]) -> dict[int, int]:
-    """One process for each rank, until all have ended or one has failed; the exit codes of those that failed."""
+    """Runs a process for each rank, until all have ended or one has failed; the exit codes of those that failed."""
     running = {each.rank: subprocess.Popen(command, env=os.environ | each.variables()) for each in ranks}
     try:
         while None in (codes := [process.poll() for process in running.values()]):
@@ -120,7 +120,7 @@ def _processes(ranks: list[RankInfo], command: list[str]) -> dict[int, int]:
 
 
 def started() -> bool:
-    """Whether start() or watch() started this process."""
+    """True if start() or watch() started this process."""
     return ERRORS in os.environ
 
 

@@ -26,7 +26,7 @@ class Model:
 
     weights: dict[str, tuple[int, ...]]
     dropout: tuple[Dropout, ...]
-    """In the order in which a sample passes them."""
+    """Dropouts in the order in which a sample passes them."""
 
     @property
     def units(self) -> int:
@@ -88,7 +88,7 @@ def weights_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def is_weight(name: str) -> bool:
-    """Whether a name in the state is a weight's, not an optimizer's slot's."""
+    """True if a name in the state is that of a weight, not of an optimizer's slot."""
     return "/" not in name and name != ADAM_COUNT
 
 

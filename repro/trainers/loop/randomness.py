@@ -68,7 +68,7 @@ def order(seed: int, epoch: int, samples: int) -> np.ndarray:
 
 
 def dropout_bits(seed: int, epoch: int, model: str, start: int, stop: int) -> np.ndarray:
-    """Which units each sample keeps in an epoch: 1 keep, 0 drop, uint8 [stop - start, units].
+    """The units that each sample keeps in an epoch: 1 keep, 0 drop, uint8 [stop - start, units].
 
     The samples are those visited as number [start, stop) of the epoch. A unit spends as many random bits as
     layout.Dropout says, and is dropped where all of them are 0.

@@ -95,7 +95,7 @@ def _number(name: str, default: str | None = None) -> int:
 
 
 def expand(nodes: str) -> list[str]:
-    """Slurm's list of nodes, one name each: `gpu[01-03,7],login` -> gpu01, gpu02, gpu03, gpu7, login."""
+    """Expands Slurm's list of nodes: `gpu[01-03,7],login` -> gpu01, gpu02, gpu03, gpu7, login."""
     expanded: list[str] = []
     for prefix, inner, suffix in re.findall(r"([^,\[\]]+)(?:\[([^\]]*)\])?([^,\[\]]*)", nodes):
         for part in inner.split(",") if inner else [""]:
@@ -133,10 +133,10 @@ def check_port(rank_info: RankInfo) -> None:
 
 
 class ProcessGroup(SingleProcess):
-    """Several processes that share each batch; repro/trainers/native/FRAMEWORK/ranks.py says how."""
+    """A process of several that share each batch; repro/trainers/native/FRAMEWORK/ranks.py says how."""
 
     joined = False
-    """Whether this process has met others."""
+    """True if this process has met others."""
 
     def __init__(self, rank_info: RankInfo) -> None:
         self.rank, self.size = rank_info.rank, rank_info.size

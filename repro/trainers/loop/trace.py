@@ -114,7 +114,7 @@ def read(folder: Path) -> Recorded:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """What a kill cut short does not count."""
+    """Whole lines of a file; the last one may be cut off by a kill."""
     try:
         yield from (line for line in read_lines(path) if line.endswith(b"\n"))
     except FileNotFoundError:

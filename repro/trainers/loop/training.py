@@ -36,10 +36,10 @@ GONE = re.compile("abort|reset|closed|refused|unavailable|timed? ?out", re.IGNOR
 
 
 class Trainer(Protocol):
-    """What the loop needs of a framework; the three mnist_<framework>.py each have one. Arrays are NumPy's."""
+    """The interface between the loop and a framework; each mnist_<framework>.py has one. Arrays are NumPy's."""
 
     ranks: SingleProcess
-    """Who shares each batch: steps() is given the whole of it, and each rank takes its part."""
+    """The ranks that share each batch: steps() is given all of it, and each rank takes its part."""
 
     def __init__(self, params: Params, data: Dataset, rank_info: RankInfo | None = None) -> None: ...
 
@@ -48,11 +48,11 @@ class Trainer(Protocol):
         ...
 
     def inspect(self, batch: np.ndarray, dropout_bits: np.ndarray) -> dict[str, np.ndarray]:
-        """What a step on this batch, int32 [B] and uint8 [B, units], computes on its way; it updates nothing."""
+        """Computes results and gradients of a step on this batch, int32 [B] and uint8 [B, units]; updates nothing."""
         ...
 
     def evaluate(self) -> tuple[float, int, int]:
-        """Mean loss, correct and total over the whole test set."""
+        """The mean loss, correct and total over the whole test set."""
         ...
 
     def state(self) -> dict[str, np.ndarray]:
@@ -64,20 +64,20 @@ class Trainer(Protocol):
         ...
 
     def facts(self) -> dict[str, object]:
-        """What this framework is and runs on here, for experiment.json."""
+        """Facts of this framework and its device, for experiment.json."""
         ...
 
 
 @dataclass
 class TrainingRun:
-    """One training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
+    """A training run, from its first step (or the checkpoint it resumes from) to its fingerprint."""
 
     task: str
     config: Config
     trainer: Trainer
     dataset: Dataset
     folder: Path
-    """Where experiment.json, metrics.jsonl and times.json go; only rank 0 writes."""
+    """The folder of experiment.json, metrics.jsonl and times.json; only rank 0 writes."""
     times: ProcessTimes = field(default_factory=ProcessTimes)
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class TrainingRun:
         return counted
 
     def _start(self, initial: dict[str, np.ndarray]) -> None:
-        """From the checkpoint that params.resume asks for, or from the initial state."""
+        """Starts from the checkpoint that params.resume asks for, or from the initial state."""
         found = self._resume_from()
         if found is None:
             state, record, self.losses = (
@@ -217,7 +217,7 @@ class TrainingRun:
         return min(end, self.step + longest, *ends)
 
     def _steps_of_all(self, epoch: int, order: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """_steps(); a framework's error when another rank is gone becomes one line."""
+        """Calls _steps(); shortens a framework's error to one line if another rank is gone."""
         try:
             return self._steps(epoch, order, start, stop)
         except Exception as error:
@@ -288,7 +288,7 @@ class TrainingRun:
         self._trace()
 
     def _mean_loss(self) -> float:
-        """Over the samples of the epoch so far; an exactly rounded sum, so that no order of adding matters."""
+        """The mean over the samples of the epoch so far; the sum is rounded exactly, so the order does not matter."""
         size = self.config.params.batch_size_train
         sizes = [min(size, self.samples - step * size) for step in range(len(self.losses))]
         return math.fsum(loss * n for loss, n in zip(self.losses, sizes, strict=True)) / sum(sizes)

@@ -64,7 +64,7 @@ class Optimizer:
         self.step, self.constants = optimizers.of_trainer(params.optimizer, rate, momentum)
 
     def each(self, weights: dict[str, Array], gradients: dict[str, Array], *slots: dict[str, Array], **more: Array):
-        """New weights, and new slots."""
+        """Computes new weights and new slots."""
         constants = self.constants | more
         result = {
             name: self.step(Backend, weights[name], gradients[name], *(slot[name] for slot in slots), **constants)

@@ -62,7 +62,7 @@ def total_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class PortableOptimizer(Optimizer):
-    """One step for all weights, one after another in one vector."""
+    """An optimizer that updates all weights in one step, one after another in one vector."""
 
     def __init__(self, params: Params, weights: dict[str, nn.Parameter]) -> None:
         super().__init__(params, weights)
@@ -77,7 +77,7 @@ class PortableOptimizer(Optimizer):
                 tensor.copy_(part.view(tensor.shape))
 
     def _corrections(self) -> list[list[Tensor]]:
-        """Those of Adam, whose step is counted."""
+        """The corrections of Adam, whose step is counted."""
         count = self.slots.get(layout.ADAM_COUNT)
         if count is None:
             return []

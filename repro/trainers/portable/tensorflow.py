@@ -53,7 +53,7 @@ def total_loss(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
 
 
 class PortableOptimizer(Optimizer):
-    """One weight after another."""
+    """An optimizer that updates one weight after another."""
 
     def __init__(self, params: Params, weights: dict[str, tf.Variable]) -> None:
         super().__init__(params, weights)
@@ -70,7 +70,7 @@ class PortableOptimizer(Optimizer):
                 variable.assign(value)
 
     def _corrections(self) -> list[tf.Tensor]:
-        """Those of Adam, whose step is counted."""
+        """The corrections of Adam, whose step is counted."""
         count = self.slots.get(layout.ADAM_COUNT)
         if count is None:
             return []

@@ -9,7 +9,7 @@ import repro
 
 
 class Unreadable:
-    """What has the form of an array, and nothing in it."""
+    """An object with the form of an array, and nothing in it."""
 
     shape = (3,)
     dtype = numpy.dtype("float32")

@@ -50,7 +50,7 @@ class Case:
     function: Callable[..., Any]
     inputs: tuple[Input, ...]
     gradient: bool = True
-    """Whether it has one."""
+    """True if it has a gradient."""
     floats: tuple[str, ...] = FLOATS
 
 

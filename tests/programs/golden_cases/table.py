@@ -16,7 +16,7 @@ HEADER = """\
 
 
 def parsed(lines: str) -> dict[Row, str]:
-    """What golden_operations.py has printed for one framework."""
+    """Parses what golden_operations.py printed for one framework."""
     results: dict[Row, str] = {}
     for line in lines.splitlines():
         name, dtype, way, layout, digest = line.split()

@@ -16,7 +16,7 @@ from programs.golden_cases.table import Row
 from repro.portable.modes.tensorflow.dispatcher import dispatch, registry
 
 SINGLE = ("float32",)
-"""Where TensorFlow has no float64."""
+"""The types of what TensorFlow does not have in float64."""
 CASES: dict[str, Case] = {}
 case = filler(CASES)
 

@@ -13,7 +13,7 @@ case = filler(CASES)
 raw = tf.raw_ops
 
 SINGLE = ("float32",)
-"""Where TensorFlow has no float64."""
+"""The types of what TensorFlow does not have in float64."""
 PLANE, IMAGES, SHARES = array(12, 20), array(2, 8, 7, 3), array(2, 8, 7, 3, kind="share")
 
 # --- sums, products, elements -----------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def by_kernels_and_without(function: Callable[..., Any], *arrays: np.ndarray) -> bool:
-    """Whether both give the same bits; True on a processor that has no kernels."""
+    """True if both give the same bits; also on a processor that has no kernels."""
     result, engine = [], Backend.engine
     for Backend.engine in (engine, "float64"):
         jax.clear_caches()
@@ -209,7 +209,7 @@ def reductions() -> dict[str, bool]:
 
 
 def layers() -> dict[str, bool]:
-    """Whether XLA compiles layers of several networks at once, and adds no transpositions without end."""
+    """Tests that XLA compiles layers of several networks at once, and does not add transpositions without end."""
     x, first, shift, last = drawn(16, 8), drawn(3, 8, 16), drawn(3, 16), drawn(3, 16, 4)
     function = jax.jit(jax.vmap(lambda first, shift, last: jnp.tanh(x @ first + shift) @ last))
     text = function.lower(first, shift, last).compile().as_text()
@@ -282,7 +282,7 @@ def refusals() -> dict[str, str]:
 
 
 def errors() -> dict[str, str]:
-    """What is said of options, and of a mode that comes too late."""
+    """The messages about options, and about a mode that comes too late."""
     results = {}
     wrong: dict[str, Any] = {"name": {"allow": ["svdd"]}, "precision": {"precision": "low"}}
     for name, options in wrong.items():

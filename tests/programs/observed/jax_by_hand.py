@@ -165,7 +165,7 @@ def original(weights: dict, x: jax.Array) -> dict:
 
 
 def instructions(compiled: Any) -> list[str]:
-    """What XLA made, without the places in files."""
+    """The instructions that XLA made, without the places in files."""
     lines = [re.sub(r", metadata=\{.*?\}", "", line) for line in compiled.as_text().splitlines()]
     return [line for line in lines if " = " in line]
 

@@ -64,7 +64,7 @@ def clipped(scenario: str) -> None:
 
 
 def scaled(scenario: str, **options: object) -> None:
-    """What Keras makes of an optimizer under mixed precision; its scale is so large that it skips the first steps."""
+    """Trains with Keras' optimizer for mixed precision; its scale is so large that it skips the first steps."""
     model = network()
     inner = keras.optimizers.SGD(0.1, momentum=0.9)
     model.compile(keras.optimizers.LossScaleOptimizer(inner, initial_scale=2.0**127), "mse", **options)

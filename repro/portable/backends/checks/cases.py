@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 EXPECTED = Path(__file__).with_name("fingerprints.txt")
 FACTOR = 0.3
-"""No float32, and its products with float64 numbers are not exact: what follows must wait for them to be rounded."""
+"""A factor that is no float32, and whose products with float64 are inexact: what follows must wait for them."""
 SGD: dict[str, Any] = {"rate": tables.float32(0.1), "decay": 0.0, "beta": tables.float32(0.9), "nesterov": False}
 
 WEIGHTS = {"int16": 0.7, "int8": 1.4}
@@ -98,13 +98,13 @@ def inputs() -> dict[str, tuple[Any, ...]]:
 
 
 def _integers(key: int, shape: tuple[int, ...]) -> np.ndarray:
-    """float32, from -2^13 to 2^13."""
+    """Random integers as float32, from -2^13 to 2^13."""
     words = np.random.Philox(key=[2, key]).random_raw(int(np.prod(shape))).reshape(shape)
     return ((words >> np.uint64(11)) % np.uint64(2 ** (BITS + 1) + 1)).astype(np.float32) - 2**BITS
 
 
 def _numbers(key: int, shape: tuple[int, ...], smallest: float) -> np.ndarray:
-    """float64 of both signs and all 53 bits; of each, as many between 1 and 2 as in each octave down to `smallest`."""
+    """Random float64 of both signs and all 53 bits, as many between 1 and 2 as in each octave down to `smallest`."""
     words = np.random.Philox(key=[1, key]).random_raw(2 * int(np.prod(shape))).reshape(2, *shape)
     significands = (words[0] >> np.uint64(11)) * 2.0**-52 + 1  # [1, 3)
     octaves = (words[1] >> np.uint64(1)).astype(np.int64) % (1 - int(np.log2(smallest)))
@@ -119,7 +119,7 @@ def adam() -> dict[str, Any]:
 
 
 def computed(xp: Backend, given: Mapping[str, Sequence]) -> dict[str, tuple]:
-    """What a framework makes of inputs(), by its backend."""
+    """Results of a framework's backend for inputs()."""
     (rounding,), (maximum,), (root,), (grid,) = (given[name] for name in ("rounding", "maximum", "root", "grid"))
     plain, operands = tuple(PLAIN.values()), partial(xp.operands, work=LARGE)
     images_and = partial(operands, layout=PLAIN["layout"])
@@ -156,7 +156,7 @@ def fingerprint(result: np.ndarray) -> str:
 
 
 def check(name: str, results: Mapping[str, Sequence[np.ndarray]]) -> None:
-    """ReproError if what a library found for inputs() has other bits than expected()."""
+    """Raises ReproError if what a library computed for inputs() has other bits than expected()."""
     for case, title in TITLES.items():
         if [fingerprint(result) for result in results[case]] != expected()[case]:
             raise ReproError(

@@ -16,11 +16,11 @@ from repro.portable.kernels.machine import I64, Loop, started
 
 Strides = tuple[int, int, int]
 LANES = 64
-"""Inner elements at a time."""
+"""The number of inner elements at a time."""
 
 
-class Kernel(Elements):
-    """The loops for arrays with these strides: of leaves, tables and results."""
+class AxisKernel(Elements):
+    """A kernel for arrays with these strides: leaves, tables and results."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Kernel(Elements):
         return self.build.gep(self.held[node], [lane]) if self.inner > 1 else self.held[node]
 
     def _finish(self, sums: Sequence[Node]) -> None:
-        """What follows from reductions alone, once for each lane."""
+        """Computes what follows from reductions alone, once for each lane."""
         if not sums:
             return
         stage = self.stage[sums[0]] + 1

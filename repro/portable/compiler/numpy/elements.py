@@ -13,7 +13,7 @@ CHUNK = 2**14
 
 
 def run(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
-    """function(Backend, *arrays, **options), of which each element depends on those at its place alone."""
+    """Runs function(Backend, *arrays, **options), of which each element depends on those at its place alone."""
     if kernels.available:
         return np.asarray(plan.run((), function, *arrays, **options))
     if len(arrays) > 1:

@@ -11,13 +11,13 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.grids import check_length, sliced
 
 available = kernels.paired()
-"""Whether this processor has instructions for them; may be set to False."""
+"""True if this processor has instructions for pairs of int16; may be set to False."""
 
 if available:
     from llvmlite import ir
 
     from repro.portable.kernels import products
-    from repro.portable.kernels.machine import ADDRESS, I8, I64, VOID, Loop, Loops, entry
+    from repro.portable.kernels.machine import ADDRESS, I8, I64, VOID, Kernel, Loop, entry
     from repro.portable.kernels.numpy.threads import Code, compiling, empty
 
 
@@ -57,7 +57,7 @@ def _up(size: int, step: int) -> int:
 
 
 def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False, units: Array | None = None) -> Array:
-    """[B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
+    """Multiplies [B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
 
     With a power of two for each row of one matrix that is not turned, float64 [M], times that, and rounded to float32.
     """
@@ -69,50 +69,50 @@ def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False,
     right = _padded(b, wide, even) if b_turned else _padded(b, even, wide)
     batch = len(left)
     if a_turned:
-        loops = made(products.panels, even, high, products.ROWS)
-        left = called(loops, (even * high, even * high), np.int16, batch, left)
-    loops = made(products.turned if b_turned else products.panels, even, wide, width)
-    right = called(loops, (even * wide, even * wide), np.int16, batch, right)
+        kernel = made(products.panels, even, high, products.ROWS)
+        left = called(kernel, (even * high, even * high), np.int16, batch, left)
+    kernel = made(products.turned if b_turned else products.panels, even, wide, width)
+    right = called(kernel, (even * wide, even * wide), np.int16, batch, right)
     finish = [] if units is None else [units]
-    loops = made(products.product, products.Product(high, even // 2, wide, not a_turned, len(finish)))
+    kernel = made(products.product, products.Product(high, even // 2, wide, not a_turned, len(finish)))
     sizes, dtype = (left[0].size, right[0].size, *(each.size for each in finish), high * wide), FINISHED[len(finish)]
-    result = called(loops, sizes, dtype, batch, left, right, *finish, speed=SPEED)
+    result = called(kernel, sizes, dtype, batch, left, right, *finish, speed=SPEED)
     return result.reshape(batch, high, wide)[:, :rows, :columns]
 
 
-def made(maker: Any, *arguments: Any) -> "Loops":
+def made(maker: Any, *arguments: Any) -> "Kernel":
     with compiling:
         return maker(*arguments)
 
 
-def called(loops: "Loops", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
-    """What loops make of arrays, of each of a batch. `sizes` are the numbers of an array and of the result in it."""
+def called(kernel: "Kernel", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
+    """Calls a kernel on the arrays of each sample of a batch. `sizes`: elements of each array and of the result."""
     result = empty((batch, sizes[-1]), dtype)
     itemsizes = tuple(each.itemsize for each in (*arrays, result))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)
     with compiling:
-        each = code(loops, steps)
-    each([*arrays, result], batch * loops.turns, batch * loops.work // speed)
+        each = code(kernel, steps)
+    each([*arrays, result], batch * kernel.turns, batch * kernel.work // speed)
     return result
 
 
 @cache
-def code(loops: "Loops", steps: tuple[int, ...]) -> "Code":
-    """Machine code of loops for a batch: units are its turns, one array after the other."""
+def code(kernel: "Kernel", steps: tuple[int, ...]) -> "Code":
+    """The machine code of a kernel for a batch: units are its turns, one array after the other."""
     name = "batch_" + "_".join(map(str, steps))
-    build, call = entry(loops.function.module, name, VOID, ADDRESS.as_pointer(), I64, I64)
+    build, call = entry(kernel.function.module, name, VOID, ADDRESS.as_pointer(), I64, I64)
     addresses, begin, end = call.args
-    turns, zero = I64(loops.turns), I64(0)
-    last = build.sdiv(build.add(end, I64(loops.turns - 1)), turns)
+    turns, zero = I64(kernel.turns), I64(0)
+    last = build.sdiv(build.add(end, I64(kernel.turns - 1)), turns)
     with Loop(build, build.sdiv(begin, turns), last) as number:
         first = build.mul(number, turns)
         start, stop = build.sub(begin, first), build.sub(end, first)
         start = build.select(build.icmp_signed(">", start, zero), start, zero)
         stop = build.select(build.icmp_signed("<", stop, turns), stop, turns)
         given: list[ir.Value] = []
-        for index, (argument, step) in enumerate(zip(loops.function.args, steps, strict=False)):
+        for index, (argument, step) in enumerate(zip(kernel.function.args, steps, strict=False)):
             address = build.bitcast(build.load(build.gep(addresses, [I64(index)])), I8.as_pointer())
             given.append(build.bitcast(build.gep(address, [build.mul(number, I64(step))]), argument.type))
-        build.call(loops.function, [*given, start, stop])
+        build.call(kernel.function, [*given, start, stop])
     build.ret_void()
-    return Code(loops.function.module, name)
+    return Code(kernel.function.module, name)

@@ -17,7 +17,7 @@ from repro.portable.numbers.constants import BITS
 if integers.available:
     from repro.portable.compiler.numpy.integers import SPEED, code
     from repro.portable.kernels import grids, layout, products
-    from repro.portable.kernels.machine import Loops
+    from repro.portable.kernels.machine import Kernel
     from repro.portable.kernels.numpy.threads import compiling, empty
 
 COLUMNS = 16
@@ -27,7 +27,7 @@ LEFT, RIGHT, RESULT = range(3)
 
 @dataclass(frozen=True)
 class Sizes:
-    """[batch, rows, terms] and [batch, terms, columns], each of which lies by rows, or turned, by columns."""
+    """The sizes of two factors, [batch, rows, terms] and [batch, terms, columns], and whether they lie by columns."""
 
     batch: int
     rows: int
@@ -38,7 +38,7 @@ class Sizes:
 
 
 def product(a: Array, b: Array) -> Array:
-    """[B, M, K] and [B, K, N] -> [B, M, N]: a grid for each row, and for each column, and one rounding."""
+    """Multiplies [B, M, K] and [B, K, N] -> [B, M, N]: a grid for each row, and for each column, and one rounding."""
     check_length(a.shape[-1])
     (a, left_turned), (b, right_turned) = _lying(a), _lying(b)
     rows, terms = a.shape[:0:-1] if left_turned else a.shape[1:]
@@ -62,8 +62,8 @@ def _chain(sizes: Sizes) -> Chain:
     even, wide = sizes.terms + sizes.terms % 2, sizes.columns + -sizes.columns % tile
     high = sizes.rows + (-sizes.rows % COLUMNS if sizes.left_turned else 0)
 
-    def step(loops: Loops, *arrays: int, speed: int = 1) -> None:
-        chain.step(code(loops, (0,) * len(arrays)), arrays, loops.turns, loops.work // speed)
+    def step(kernel: Kernel, *arrays: int, speed: int = 1) -> None:
+        chain.step(code(kernel, (0,) * len(arrays)), arrays, kernel.turns, kernel.work // speed)
 
     q, p = chain.room(batch * high * even, np.int16), chain.room(batch * high, np.float32)
     if sizes.left_turned:
@@ -76,9 +76,9 @@ def _chain(sizes: Sizes) -> Chain:
         size = sizes.columns
         lines = chain.room((batch * size + wide) * even, np.int16)
         step(grids.rows(batch * size, sizes.terms, even), RIGHT, lines, s)
-        loops = products.turned(even, wide, tile)
+        kernel = products.turned(even, wide, tile)
         steps = 2 * size * even, 2 * wide * even
-        chain.step(code(loops, steps), (lines, w), batch * loops.turns, batch * loops.work)
+        chain.step(code(kernel, steps), (lines, w), batch * kernel.turns, batch * kernel.work)
     else:
         step(grids.panels(batch, sizes.terms, sizes.columns, tile), RIGHT, w, s)
     units, scales = chain.room(batch * high, np.float64), chain.room(batch * wide, np.float64)

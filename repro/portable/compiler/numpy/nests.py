@@ -9,7 +9,7 @@ from repro.portable.kernels.machine import ADDRESS, I64, VOID, entry
 
 
 def entered(function: ir.Function) -> None:
-    """What is called with an array of addresses, and the units to begin and to end with."""
+    """Adds an entry point: it takes an array of addresses, the first unit, and the unit to stop before."""
     build, call = entry(function.module, "call", VOID, ADDRESS.as_pointer(), I64, I64)
     addresses, begin, end = call.args
     given = [
@@ -47,5 +47,5 @@ def ordered(results: Sequence[Node]) -> list[Node]:
 
 
 def is_row(node: Node, axes: tuple[int, ...]) -> bool:
-    """Whether a node is one number for all elements along the axes."""
+    """True if a node has one number for all elements along the axes."""
     return all(axis >= len(node.shape) or node.shape[axis] == 1 for axis in axes)

@@ -14,7 +14,7 @@ from repro.portable.compiler.numpy.tracer import Tracer
 from repro.portable.compiler.tracer import Array as Traced
 
 if kernels.available:
-    from repro.portable.compiler.numpy.compiler import Kernel, Strides
+    from repro.portable.compiler.numpy.compiler import AxisKernel, Strides
     from repro.portable.compiler.numpy.nests import is_row
     from repro.portable.kernels.numpy.threads import Code, compiling, empty
 
@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 Axes = tuple[int, ...]
 
 _plans: dict[Hashable, "Plan | None"] = {}
-"""By strides; None after the first call."""
+"""Plans by strides; None after the first call."""
 _known: dict[Hashable, tuple["Plan", list[tuple[int, ...]], int]] = {}
 """Sound plans by the exact layout of arrays that they take as they are, the shapes of results, and the outer size."""
 
 
 def run(over: Axes, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-    """function(Backend, *arguments, **options), by a kernel from the second call with arrays of some strides on.
+    """Runs function(Backend, *arguments, **options), by a kernel from the second call with arrays of some strides on.
 
     It reduces nothing but these axes, `over`, which stay with size 1. Arrays may be in tuples among the arguments.
     """
@@ -75,7 +75,7 @@ def _address(x: Array) -> int:
 
 
 def _is_one_along(x: Array, axes: Axes, rank: int) -> bool:
-    """Whether an array has one number for all along the axes of a shape of this rank."""
+    """True if an array has one number for all elements along the axes of a shape of this rank."""
     return all(rank - x.ndim > axis or x.shape[axis - rank] == 1 for axis in axes)
 
 
@@ -90,7 +90,7 @@ def _flat(given: Any, arrays: list[Array]) -> Hashable:
 
 
 def _numbered(given: Any, results: list[Node]) -> Any:
-    """What a definition gives, with the number of each result."""
+    """Replaces each result of a definition by its number, and appends its node to `results`."""
     if isinstance(given, Traced):
         results.append(given.node)
         return len(results) - 1
@@ -120,7 +120,7 @@ class Plan:
     """A kernel for arrays of some strides."""
 
     sound = False
-    """Whether there is one, and it gave the same bits as its definition."""
+    """True if there is a plan, and it gave the same bits as its definition."""
 
     def __init__(
         self, function: Any, arguments: Any, options: Any, whole: Any, axes: Axes, sizes: Any, strides: Any
@@ -144,7 +144,7 @@ class Plan:
             self.types = [result.dtype for result in results]
             _, along, inner = sizes
             flat = [_sized((inner, 0, 1) if row else (along * inner, inner, 1), sizes) for row in self.rows]
-            kernel = Kernel(leaves, results, [*strides, *flat], axes, along, inner)
+            kernel = AxisKernel(leaves, results, [*strides, *flat], axes, along, inner)
             self.tables: list[Array] = [node.value for node in kernel.tables]
             self.blocks, self.work = kernel.blocks, along * inner * max(1, len(kernel.order) // 8)
             self.code = Code(kernel.module)
@@ -157,10 +157,10 @@ class Plan:
         if self.sound:
             self.sound = _same(right, self.execute(arrays, self.shapes(whole), outer))
             if not self.sound:
-                log.warning("portable: %s has other bits in kernels compiled here; it runs without", self.name)
+                log.warning("portable: %s gives different bits in kernels; it runs without", self.name)
 
     def shapes(self, whole: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """Those of the results, for arrays that together have this one."""
+        """The shapes of the results, for arrays that together have this one."""
         reduced = tuple(1 if axis in self.axes else size for axis, size in enumerate(whole))
         return [reduced if row else whole for row in self.rows]
 
@@ -171,7 +171,7 @@ class Plan:
 
 
 def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
-    """Without a stride along an axis of size 1."""
+    """Strides without those along axes of size 1."""
     outer, along, inner = strides
     return outer, along if sizes[1] > 1 else 0, inner if sizes[2] > 1 else 0
 
@@ -183,7 +183,7 @@ def _placed(given: Any, results: list[Array]) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether arrays have the same bits; NaN has many, which count as one."""
+    """True if arrays have the same bits; all NaN count as one."""
     if isinstance(a, tuple | list):
         return all(map(_same, a, b))
     if not isinstance(a, np.ndarray | np.generic):

@@ -1,4 +1,4 @@
-"""Kernels: compiled loops over the elements of tensors.
+"""Kernels over the elements of tensors, as nested loops.
 
 For each element they evaluate nodes, and store what they find or reduce it.
 """
@@ -16,8 +16,8 @@ from repro.portable.kernels.machine import I64, Loop, started
 from repro.portable.kernels.pytorch.openmp import compiled
 
 
-class Kernel(Elements):
-    """The loops over a space that read leaves and write targets: tensors with the strides of their nodes.
+class SpaceKernel(Elements):
+    """A kernel over a space that reads leaves and writes targets: tensors with the strides of their nodes.
 
     What a target needs is computed from leaves, or from another target, element by element.
     """
@@ -45,7 +45,7 @@ class Kernel(Elements):
         self._loop(0, begin)
         self.build.ret_void()
         own = {number: math.prod(node.shape) for number, node in enumerate(self.nodes) if node in self.filled}
-        self.compiled = compiled(machine.Loops(function, self.sizes[0], math.prod(space), own))
+        self.compiled = compiled(machine.Kernel(function, self.sizes[0], math.prod(space), own))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Kernel(Elements):
         return len(self.sizes) - len(list(last))
 
     def _whole(self, target: Node) -> bool:
-        """Whether each result is complete after the innermost loops, which are not all there are."""
+        """True if each result is complete after the innermost loops, and these are not all loops."""
         innermost = self._innermost(target)
         return innermost not in (0, len(self.sizes)) and 0 not in self.strides[target][:innermost]
 
@@ -125,7 +125,7 @@ def _neutral(target: Node) -> ir.Constant:
 
 
 def _tables(targets: Sequence[Node]) -> set[Node]:
-    """What is read by indices."""
+    """The nodes that are read by indices."""
     tables, ahead, seen = set(), list(targets), set()
     while ahead:
         node = ahead.pop()

@@ -20,9 +20,9 @@ REMEDY = "give a plain tensor of its numbers"
 
 
 def watched() -> bool:
-    """Whether somebody sees each of PyTorch's operations, as a TorchDispatchMode does.
+    """True if something sees each of PyTorch's operations, as a TorchDispatchMode does.
 
-    UsageError where operations are recorded, or computed by somebody else: kernels are none of PyTorch's operations.
+    UsageError if it records or replaces them: kernels are not operations of PyTorch.
     """
     if not (torch._C._len_torch_dispatch_stack() or torch._C._is_tracing()):
         return False
@@ -34,7 +34,7 @@ def watched() -> bool:
 
 
 def plain(arguments: Any) -> Any:
-    """Nested arguments, with tensors whose memory holds their numbers; UsageError for a tensor that has no such form."""
+    """Replaces tensors in nested arguments by ones whose memory holds their numbers. UsageError if one has none."""
     return arguments if _are_plain(arguments) else mapped(arguments, Tensor, _plain)
 
 
@@ -57,7 +57,7 @@ def _in_memory(tensor: Tensor) -> bool:
 
 def _plain(tensor: Tensor) -> Tensor:
     if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        raise refuse("PyTorch", f"a tensor is a {type(tensor).__name__}, which is no plain memory; {REMEDY}")
+        raise refuse("PyTorch", f"a tensor is a {type(tensor).__name__}, which is not plain memory; {REMEDY}")
     if tensor.layout is not torch.strided:
         raise refuse("PyTorch", f"a tensor is {tensor.layout}; {REMEDY}")
     if tensor._is_zerotensor():
@@ -69,7 +69,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def overlap(tensors: Iterable[Tensor]) -> bool:
-    """Whether an element of memory belongs to two of these tensors, or twice to one; all are of one type."""
+    """True if an element of memory belongs to two of these tensors, or twice to one; all are of one type."""
     clusters: list[list[Tensor]] = []
     device, end = None, 0
     for tensor in sorted(filter(_in_memory, tensors), key=lambda each: (str(each.device), each.data_ptr())):
@@ -82,7 +82,7 @@ def overlap(tensors: Iterable[Tensor]) -> bool:
 
 
 def _twice(cluster: list[Tensor]) -> bool:
-    """Whether memory is written twice, for tensors whose memory begins within that of those before them."""
+    """True if memory is written twice, for tensors whose memory begins within that of those before them."""
     places = [(tensor.data_ptr() - cluster[0].data_ptr()) // tensor.element_size() for tensor in cluster]
     taken = np.zeros(max(place + _span(tensor) for place, tensor in zip(places, cluster, strict=True)), bool)
     for place, tensor in zip(places, cluster, strict=True):

@@ -1,4 +1,4 @@
-"""Machine code, placed: where its arrays are in a list of tensors."""
+"""Machine code, placed: it knows where its arrays are in a list of tensors."""
 
 import itertools
 from collections import Counter
@@ -10,12 +10,12 @@ import torch
 
 from repro.portable.compiler.instructions import NEUTRAL
 from repro.portable.compiler.nodes import Node, leaves, nodes_in
-from repro.portable.compiler.pytorch.kernels import Kernel
+from repro.portable.compiler.pytorch.kernels import SpaceKernel
 from repro.portable.kernels.pytorch import sums
 from repro.portable.kernels.pytorch.openmp import CompiledKernel, chain
 
 COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
-"""What several threads found of a reduction."""
+"""Functions that combine the partial reductions of several threads."""
 
 ALIGNED = 64
 """Bytes from one array of a scratch to the next are a multiple of it."""
@@ -51,7 +51,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Placed:
-    """Machine code, the addresses of its arrays, and which of them are made for it."""
+    """A compiled kernel, the addresses of its arrays, and the arrays that are made for it."""
 
     compiled: CompiledKernel
     addressed: list[Address]
@@ -76,9 +76,9 @@ class Placed:
 
 
 def kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], addresses: Addresses) -> Placed:
-    """A kernel over a space that computes targets from what is stored."""
+    """Kernel over a space that computes targets from what is stored."""
     given = dict.fromkeys(leaf for target in targets for leaf in leaves(target, stored) if leaf not in targets)
-    made = Kernel(space, targets, list(given))
+    made = SpaceKernel(space, targets, list(given))
     return Placed(
         made.compiled,
         [addresses.of(node) for node in (*given, *targets)],
@@ -97,12 +97,12 @@ def products(node: Node, addresses: Addresses) -> list[Placed]:
         shape, strides = (node.shape, node.strides) if stage is stages[-1] else (stage.shape, stage.strides)
         made = (index, shape, strides, stage.dtype)
         arrays.append((index, 0))
-        result.append(Placed(sums.code(stage.loops), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
+        result.append(Placed(sums.code(stage.kernel), [*(arrays[each] for each in stage.reads), arrays[-1]], [made]))
     return result
 
 
 class Sequence:
-    """Machine code that follows one another, in one call; what only it reads is in one piece of memory."""
+    """A sequence of kernels in one call; arrays that only they read share one piece of memory."""
 
     def __init__(self, parts: list[Placed], outside: set[int]) -> None:
         self.parts = parts

@@ -30,7 +30,7 @@ _plans: dict[Hashable, "Plan | None"] = {}
 
 
 def run(function: Callable, *arguments: Any, **options: Any) -> Any:
-    """function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
+    """Runs function(Backend, *arguments, **options), by kernels from the second call with tensors of some shapes on.
 
     Tensors may be in tuples and lists among the arguments. They are made plain memory first, or refused.
     """
@@ -72,10 +72,10 @@ class Group:
 
 
 class Plan:
-    """What to do with tensors of some shapes."""
+    """The steps that compute a definition for tensors of some shapes."""
 
     sound = False
-    """Whether it gave the same bits as its definition."""
+    """True if it gave the same bits as its definition."""
 
     def trace(self, function: Callable, arguments: Any, options: dict[str, Any], tensors: list[Tensor]) -> Any:
         """The result of a definition, from which the plan is made and tried."""
@@ -85,11 +85,11 @@ class Plan:
         self._schedule(tracer.nodes, mapped(result, Array, lambda array: array.node))
         self.sound = _same(right, self.execute(tensors))
         if not self.sound:
-            log.warning("portable: %s has other bits in kernels compiled here; it runs without", function.__qualname__)
+            log.warning("portable: %s gives different bits in kernels; it runs without", function.__qualname__)
         return right
 
     def execute(self, tensors: list[Tensor]) -> Any:
-        """What the definition gives for other tensors of the same shapes."""
+        """Computes the definition for other tensors of the same shapes."""
         places = self.start.copy()
         for place, tensor in zip(self.inputs, tensors, strict=True):
             places[place] = tensor
@@ -170,7 +170,7 @@ def _view(shape: tuple[int, ...], strides: tuple[int, ...], shift: int, tensor: 
 
 
 def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
-    """Nested tuples and lists with the tensors of nodes."""
+    """Replaces nodes in nested tuples and lists by their tensors."""
     if isinstance(given, Node):
         return operator.itemgetter(place[given])
     if nodes_in(given):
@@ -180,7 +180,7 @@ def _argument(given: Any, place: dict[Node, int]) -> Callable[[list], Any]:
 
 
 def _read_outside(nodes: list[Node], result: Any) -> tuple[set[Node], set[Node]]:
-    """What PyTorch's functions take; and that with results, and with what they are views of."""
+    """The nodes that PyTorch's functions read; and those with the results, and with what they are views of."""
     called: set[Node] = set()
     for node in nodes:
         if node.operation not in COMPILED | PLACES:
@@ -190,7 +190,7 @@ def _read_outside(nodes: list[Node], result: Any) -> tuple[set[Node], set[Node]]
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether tensors have the same bits; NaN has many, which count as one."""
+    """True if tensors have the same bits; all NaN count as one."""
     if isinstance(a, (tuple, list)):
         return all(map(_same, a, b))
     if not isinstance(a, Tensor):

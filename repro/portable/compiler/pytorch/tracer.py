@@ -45,7 +45,7 @@ class Tracer(tracer.Tracer):
         return self.array(Node("call", inputs, value, function), value)
 
     def _view(self, source: Array, value: Tensor) -> Array:
-        """What lies in the memory of another array."""
+        """An array in the memory of another one."""
         if source.node.operation == "constant":
             return self.array(Node("constant", (), value), value)
         shift = value.storage_offset() - source.value.storage_offset()
@@ -62,7 +62,7 @@ class Tracer(tracer.Tracer):
         return Backend.ranks.size
 
     def maximum(self, x: Array) -> tuple[Array]:
-        """Over the ranks."""
+        """The maximum over the ranks."""
         return (x if self.size == 1 else self.trace("maximum", lambda mine: Backend.ranks.maximum(mine)[0], x),)
 
     def total(self, x: Array) -> Array:

@@ -20,7 +20,7 @@ def plus(xp: Backend, a, b, c) -> Array:
 
 
 def polynomial(xp: Backend, x: Array, coefficients: Sequence[float]) -> Array:
-    """By Horner's rule, the last coefficient first."""
+    """A polynomial by Horner's rule, the last coefficient first."""
     first, second, *rest = coefficients
     return reduce(lambda total, each: plus(xp, total, x, each), rest, plus(xp, x, first, second))
 

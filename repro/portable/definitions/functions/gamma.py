@@ -23,7 +23,7 @@ def lgamma(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def _lgamma_of_positive(xp: Backend, x: Array, bits: int) -> Array:
-    """By lgamma x = log(x - 1) + lgamma(x - 1), as often as needed."""
+    """lgamma of positive numbers, by lgamma x = log(x - 1) + lgamma(x - 1), as often as needed."""
     near = xp.clip(x, -1.0, SHIFTED)
     whole = xp.rint(near)
     product = xp.where(whole < 1.5, xp.where(whole < 0.5, near * (near + 1.0), near), 1.0)
@@ -50,7 +50,7 @@ def digamma(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def _digamma_of_positive(xp: Backend, x: Array, bits: int) -> Array:
-    """By digamma x = digamma(x + 1) - 1 / x: once below 1, and nine times from 2 on; with one division."""
+    """digamma of positive numbers, by digamma x = digamma(x + 1) - 1 / x: once below 1, nine times from 2 on."""
     high, low = polynomials.constant("root of digamma", 53)
     first = x < 1.0
     near = xp.where(first, x + 1.0, xp.clip(x, 1.0, 2.0))

@@ -15,7 +15,7 @@ from repro.portable.kernels import machine
 from repro.portable.kernels.numpy.workers import workers
 
 compiling = threading.RLock()
-"""Held while code is made: nodes of a graph run on several threads."""
+"""A lock that is held while code is made: nodes of a graph run on several threads."""
 SHARE = 2**17
 """Elements that are worth a thread."""
 BRIEF = 2**13
@@ -34,11 +34,11 @@ class Code:
         self.function, self.brief = ctypes.CFUNCTYPE(*given)(self.address), ctypes.PYFUNCTYPE(*given)(self.address)
 
     def __call__(self, arrays: Sequence[np.ndarray], units: int, work: int) -> None:
-        """Run all units of work, over this number of elements. Threads that work for another call are not waited for."""
+        """Runs all units of work, over this number of elements. Threads busy with another call are not waited for."""
         self.at(_addresses(len(arrays))(*map(address, arrays)), units, work)
 
     def at(self, given: Any, units: int, work: int) -> None:
-        """Run as __call__ does, with an array of the addresses."""
+        """Runs as __call__ does, with an array of the addresses."""
         if work < BRIEF:
             self.brief(given, 0, units)
             return

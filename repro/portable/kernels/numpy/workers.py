@@ -65,7 +65,7 @@ os.register_at_fork(after_in_child=workers.cache_clear)
 
 @cache
 def _code() -> Any:
-    """Machine code of what a thread does, and of a call that shares its units."""
+    """The machine code of what a thread does, and of a call that shares its units."""
     module = ir.Module()
     called = ir.FunctionType(VOID, [ADDRESS, I64, I64]).as_pointer()
 

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import torch
 
 available = find_spec("llvmlite") is not None
-"""Whether kernels can be compiled; may be set to False."""
+"""True if kernels can be compiled; may be set to False."""
 
 
 def possible(device: torch.device) -> bool:
-    """Whether kernels may be compiled for tensors of a device."""
+    """True if kernels may be compiled for tensors of a device."""
     return available and device.type == "cpu" and not torch.compiler.is_compiling()

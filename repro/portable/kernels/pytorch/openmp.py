@@ -12,28 +12,28 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, Loops, code, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Kernel, Loop, code, entry
 from repro.portable.kernels.pytorch.threads import gnu_openmp
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Loops as machine code, called with the addresses of their arrays."""
+    """A kernel as machine code, called with the addresses of its arrays."""
 
     engine: llvm.ExecutionEngine
-    """Which owns the code."""
+    """The owner of the code."""
     one: Callable[..., None]
     address: int
-    """That of `one`."""
+    """The address of `one`."""
     several: int
     most: int
 
     def threads(self) -> int:
-        """How many are worth it."""
+        """The number of threads that is worth it."""
         return min(torch.get_num_threads(), self.most) if self.several else 1
 
     def alone(self, addresses: Sequence[int]) -> None:
-        """All of it on this thread."""
+        """Runs all of it on this thread."""
         self.one((ctypes.c_void_p * len(addresses))(*addresses))
 
     def __call__(self, addresses: Sequence[int], threads: int) -> None:
@@ -44,21 +44,21 @@ class CompiledKernel:
             _openmp().GOMP_parallel(self.several, given, threads, 0)  # type: ignore[union-attr]
 
 
-def compiled(loops: Loops) -> CompiledKernel:
-    """`one` is all of the loops, `several` what each thread of OpenMP calls."""
-    module = loops.function.module
+def compiled(kernel: Kernel) -> CompiledKernel:
+    """Compiles a kernel: `one` is all of it, `several` is what each thread of OpenMP calls."""
+    module = kernel.function.module
     build, function = entry(module, "one", VOID, ADDRESS.as_pointer())
-    loops.share(build, function.args[0], I64(0), I64(1))
+    kernel.share(build, function.args[0], I64(0), I64(1))
     build.ret_void()
     if _openmp():
         build, function = entry(module, "several", VOID, ADDRESS.as_pointer())
         asked = (ir.Function(module, ir.FunctionType(I32, []), name) for name in THREADS)
-        loops.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
+        kernel.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
         build.ret_void()
-    engine = code(str(module), loops.work)
+    engine = code(str(module), kernel.work)
     address = engine.get_function_address("one")
     one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    return CompiledKernel(engine, one, address, engine.get_function_address("several") if _openmp() else 0, loops.most)
+    return CompiledKernel(engine, one, address, engine.get_function_address("several") if _openmp() else 0, kernel.most)
 
 
 def chain(kernels: Sequence[CompiledKernel], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
@@ -98,7 +98,7 @@ THREADS = "omp_get_thread_num", "omp_get_num_threads"
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """GNU's OpenMP with what kernels call, where PyTorch has it."""
+    """GNU's OpenMP with the functions that kernels call, if PyTorch has it."""
     library = gnu_openmp()
     try:
         for name in THREADS:

@@ -13,8 +13,8 @@ from repro.portable.arguments import refuse
 from repro.portable.definitions.ranks import SingleProcess
 from repro.portable.kernels import products
 from repro.portable.kernels.contraction import Axis, Sums, in_float64
-from repro.portable.kernels.convolution import How, Operand, Part, forward, grad_images, grad_weight
-from repro.portable.kernels.machine import Loops
+from repro.portable.kernels.convolution import Convolution, Operand, Part, forward, grad_images, grad_weight
+from repro.portable.kernels.machine import Kernel
 from repro.portable.kernels.pairs import in_pairs
 from repro.portable.kernels.pytorch.openmp import CompiledKernel, compiled
 
@@ -24,16 +24,16 @@ SMALL = 2**18
 
 @dataclass(frozen=True)
 class Stage:
-    """Machine code that makes an array of arrays: of those given, by number, and of what earlier stages made."""
+    """A kernel that makes an array from arrays: those given, by number, and those that earlier stages made."""
 
-    loops: Loops
+    kernel: Kernel
     reads: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: torch.dtype
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In a row."""
+        """The strides of a contiguous array."""
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
@@ -51,7 +51,7 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     arrays = [a, b, *finish]
     for stage in stages:
         arrays.append(torch.empty(stage.shape, dtype=stage.dtype, device="cpu"))
-        _run(stage.loops, *(arrays[each] for each in stage.reads), arrays[-1])
+        _run(stage.kernel, *(arrays[each] for each in stage.reads), arrays[-1])
     return arrays[-1]
 
 
@@ -92,10 +92,10 @@ def of_int16(a: Tensor, b: Tensor, finish: int) -> list[Stage] | None:
         return None
     stages.append(Stage(panels, (1,), (terms * columns,), torch.int16))
     right = finish + 1 + len(stages)
-    loops = products.product(products.Product(rows, terms // 2, columns, by_rows, finish))
+    kernel = products.product(products.Product(rows, terms // 2, columns, by_rows, finish))
     dtype = torch.float32 if finish else torch.float64
     reads = (left, right, *range(2, 2 + finish))
-    return [*stages, Stage(loops, reads, (rows, columns), dtype)]
+    return [*stages, Stage(kernel, reads, (rows, columns), dtype)]
 
 
 def packed(matrix: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def rounded(a: Tensor, panels: Tensor, columns: int, units: Tensor, plus: Tensor
 
 def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
     """Images of I G channels and [O G, h, w, I] -> images of O G channels."""
-    x, given = _in_rows(x), How(*how)
+    x, given = _in_rows(x), Convolution(*how)
     if given.layout.endswith("C") and weight.dtype == torch.float64:  # outputs, of which there are many, in a row
         weight = weight.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
     return _sum(forward(_operand(x), _operand(weight), given), x, weight)
@@ -126,14 +126,14 @@ def convolve(x: Tensor, weight: Tensor, *how: Any) -> Tensor:
 def convolve_with(ranks: SingleProcess, x: Tensor, gradient: Tensor, shape: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to a weight of this shape."""
     x, gradient = _in_rows(x), _in_rows(gradient)
-    return _sum(grad_weight(_operand(x), _operand(gradient), tuple(shape), How(*how), ranks.size), x, gradient)
+    return _sum(grad_weight(_operand(x), _operand(gradient), tuple(shape), Convolution(*how), ranks.size), x, gradient)
 
 
 def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: Any) -> Tensor:
     """The gradient with respect to images of this shape."""
     gradient = _in_rows(gradient)
     paired = weight.dtype == torch.int16
-    parts = grad_images(_operand(gradient), tuple(weight.shape), tuple(image), How(*how), paired)
+    parts = grad_images(_operand(gradient), tuple(weight.shape), tuple(image), Convolution(*how), paired)
     gradients = []
     for part in parts:
         taps = weight[part.weight].flip(1, 2)
@@ -148,28 +148,28 @@ def convolve_back(gradient: Tensor, weight: Tensor, image: Sequence[int], *how: 
 
 def _sum(part: Part, x: Tensor, other: Tensor) -> Tensor:
     y = torch.empty(part.shape, dtype=torch.float64, device="cpu")
-    loops = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
-    assert loops is not None  # fit() has said so
-    _run(loops, x, other, y)
+    kernel = in_pairs(part.sums) if x.dtype == torch.int16 else in_float64(part.sums)
+    assert kernel is not None  # fit() has said so
+    _run(kernel, x, other, y)
     return y
 
 
-def _run(loops: Loops, *arrays: Tensor) -> None:
-    made, addresses = code(loops), [array.data_ptr() for array in arrays]
+def _run(kernel: Kernel, *arrays: Tensor) -> None:
+    made, addresses = code(kernel), [array.data_ptr() for array in arrays]
     if not all(addresses):  # a TorchDispatchMode made something else of what PyTorch's functions gave
         raise refuse("PyTorch", "an array has no memory of its own; call portable functions outside of such modes")
     made(addresses, made.threads())
 
 
 @cache
-def code(loops: Loops) -> CompiledKernel:
-    """Machine code of loops."""
-    return compiled(loops)
+def code(kernel: Kernel) -> CompiledKernel:
+    """The machine code of a kernel."""
+    return compiled(kernel)
 
 
 @cache
-def _in_float64(sums: Sums) -> Loops:
-    """in_float64 for equal sums, whoever asks."""
+def _in_float64(sums: Sums) -> Kernel:
+    """Calls in_float64 once for equal sums."""
     return in_float64(sums)
 
 

@@ -54,7 +54,7 @@ def look(module: nn.Module) -> None:
 
 
 def is_looking(hook: Any) -> bool:
-    """Whether a hook of a module is one of these."""
+    """True if a hook of a module is one of these."""
     return isinstance(getattr(hook, "__self__", None), _Looking)
 
 
@@ -147,7 +147,7 @@ class _Mode(TorchDispatchMode):
 
 
 def _obstacle(function: Any, arguments: tuple, options: dict[str, Any]) -> str | None:
-    """What has no portable form of an operation on floating numbers."""
+    """The name of an operation on floating numbers, or of its part, that has no portable form; None if it has one."""
     name = function.overloadpacket.__name__.removesuffix("_")
     tensors = [each for each in _tensors((*arguments, *options.values())) if each.is_floating_point()]
     differentiated = [each for each in tensors if each.requires_grad and torch.is_grad_enabled()]
@@ -166,14 +166,14 @@ def _obstacle(function: Any, arguments: tuple, options: dict[str, Any]) -> str |
 
 
 def _once(name: str, arguments: tuple) -> bool:
-    """Whether an operation takes each number once at most."""
+    """True if an operation takes each number once at most."""
     if name == "index":
         return all(each is None or each.dtype == torch.bool for each in arguments[1])
     return name == "expand" and arguments[0].numel() == math.prod(map(abs, arguments[1]))
 
 
 def _is_quotient(divisor: Any) -> bool:
-    """Whether a division is one on every device: a GPU multiplies by the reciprocal of a constant."""
+    """True if a division is one on every device: a GPU multiplies by the reciprocal of a constant."""
     if isinstance(divisor, Tensor):
         return divisor.dim() > 0
     return math.frexp(divisor)[0] in (0.5, -0.5)

@@ -15,10 +15,10 @@ from repro.portable.library.pytorch import functional
 
 
 class Portable(nn.Module):
-    """What the modules share. A module of your own whose forward calls none but portable functions derives from it."""
+    """A portable module. A module of your own whose forward calls none but portable functions derives from it."""
 
     only: ClassVar[dict[str, tuple[Any, ...]]] = {}
-    """For options that not every value of has a portable form: those that do."""
+    """The values that have a portable form, for options of which not all have one."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

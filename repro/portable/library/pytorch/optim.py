@@ -26,7 +26,7 @@ NUMBERS = ("weight_decay", "eps", "momentum", "rho", "betas")
 
 
 class _Optimizer(torch.optim.Optimizer):
-    """What the optimizers share. Its state_dict holds for each weight the slots and the number of its steps."""
+    """A portable optimizer. Its state_dict holds for each weight the slots and the number of its steps."""
 
     operation: Callable[..., tuple[Tensor, ...]]
     """Backend, weights, gradients and slots, each [N], and what constants() gives -> the new weights and slots."""

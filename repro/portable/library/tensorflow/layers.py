@@ -30,10 +30,10 @@ ACTIVATIONS: dict[Any, Callable[..., tf.Tensor]] = {
 
 
 class Portable(keras.layers.Layer):
-    """What the layers share."""
+    """A portable layer."""
 
     only: ClassVar[dict[str, tuple[Any, ...]]] = {}
-    """For options that have not every value here: those that they have."""
+    """The possible values of options that have not every value here."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -67,7 +67,7 @@ class Portable(keras.layers.Layer):
         )
 
     def activated(self, x: tf.Tensor) -> tf.Tensor:
-        """By the layer's activation."""
+        """Applies the layer's activation."""
         return x if self.activation is None else _portable(type(self).__name__, self.activation)(x)
 
 

@@ -23,7 +23,7 @@ NUMBERS = ("momentum", "beta_1", "beta_2", "rho", "epsilon", "weight_decay", "gl
 
 
 class Portable(keras.optimizers.Optimizer):
-    """What the optimizers share."""
+    """A portable optimizer."""
 
     only: ClassVar[dict[str, Any]] = {
         "clipnorm": None,
@@ -79,7 +79,7 @@ class Portable(keras.optimizers.Optimizer):
         super().apply(grads, weights)
 
     def _clip_gradients(self, grads: list[tf.Tensor]) -> list[tf.Tensor]:
-        """By global_clipnorm: squares are added in the order of the names of the weights' paths."""
+        """Clips by global_clipnorm: squares are added in the order of the names of the weights' paths."""
         if not self.global_clipnorm:
             return grads
         names = [variable.path for variable in self._trainable_variables]

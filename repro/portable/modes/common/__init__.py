@@ -1,1 +1,1 @@
-"""What the three modes share."""
+"""Shared parts of the three modes."""

@@ -62,5 +62,5 @@ def program_line(frame: FrameType | None = None) -> str:
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to this one."""
+    """True if a file belongs to Python, to an installed package or to this one."""
     return file.startswith((PACKAGE, *LIBRARIES)) or any(part in file for part in INSTALLED)

@@ -16,7 +16,7 @@ class Mode:
     """Portable numerics of a framework, on until they are closed; as a context, until its end."""
 
     current: ClassVar["Mode | None"] = None
-    """That of the framework, a class of its own, while it is on."""
+    """The mode of the framework, a class of its own, while it is on."""
 
     def __init__(self, allow: frozenset[str], precision: str) -> None:
         self.allow, self.precision = allow, precision
@@ -76,6 +76,6 @@ class Mode:
 
 
 def in_words(operations: dict[str, int], allowed: dict[str, int]) -> str:
-    """How many operations of how many kinds were computed portably, and which were run natively."""
+    """Says how many operations of how many kinds were computed portably, and which ran natively."""
     text = f"{sum(operations.values()):,} operations of {len(operations)} kinds"
     return f"{text}; run natively: {', '.join(sorted(allowed))}" if allowed else text

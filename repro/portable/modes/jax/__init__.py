@@ -90,7 +90,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were compiled portably, and how many were run natively."""
+    """The number of operations of each kind that were compiled portably, and that ran natively."""
     return {"operations": dict(gate.counts), "allowed": dict(gate.ran_natively)}
 
 

@@ -84,7 +84,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were computed portably, and how many were run natively."""
+    """The number of operations of each kind that were computed portably, and that ran natively."""
     kinds: Counter[str] = Counter()
     for name, number in list(dispatch.counts.items()):
         kinds[name.partition(".")[0].removesuffix("_")] += number

@@ -52,7 +52,7 @@ def disable() -> None:
 
 
 def counted() -> dict[str, dict[str, int]]:
-    """How many operations of each kind were computed portably, and how many were run natively."""
+    """The number of operations of each kind that were computed portably, and that ran natively."""
     return {"operations": dict(dispatch.counts), "allowed": dict(dispatch.ran_natively)}
 
 

@@ -50,7 +50,7 @@ def _run(ranks: SingleProcess, program: ClosedJaxpr, operands: Sequence[Array]) 
 
 
 def _stage(equations: Sequence[JaxprEqn], known: set[Any]) -> tuple[list[JaxprEqn], list[JaxprEqn]]:
-    """Those that can be computed without a collective, in their order, and the others."""
+    """The equations that can be computed without a collective, in their order, and the others."""
     stage, others = [], []
     for equation in equations:
         if _is_collective(equation) or not all(isinstance(each, Literal) or each in known for each in equation.invars):

@@ -15,7 +15,7 @@ MEAN, CONCAT = AccumulationType.MEAN, AccumulationType.CONCAT
 
 
 def mean_over_parts(function: Callable, part: int | None) -> Callable:
-    """function's mean over parts of this size; None: of the whole batch."""
+    """Takes the mean of a function over parts of this size; None: over the whole batch."""
     return _in_parts(function, part, MEAN)
 
 
@@ -51,7 +51,7 @@ def joined_shares(function: Callable, count: int) -> Callable:
 
 
 def _across(array: Array, count: int) -> Array:
-    """[B, ...] -> [B, ...]: the first images of `count` shares, then all second ones; a part takes every n-th."""
+    """Reorders [B, ...]: the first images of `count` shares, then all second ones; a part takes every n-th."""
     return array.reshape(count, -1, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 

@@ -84,7 +84,7 @@ class ThreadGroup(DeviceGroup):
 
 
 class ThreadedProcess(SingleProcess):
-    """One process, whose threads share each batch on a CPU."""
+    """A process whose threads share each batch on a CPU."""
 
     def share(self, batch: int) -> tuple[slice, SingleProcess]:
         """The whole batch, and the threads that share it: as many as cut it into equal parts, none too small."""

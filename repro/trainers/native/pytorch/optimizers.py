@@ -28,7 +28,7 @@ class Optimizer:
             self.slots[layout.ADAM_COUNT] = next(iter(weights.values())).new_zeros((), requires_grad=False)
 
     def of(self, slot: str) -> list[Tensor]:
-        """One slot of all weights."""
+        """The slot of all weights."""
         return [self.slots[layout.slot(slot, name)] for name in self.weights]
 
     def zero_grad(self) -> None:
@@ -67,7 +67,7 @@ class Adam(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """One weight after another."""
+    """Adadelta, which updates one weight after another."""
 
     def update(self, weights: list[nn.Parameter], gradients: list[Tensor], *slots: list[Tensor]) -> None:
         counts = [weights[0].new_zeros(()) for _ in weights]  # for nothing

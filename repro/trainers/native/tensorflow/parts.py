@@ -17,7 +17,7 @@ from repro.trainers.loop import layout
 
 
 def mean_over_shares(function: Callable, threads: int | None) -> Callable:
-    """function's mean over a batch that threads share: a loss, and a gradient for each of the weights."""
+    """Takes the mean of a function over a batch that threads share: a loss, and a gradient for each of the weights."""
     if threads is None:
         return function
 

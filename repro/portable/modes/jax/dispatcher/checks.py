@@ -22,12 +22,12 @@ from repro.portable.modes.jax.dispatcher.gate import counts, exactly
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed of three matrices of inputs(), in words."""
+    """A computation on three matrices of inputs(), with a title in words."""
 
     title: str
     compute: Callable[..., Array]
     definition: bool
-    """Whether it is a definition, of float32; otherwise it is arithmetic, of float32 and of float64."""
+    """True for a definition, of float32; otherwise it is arithmetic, of float32 and of float64."""
 
 
 CASES: dict[str, Case] = {}

@@ -14,7 +14,7 @@ STRUCTURE = """
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
     threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape shuffle
 """
-"""What calls, orders or places others; random numbers are integers."""
+"""Primitives that call, order or place others; random numbers are integers."""
 
 MOVES = """
     broadcast_in_dim broadcast_to reshape transpose rev slice dynamic_slice dynamic_update_slice concatenate pad
@@ -28,7 +28,7 @@ CHOICES = """
     reduce_xor reduce_window_max reduce_window_min scatter scatter-max scatter-min scatter-mul pmax pmin
     eq ne lt le gt ge eq_to lt_to le_to is_finite and or xor not
 """
-"""What compares and chooses; JAX's rules of some call others, as `argmax` calls `reduce`."""
+"""Primitives that compare and choose; JAX's rules of some call others, as `argmax` calls `reduce`."""
 
 ARITHMETIC = """
     add add_any sub mul div neg abs sign sqrt square integer_pow reciprocal floor ceil round rem nextafter

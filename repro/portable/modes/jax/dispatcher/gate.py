@@ -32,15 +32,15 @@ Rule = Callable[..., Any]
 Definition = Callable[..., Any]
 
 definitions: dict[str, Definition] = {}
-"""By the primitive's name: a function of arrays and of the primitive's parameters."""
+"""Functions of arrays and of a primitive's parameters, by its name."""
 rules: dict[str, Rule] = {}
-"""By the primitive's name: a lowering rule; its first parameter lowers a definition, see _lowered."""
+"""Lowering rules by the primitive's name; the first parameter lowers a definition, see _lowered."""
 guards: dict[str, Callable[..., str]] = {}
-"""By the primitive's name: why it is refused with some parameters; "" where it is not."""
+"""Functions that say why a primitive is refused with some parameters, by its name; "" if it is not."""
 counts: Counter[str] = Counter()
-"""How often each primitive was lowered portably."""
+"""The number of portable lowerings of each primitive."""
 ran_natively: Counter[str] = Counter()
-"""How often each primitive ran natively."""
+"""The number of native lowerings of each primitive."""
 
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""
@@ -159,7 +159,7 @@ class Gate:
 
 
 def _equation() -> Any:
-    """What JAX lowers now."""
+    """The equation that JAX is lowering."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if "eqn" in frame.f_locals:
@@ -208,7 +208,7 @@ def exactly() -> ExitStack:
 
 
 def _results(definition: Definition, dtypes: Sequence[Any], *arrays: Array, **params: Any) -> list[Array]:
-    """What a definition gives, rounded to the types that the primitive has."""
+    """The results of a definition, rounded to the types that the primitive has."""
     results = definition(*arrays, **params)
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     return [

@@ -34,7 +34,7 @@ def refuse(name: str, why: str, remedy: str, avals: Sequence[Any], eqn: Any = No
 
 
 def _line(eqn: Any) -> str:
-    """Where the program traced an equation, or called JAX's function that holds it; "" where nothing is known."""
+    """The line where the program traced an equation, or called JAX's function that holds it; "" if unknown."""
     nearest = ""
     for each in _around(eqn):
         traceback = each.source_info.traceback

@@ -132,7 +132,7 @@ def _rows(
     strides: Sequence[int],
     steps: Sequence[int],
 ) -> Array:
-    """What meets the kernel: [B, ..., C] -> [B, positions, taps, C]."""
+    """The patches that meet the kernel: [B, ..., C] -> [B, positions, taps, C]."""
     x = lax.pad(x, jnp.zeros((), x.dtype), edges)
     batch, channels = x.shape[0], x.shape[-1]
 

@@ -108,7 +108,7 @@ def _equations(jaxpr: Any) -> list[Any]:
 
 @define("reduce")
 def reduce(*arrays: Array, jaxpr: Any, dimensions: tuple[int, ...], **_: Any) -> list[Array]:
-    """By a function of the program, of numbers and their neighbors, in rounds, as reduce_prod."""
+    """Reduces by a function of the program, applied to neighbors, in rounds, as reduce_prod."""
     half = len(arrays) // 2
     rest = [axis for axis in range(arrays[0].ndim) if axis not in dimensions]
     shape = [arrays[0].shape[axis] for axis in rest]

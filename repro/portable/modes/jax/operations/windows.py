@@ -104,7 +104,7 @@ def select_and_gather_add(
     padding: Pairs,
     **_: Any,
 ) -> Array:
-    """What goes with the maximum of each window."""
+    """The tangent at the maximum of each window."""
     chosen, sizes = _chosen(operand, window_dimensions, window_strides, padding, select_prim)
     padded = lax.pad(tangents, jnp.zeros((), tangents.dtype), [(*pair, 0) for pair in padding])
     result = jnp.zeros(sizes, tangents.dtype)

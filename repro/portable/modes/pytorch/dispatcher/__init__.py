@@ -1,1 +1,1 @@
-"""Where the framework's operations are replaced, refused or left as they are."""
+"""Dispatcher: operations of the framework are replaced, refused or left as they are."""

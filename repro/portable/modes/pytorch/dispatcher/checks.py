@@ -33,7 +33,7 @@ REMEDY = "use another device or version of PyTorch"
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed on a device, in words, and what to do where it is not as it should be."""
+    """A computation on a device, its title, and the remedy if the result is not as it should be."""
 
     title: str
     compute: Callable[[torch.device], Made]
@@ -117,7 +117,7 @@ def contraction(device: torch.device) -> Made:
 
 
 def _contracted(xp: Any, x: Any, y: Any, z: Any) -> Any:
-    """By the third call it is a kernel, where kernels can be compiled."""
+    """A product and a sum; from the third call on a kernel, where kernels can be compiled."""
     return xp.f64(x) * y + z
 
 
@@ -213,7 +213,7 @@ def random(device: torch.device) -> Made:
 
 @register("an exact product of integers")
 def product(device: torch.device) -> Made:
-    """By the matmul backend of the mode."""
+    """Products by the matmul backend of the mode."""
     given = {name: to(device, *checks.inputs()[name]) for name in ("product", "scaled")}
     operands = partial(Backend.operands, work=checks.LARGE)
     *factors, grids = given["scaled"]
@@ -237,7 +237,7 @@ def convolution(device: torch.device) -> Made:
 
 
 def results(name: str, device: torch.device) -> list[np.ndarray]:
-    """What a case gives; bfloat16 as integers."""
+    """The results of a case; bfloat16 as integers."""
     results = [each.detach().cpu() for each in CASES[name].compute(device)]
     return [(each.view(torch.int16) if each.dtype == torch.bfloat16 else each).numpy() for each in results]
 

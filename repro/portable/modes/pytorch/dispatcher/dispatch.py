@@ -32,29 +32,29 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Definition:
-    """What is computed in the place of an operation."""
+    """The replacement of an operation."""
 
     function: Function
     composed: bool
-    """Whether it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
+    """True if it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
     integers: bool
-    """Whether it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
+    """True if it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
 
 
 class _Thread(threading.local):
     inside = False
-    """Whether a definition runs: what it calls is PyTorch's own."""
+    """True while a definition runs: what it calls is PyTorch's own."""
     before = False
-    """Whether a definition ran when the garbage collector began."""
+    """True if a definition ran when the garbage collector began."""
 
 
 thread = _Thread()
 counts: Counter[str] = Counter()
-"""How often each operation was computed portably."""
+"""The number of portable calls of each operation."""
 ran_natively: Counter[str] = Counter()
-"""How often each operation ran natively."""
+"""The number of native calls of each operation."""
 definitions: dict[str, Definition] = {}
-"""By name and overload, as `mm` or `sum.dim_IntList`."""
+"""Definitions by name and overload, as `mm` or `sum.dim_IntList`."""
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""
@@ -123,11 +123,11 @@ KINDS = {
     for each in vars(torch).values()
     if isinstance(each, torch.dtype)
 }
-"""What each type of numbers is to the mode."""
+"""The role of each type of numbers for the mode."""
 
 
 def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
-    """Whether numbers are computed that may differ; RefusedError for numbers that have no portable form."""
+    """True if numbers are computed that may differ; RefusedError for numbers that have no portable form."""
     needed = False
     if options:
         needed = any(each.__class__ is torch.dtype and each.is_floating_point for each in options.values())
@@ -150,7 +150,7 @@ def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mappin
 
 
 def has_numbers(arguments: tuple[Any, ...]) -> bool:
-    """Whether floating or complex numbers are computed, in whatever layout."""
+    """True if floating or complex numbers are computed, in whatever layout."""
     types = [each for each in arguments if isinstance(each, torch.dtype)]
     types += [each.dtype for each in tensors_in(arguments) if each.device.type in DEVICES]
     return any(each.is_floating_point or each.is_complex for each in types)
@@ -187,7 +187,7 @@ def check_device(device: torch.device) -> None:
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
-    """What the dispatcher calls for an operation with a definition."""
+    """The function that the dispatcher calls for an operation with a definition."""
     function, composed, integers = definition.function, definition.composed, definition.integers
     redispatch, checked = operation._handle.redispatch_boxed, is_checked(operation)
     own = with_native_ops(redispatch)
@@ -222,7 +222,7 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
 
 
 def guard(operation: OpOverload, name: str) -> Function:
-    """What the dispatcher calls for an operation that is exact for real numbers alone."""
+    """The function that the dispatcher calls for an operation that is exact for real numbers alone."""
     redispatch = operation._handle.redispatch_boxed
 
     def exact(keys: Any, *arguments: Any, **options: Any) -> Any:
@@ -234,7 +234,7 @@ def guard(operation: OpOverload, name: str) -> Function:
 
 
 def refusal(operation: OpOverload, name: str) -> Function:
-    """What the dispatcher calls for an operation without a portable form; integers pass."""
+    """The function that the dispatcher calls for an operation without a portable form; integers pass."""
     redispatch = operation._handle.redispatch_boxed
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
@@ -247,7 +247,7 @@ def refusal(operation: OpOverload, name: str) -> Function:
 
 
 def refusal_of_all(name: str) -> Function:
-    """What the dispatcher calls for an operation that computes by itself and cannot be called from here."""
+    """The function that the dispatcher calls for an operation that computes by itself and cannot be called from here."""
 
     def refused(*arguments: Any, **options: Any) -> Any:
         raise refuse(name, "it has no portable form", tensors=tensors_in((*arguments, *options.values())))
@@ -256,7 +256,7 @@ def refusal_of_all(name: str) -> Function:
 
 
 def refusal_of_sparse(name: str) -> Function:
-    """What the dispatcher calls for sparse tensors, where the mode's kernel does not look at layouts."""
+    """The function that the dispatcher calls for sparse tensors, where the mode's kernel ignores layouts."""
 
     def refused(*arguments: Any, **options: Any) -> Any:
         tensors = tensors_in((*arguments, *options.values()))
@@ -266,7 +266,7 @@ def refusal_of_sparse(name: str) -> Function:
 
 
 def passage(operation: OpOverload, name: str) -> Function:
-    """What the dispatcher calls for an operation that is run natively: PyTorch's own, which is counted."""
+    """The function that the dispatcher calls for an operation that runs natively: PyTorch's own, which is counted."""
     redispatch = operation._handle.redispatch_boxed
 
     def passed(keys: Any, *arguments: Any, **options: Any) -> Any:

@@ -23,13 +23,13 @@ MEMORY = """
     copy_sparse_to_sparse resize_as_sparse sparse_resize sparse_resize_and_clear empty_quantized
     _empty_affine_quantized _empty_per_channel_affine_quantized
 """
-"""What moves numbers, or makes room for them."""
+"""Operations that move numbers, or make room for them."""
 
 INDICES = """
     _index_put_impl _unsafe_index _unsafe_masked_index gather index index_fill index_select masked_fill
     masked_scatter masked_scatter_backward masked_select nonzero nonzero_static scatter take embedding take_along_dim _unique2_ints
 """
-"""What reads and writes by index, without adding."""
+"""Operations that read and write by index, without adding."""
 
 CHOICES = """
     _aminmax all any argmax argmin bucketize count_nonzero cummax cummin _cummax_helper _cummin_helper eq equal ge gt
@@ -76,7 +76,7 @@ STATE = """
     _nested_get_ragged_idx qscheme q_scale q_zero_point q_per_channel_axis q_per_channel_scales
     q_per_channel_zero_points int_repr inductor_prims::inductor_reserve_rng_state
 """
-"""What is known about tensors, and checks."""
+"""Operations that ask about tensors, and checks."""
 
 GUARDED = "abs angle reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
@@ -125,20 +125,20 @@ def base(name: str) -> str:
 
 
 def is_exact(name: str) -> bool:
-    """Whether PyTorch computes an operation exactly; that of another library has its namespace, too."""
+    """True if PyTorch computes an operation exactly; that of another library has its namespace, too."""
     return base(name) in EXACT
 
 
 def is_guarded(name: str) -> bool:
-    """Whether an operation is exact for real numbers alone."""
+    """True if an operation is exact for real numbers alone."""
     return base(name) in REAL
 
 
 def is_window(name: str) -> bool:
-    """Whether PyTorch makes an operation of ATen of others, though it is registered like a kernel."""
+    """True if PyTorch composes an operation of ATen of others, though it is registered like a kernel."""
     return base(name) in WINDOWS.split()
 
 
 def is_raw(name: str) -> bool:
-    """Whether an operation of ATen computes by itself, though it is registered as made of others."""
+    """True if an operation of ATen does its own arithmetic, though it is registered as composed of others."""
     return base(name) in RAW.split()

@@ -31,7 +31,7 @@ def _switch(on: bool) -> None:
 
 @cache
 def _register() -> None:
-    """Has Python call these at each fork, for which there is no way back."""
+    """Makes Python call these at each fork, which cannot be undone."""
     os.register_at_fork(before=_end_threads, after_in_child=_begin)
 
 
@@ -43,6 +43,6 @@ def _end_threads() -> None:
 
 
 def _begin() -> None:
-    """Has PyTorch make its own pool again: new threads of OpenMP would all do so at once, and meet."""
+    """Makes PyTorch create its own pool again: new threads of OpenMP would all do so at once, and collide."""
     if _on:
         torch.set_num_threads(torch.get_num_threads())

@@ -13,9 +13,9 @@ from torch import Generator, Tensor
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 
 WORD_STEP = 4
-"""What a word adds to the offset of a CUDA generator, which PyTorch keeps a multiple of 4."""
+"""The number by which a word moves the offset of a CUDA generator, which PyTorch keeps a multiple of 4."""
 TWINS = 64
-"""How many are held, the latest ones."""
+"""The number of twins that are kept, the latest ones."""
 CHUNK = 2**20
 CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 WORDS = 624
@@ -34,7 +34,7 @@ def key(name: str, generator: Generator | None, device: torch.device) -> Tensor 
 
 
 def _next(generator: Generator | None) -> Tensor:
-    """By PyTorch's kernel at once: past the mode's own of `random_`, which costs as much again."""
+    """Draws by PyTorch's kernel directly, not by the mode's `random_`, which costs as much again."""
     return torch.ops.aten.random_.default.redispatch(
         CPU, torch.empty((), dtype=torch.int64, device="cpu"), generator=generator
     )
@@ -78,7 +78,7 @@ def advanced(generator: Generator, words: int) -> Generator:
 
 
 def words_between(before: Generator, after: Generator) -> int:
-    """How many words were taken between two states of a CPU generator; `before` is moved on."""
+    """The number of words that were taken between two states of a CPU generator; `before` is moved on."""
     wanted = after.get_state()
     step = (_place(wanted) - _place(before.get_state())) % WORDS or WORDS
     words = 0

@@ -1,4 +1,4 @@
-"""What runs amid a definition: signal handlers, and finalizers that the garbage collector calls.
+"""Interruptions of a definition: signal handlers, and finalizers that the garbage collector calls.
 
 Python runs both in the thread that they interrupt, where a flag says that operations are PyTorch's own. The flag is down
 until they return, so what they compute is portable, too.

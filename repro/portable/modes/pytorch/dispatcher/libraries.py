@@ -41,7 +41,7 @@ def install(undo: ExitStack, scan: Callable[[], None]) -> None:
 
 
 def needs_pytorch(path: str) -> bool:
-    """Whether a library names one of PyTorch's: others, of which there are many, register nothing."""
+    """True if a library names one of PyTorch's: others, of which there are many, register nothing."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
             return text.find(b"libtorch") >= 0 or text.find(b"libc10") >= 0

@@ -55,12 +55,12 @@ DEFINITIONS = (
 )
 """The files of operations/ that define operations."""
 COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
-"""Where PyTorch takes an operation apart: of tensors, and of those that vmap makes."""
+"""The keys at which PyTorch decomposes an operation: of tensors, and of those that vmap makes."""
 EXACT, GUARDED, SPECIAL, DEFINED, REPLACED, COMPOSED, REFUSED = KINDS = (
     *("exact", "guarded", "special", "defined", "replaced"),
     *("composed", "refused"),
 )
-"""What an operation is to the mode: README.md says more."""
+"""The role of an operation for the mode: README.md says more."""
 
 SPARSE = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA")
 
@@ -116,7 +116,7 @@ class Registration:
         return self.libraries[space]
 
     def _kernel(self, full: str, kind: str, allowed: bool) -> dispatch.Function | None:
-        """What an operation gets; None for PyTorch's own kernel."""
+        """The kernel of an operation; None for PyTorch's own."""
         if kind in (EXACT, COMPOSED):
             return None
         operation, name = overload(full), full.removeprefix("aten::")
@@ -133,7 +133,7 @@ class Registration:
 
 
 def kind_of(full: str) -> str:
-    """What an operation is to the mode. What is not known is refused, whichever devices and layouts have a kernel."""
+    """The role of an operation. An unknown one is refused, whichever devices and layouts have a kernel."""
     space, name, operation = full.partition("::")[0], full.removeprefix("aten::"), overload(full)
     if name in dispatch.replacements:
         return REPLACED
@@ -179,7 +179,7 @@ def load() -> None:
 
 
 def is_python(full: str) -> bool:
-    """Whether all kernels of an operation were registered in Python, where they are made of other operations."""
+    """True if all kernels of an operation were registered in Python, where they are made of other operations."""
     kernels = [line for line in torch._C._dispatch_dump(full).splitlines() if ": registered at " in line]
     return all(".py:" in line for line in kernels)
 

@@ -19,7 +19,7 @@ _seen: set[Any] = set()
 
 
 def is_checked(operation: OpOverload) -> bool:
-    """Whether arguments of an operation are checked.
+    """True if arguments of an operation are checked.
 
     Not those of a draw, which PyTorch's kernel would make twice, and not those of a gradient, which are results of
     definitions: the statistics of a norm of halves are float32, as on a GPU, and PyTorch's kernel on a CPU has halves.

@@ -88,7 +88,7 @@ def _with_out(function: Callable[..., Any], names: list[str]) -> Callable[..., A
 
 
 def fill(out: Tensor, new: Tensor) -> Tensor:
-    """What is given by out=, filled as PyTorch does it."""
+    """Fills what is given by out=, as PyTorch does it."""
     if out.shape != new.shape:
         out.resize_(new.shape)
     return out.copy_(new)

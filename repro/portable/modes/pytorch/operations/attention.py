@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
 def _is_defined(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, enable_gqa: bool
 ) -> bool:
-    """Whether the definition takes these; if not, PyTorch takes attention apart, and raises its errors."""
+    """True if the definition takes these; if not, PyTorch decomposes attention, and raises its errors."""
     if not all(is_plain(x) and x.layout == torch.strided and x.numel() and x.dim() > 1 for x in (query, key, value)):
         return False
     if mask is not None and not _fits(mask, query, key):
@@ -76,7 +76,7 @@ def _is_defined(
 
 
 def _fits(mask: Tensor, query: Tensor, key: Tensor) -> bool:
-    """Whether it is a mask, or numbers to add, of a shape that broadcasts to that of the scores."""
+    """True for a mask, or numbers to add, of a shape that broadcasts to that of the scores."""
     shape = *query.shape[:-1], key.shape[-2]
     sizes = zip(mask.shape[::-1], shape[::-1], strict=False)
     return (

@@ -27,7 +27,7 @@ INTEGERS = {
 }
 TOP = 2.0**63
 WIDEST = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
-"""What PyTorch holds a number of Python's as."""
+"""The types in which PyTorch holds Python's numbers."""
 
 
 @with_native_ops
@@ -47,7 +47,7 @@ def to_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 @with_native_ops
 def _fits(x: Tensor, dtype: torch.dtype) -> bool:
-    """Whether PyTorch's own kernel does it: all numbers lie within the type. Of a GPU it is not asked, as that takes a wait."""
+    """True if PyTorch's own kernel does it, as all numbers lie within the type. A GPU is not asked: it takes a wait."""
     if not x.is_cpu or not x.numel():
         return x.is_cpu
     ends, (low, high) = torch.iinfo(dtype), (each.item() for each in x.aminmax())
@@ -60,7 +60,7 @@ def _tensor(x: Any) -> Tensor:
 
 
 def _is_conversion(x: Tensor, dtype: Any) -> bool:
-    """Whether integers are made of fractions, by operations that are caught, on a device whose numbers are computed."""
+    """True if integers are made of fractions, by operations that are caught, on a device whose numbers are computed."""
     return dtype in INTEGERS and not thread.inside and x.is_floating_point() and x.device.type in DEVICES
 
 

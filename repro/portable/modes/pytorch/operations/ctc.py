@@ -127,7 +127,7 @@ def _taken(log_probs: Tensor, labels: Tensor) -> Tensor:
 
 
 def _skips(labels: Tensor) -> Tensor:
-    """Which labels may follow the label before without a blank between them."""
+    """True for labels that may follow the label before without a blank between them."""
     skips = torch.zeros_like(labels, dtype=torch.bool)
     skips[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
     return skips

@@ -56,7 +56,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
 
 @define("_euclidean_dist")
 def euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor:
-    """What PyTorch takes for many points; the gradient is one of products."""
+    """The distances that PyTorch takes for many points; the gradient is one of products."""
     return cdist(x1, x2, 2.0, None)
 
 

@@ -16,7 +16,7 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Where a matrix is given for several, `offs` says where each group ends: in rows, in columns, or in what is summed."""
+    """Products of groups: `offs` says where each group of one matrix ends, in rows, columns, or in what is summed."""
     if offs is None:
         product = self.bmm(mat2)
     else:

@@ -31,7 +31,7 @@ LEAST_WORK = 2**20
 
 @dataclass(frozen=True)
 class ImageWindows:
-    """Where a kernel meets images: out[i] meets start + stride i + dilation k, for taps k along each axis."""
+    """The windows of a kernel on images: out[i] meets start + stride i + dilation k, for taps k along each axis."""
 
     taps: Pair
     out: Pair
@@ -80,13 +80,13 @@ class ImageWindows:
 
 
 def samples(batch: int, each: int) -> int:
-    """How many samples of this size are taken at once: a divisor of the batch."""
+    """The number of samples of this size that are taken at once: a divisor of the batch."""
     most = max(1, BLOCK // max(1, each))
     return max(count for count in range(1, batch + 1) if batch % count == 0 and count <= most)
 
 
 def possible(x: Tensor, weight: Tensor, groups: int) -> bool:
-    """Whether the matrices can be made, and are worth it."""
+    """True if the matrices can be made, and are worth it."""
     if Backend.engine != "int16" or groups > 1 or not compiler.possible(x.device):
         return False
     return weight.numel() * x.numel() // max(1, x.shape[1]) >= LEAST_WORK

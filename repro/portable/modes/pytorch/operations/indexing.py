@@ -23,7 +23,7 @@ aten = torch.ops.aten
 
 
 def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
-    """What `add`, a function that only adds numbers of x up, gives for x: float64, exact for x on a grid."""
+    """The result of `add`, a function that only adds numbers of x: float64, exact, as if for x on a grid."""
     x = as_float32(x)
     if not x.numel():
         return add(x.double())
@@ -83,7 +83,7 @@ def bincount(self: Tensor, weights: Tensor, minlength: int = 0) -> Tensor:
 
 @define("histc")
 def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many numbers lie in each of some equal parts of a range, by float64 arithmetic."""
+    """Counts the numbers in each of some equal parts of a range, by float64 arithmetic."""
     x = self.reshape(-1)
     low, high = (float(min), float(max)) if min != max or not x.numel() else (x.min().item(), x.max().item())
     if low == high:

@@ -23,7 +23,7 @@ def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
 
 
 def _is_plain(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> bool:
-    """Whether one definition makes it: on a GPU nobody should wait for whether all labels are there."""
+    """True if one definition computes it: on a GPU nobody should wait for whether all labels are there."""
     plain = self.dim() == 2 and self.dtype == torch.float32 and self.is_cpu and self.numel() > 0
     return plain and weight is None and reduction != NONE and target.dtype == torch.int64
 

@@ -32,12 +32,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def is_plain(x: Tensor) -> bool:
-    """Whether it is a tensor of float32 or a half, and nothing else."""
+    """True for a tensor of float32 or a half, and nothing else."""
     return type(x) in PLAIN and x.dtype in SINGLE and (x.is_cpu or x.device.type in DEVICES)
 
 
 def _is_dense(input: Tensor, weight: Tensor) -> bool:
-    """Whether it is a product of matrices with numbers in them, and no transform of PyTorch is under way."""
+    """True for a product of matrices with numbers in them, while no transform of PyTorch is under way."""
     return (
         input.dim() > 1
         and weight.dim() == 2
@@ -52,7 +52,7 @@ def _is_dense(input: Tensor, weight: Tensor) -> bool:
 
 
 def is_transformed() -> bool:
-    """Whether a transform of PyTorch is under way: vmap, torch.func.grad, forward-mode gradients."""
+    """True while a transform of PyTorch is under way: vmap, torch.func.grad, forward-mode gradients."""
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 

@@ -16,12 +16,12 @@ def _reduced(x: Tensor, reduction: int, shape: Sequence[int]) -> Tensor:
 
 
 def _share(x: Tensor, reduction: int) -> float:
-    """How much each class of each row counts."""
+    """The weight of each class of each row."""
     return 1.0 / max(1, x.numel() if reduction == MEAN else x.shape[1])
 
 
 def _margins(x: Tensor, target: Tensor, margin: float) -> tuple[Tensor, Tensor]:
-    """How far each class is within the margin of the right one, and which that is: [N, C]."""
+    """The distance of each class within the margin of the right one, and which that is: [N, C]."""
     right = torch.arange(x.shape[1], device=x.device) == target[:, None]
     away = margin - x.gather(1, target[:, None]) + x
     return away.clamp(min=0).masked_fill(right, 0.0), right
@@ -92,6 +92,6 @@ def _labels(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _pairs(x: Tensor, labels: Tensor, is_target: Tensor, given: Tensor) -> Tensor:
-    """How far each class is within the margin of each label, [N, labels, C]."""
+    """The distance of each class within the margin of each label, [N, labels, C]."""
     away = 1.0 - x.gather(1, labels.clamp(min=0))[:, :, None] + x[:, None]
     return away.clamp(min=0).masked_fill(~given[:, :, None] | is_target[:, None], 0.0)

@@ -226,7 +226,7 @@ def _but(x: Tensor, dim: int) -> list[int]:
 
 @replace("rms_norm")
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Tensor:
-    """By its parts, as on a CPU: on GPUs PyTorch has a kernel of its own."""
+    """RMS norm by its parts, as on a CPU: on GPUs PyTorch has a kernel of its own."""
     x = as_float32(input)
     axes = tuple(range(-len(normalized_shape), 0))
     squares = (x * x).mean(axes, keepdim=True)

@@ -40,7 +40,7 @@ def _how(dimensions: int, kernel: Sizes, stride: Sizes, padding: Sizes, options:
 
 
 def _misfit(x: Tensor, how: tuple[Any, ...]) -> bool:
-    """Whether PyTorch's own kernel has something to say."""
+    """True if PyTorch's own kernel has an error to raise."""
     kernel, stride, padding, ceil_mode, _, divisor = how
     if x.dim() - len(kernel) not in (1, 2) or divisor == 0 or min(*kernel, *stride) < 1 or min(padding) < 0:
         return True

@@ -51,7 +51,7 @@ def _blocks(first: int, size: int, device: torch.device) -> Tensor:
 
 
 def padded(n: int, device: torch.device) -> int:
-    """How many are computed for n: on a CPU a few more."""
+    """The number of numbers that are computed for n: on a CPU a few more."""
     if device.type != "cpu" or n >= LARGEST["cpu"]:
         return n
     return min(1 << -(-(n - 1).bit_length() // STEP) * STEP, LARGEST["cpu"])
@@ -72,7 +72,7 @@ def precision(x: Tensor) -> int:
 
 
 def check(holds: bool, message: str) -> None:
-    """What PyTorch's own kernels check, in their words."""
+    """Checks what PyTorch's own kernels check, in their words."""
     if not holds:
         raise RuntimeError(message)
 

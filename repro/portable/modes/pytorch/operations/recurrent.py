@@ -32,7 +32,7 @@ class RecurrentCell:
 
 @dataclass(frozen=True)
 class PackedTimes:
-    """When sequences, the longest first, have how many rows: the sizes of a packed batch, or None where all are equal."""
+    """The number of rows at each time, longest sequences first: the sizes of a packed batch, None if all are equal."""
 
     sizes: tuple[int, ...] | None
     length: int
@@ -60,7 +60,7 @@ def layer(
 
 
 def _is_plain(*tensors: Tensor) -> bool:
-    """Whether the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
+    """True if the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
     if precisions.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return False
     return all(each.dtype == torch.float32 and each.numel() for each in tensors)
@@ -120,7 +120,7 @@ class _Sequence(Function):
 
 
 def _running(times: PackedTimes, state: Tensor) -> Tensor | None:
-    """Which sequences have a row at which time, bool [T, N, 1]."""
+    """True for sequences that have a row at a time, bool [T, N, 1]."""
     if times.sizes is None:
         return None
     sizes = torch.tensor(times.sizes, device=state.device)
@@ -150,7 +150,7 @@ def _forward(
     state: State,
     running: Tensor | None,
 ) -> tuple[list[State], State, Tensor]:
-    """What each step saves, the last state, and the outputs."""
+    """Computes what each step saves, the last state, and the outputs."""
     ahead, _ = run(recurrent.weights, weight)
     given = _padded(given, running, times.length)
     steps, out = [], []

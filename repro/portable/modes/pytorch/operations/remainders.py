@@ -14,7 +14,7 @@ from repro.portable.modes.pytorch.dispatcher.types import as_given
 from repro.portable.modes.pytorch.operations.arithmetic import number_like
 
 STEP = 2.0**500
-"""By this a quotient of float64 numbers is made smaller in each step."""
+"""The factor by which a quotient of float64 numbers is made smaller in each step."""
 
 
 def _operands(a: Any, b: Any) -> tuple[Tensor, Tensor]:
@@ -26,7 +26,7 @@ def _operands(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 def fmod(a: Tensor, b: Tensor) -> Tensor:
-    """What is left of a, with its sign, in their type; exact."""
+    """The remainder of a, with its sign, in their type; exact."""
     if a.dtype != torch.float64:
         return torch.fmod(a.double(), b.double()).to(a.dtype)
     for divisor in (b * STEP * STEP * STEP, b * STEP):

@@ -14,7 +14,7 @@ from repro.portable.definitions.resampling import Taps, transposed, whole
 from repro.portable.modes.pytorch.dispatcher.types import cast_back
 
 Column = tuple[slice | Tensor, Tensor | None]
-"""What a tap takes, and its factors."""
+"""The inputs of a tap, and its factors."""
 
 
 def resampled(x: Tensor, axes: Sequence[Taps], share: Tensor | float = 1.0) -> Tensor:

@@ -21,7 +21,7 @@ from repro.portable.modes.pytorch.operations.indexing import added, rounded
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 FAR = 10.0
-"""How far outside of an image all places are alike."""
+"""The distance outside of an image from which all places are alike."""
 
 Factor: TypeAlias = Tensor
 """float64 [N, P]."""

@@ -34,7 +34,7 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 def _chosen(pair: Pair, place: Any, dim: int, keepdim: bool) -> Pair:
-    """What a sort has at one place of each line: a number, or a tensor with an axis of size 1."""
+    """The element of a sort at one place of each line: a number, or a tensor with an axis of size 1."""
     values, indices = pair
     if isinstance(place, int):
         place = torch.full((), place, device=values.device)

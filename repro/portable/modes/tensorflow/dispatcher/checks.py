@@ -19,7 +19,7 @@ from repro.portable.numbers import precisions
 
 Made = list[Any]
 CASES: dict[str, tuple[str, Callable[[], Made]]] = {}
-"""What is computed, in words, and the function that does, by its name."""
+"""The title of each computation, and the function that does it, by its name."""
 
 
 def register(title: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
@@ -67,7 +67,7 @@ def rounding() -> Made:
 
 @register("operations of a graph one by one")
 def rewriting() -> Made:
-    """What graph rewrites and XLA are known to change."""
+    """Computations that graph rewrites and XLA are known to change."""
     return compiled(singles(0, 256, 4), singles(1, 256, 4)) + compiled(doubles(0, 256, 4), doubles(1, 256, 4))
 
 

@@ -33,26 +33,26 @@ QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startsw
 
 @dataclass(frozen=True)
 class Definition:
-    """What is computed in the place of an operation."""
+    """The replacement of an operation."""
 
     function: Function
     composed: bool
-    """Whether it calls other operations of TensorFlow, which come by here again; otherwise it takes and gives arrays."""
+    """True if it calls other operations of TensorFlow, which are caught again; otherwise it takes and gives arrays."""
 
 
 definitions: dict[str, Definition] = {}
-"""By the names of operations."""
+"""Definitions by the names of operations."""
 counts: Counter[str] = Counter()
-"""How often each operation was computed portably."""
+"""The number of portable calls of each operation."""
 ran_natively: Counter[str] = Counter()
-"""How often each operation ran natively."""
+"""The number of native calls of each operation."""
 allowed: set[str] = set()
 """Operations to run natively."""
 
 
 class _Thread(threading.local):
     passing = False
-    """Whether operations are TensorFlow's own."""
+    """True while operations are TensorFlow's own."""
 
 
 thread = _Thread()
@@ -92,7 +92,7 @@ def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function]
 
 
 FRACTIONAL = {"EuclideanNorm", "RandomPoissonV2", "StatelessRandomPoisson", "StatelessRandomBinomial"}
-"""What computes with fractions where its arguments and results are integers."""
+"""Operations that compute with fractions though their arguments and results are integers."""
 
 
 @cache
@@ -114,20 +114,20 @@ CONVERSION = "Cast"
 
 
 def passes(name: str, inputs: Sequence[Any], target: Any) -> bool:
-    """Whether nothing of an operation needs a look. `target` is the type that a conversion gives."""
+    """True if an operation needs no look at all. `target` is the type that a conversion gives."""
     if thread.passing or name != CONVERSION:
         return thread.passing or is_exact(name)
     return dtypes.as_dtype(target).as_datatype_enum not in INTEGERS or _is_integer(inputs[0])
 
 
 def _is_integer(x: Any) -> bool:
-    """Whether it is a tensor, and one of numbers without fractions; other arguments are not known yet."""
+    """True for a tensor of numbers without fractions; other arguments are not known yet."""
     source = getattr(getattr(x, "dtype", None), "base_dtype", None)
     return source is not None and source.as_datatype_enum not in FLOATS
 
 
 def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition | None:
-    """What to compute in the place of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
+    """The definition of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
     types = types | fixed_types(name)
     if not types & FLOATS:
         if types & (COMPLEX | QUANTIZED) and name not in allowed:

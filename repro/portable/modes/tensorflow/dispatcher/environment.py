@@ -1,4 +1,4 @@
-"""What else of TensorFlow would change numbers: graph rewrites, XLA, operations that it loads."""
+"""Other parts of TensorFlow that would change numbers: graph rewrites, XLA, operations that it loads."""
 
 import os
 from collections.abc import Callable
@@ -99,7 +99,7 @@ def without_rewrites(undo: ExitStack) -> None:
 
 
 def _with(own: Any) -> Any:
-    """What a program asks for, but for rewrites."""
+    """The options that a program asks for, without rewrites."""
     return lambda self, options: own(self, {**options, "disable_meta_optimizer": True})
 
 

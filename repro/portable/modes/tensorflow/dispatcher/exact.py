@@ -20,7 +20,7 @@ MEMORY = """
     VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
     DestroyResourceOp VariableShape ComputeAccidentalHits SparseToDense
 """
-"""What moves numbers, or makes room for them."""
+"""Operations that move numbers, or make room for them."""
 
 CHOICES = """
     ApproximateEqual ArgMax ArgMin Bucketize ClipByValue Equal Greater GreaterEqual InTopK InTopKV2 IsFinite IsInf IsNan
@@ -52,7 +52,7 @@ CONTROL = """
     StatelessIf StatelessWhile Switch While Assert Print PrintV2 Timestamp ToBool Send Recv DebugIdentityV2
     GetSessionHandleV2 GetSessionTensor RemoteCall
 """
-"""What calls functions and decides which; their own operations are looked at when they are made."""
+"""Operations that call functions and decide which; the functions' own operations are caught when they are made."""
 
 REAL = frozenset(SINGLE.split())
 """Operations that are exact for real numbers. For complex ones each is several operations, which are refused."""
@@ -79,13 +79,13 @@ BEGINNINGS = (
     *("Regex", "Unicode", "Wav", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll", "CollectiveAssign"),
     *("CollectivePermute", "CollectiveInitialize"),
 )
-"""How the names of what reads and writes begin."""
+"""Beginnings of the names of operations that read and write."""
 COMPUTING = {"RaggedTensorToVariantGradient", "EncodeWav"}
 
 
 @cache
 def is_exact(name: str) -> bool:
-    """Whether TensorFlow computes an operation exactly."""
+    """True if TensorFlow computes an operation exactly."""
     if name in EXACT:
         return True
     if name in COMPUTING:

@@ -1,4 +1,4 @@
-"""Which definitions there are, and names of operations."""
+"""Registry of definitions and of names of operations."""
 
 import importlib
 from functools import cache

@@ -49,7 +49,7 @@ def cubic(size: int, outputs: int, how: How) -> Taps:
 
 @lru_cache(maxsize=1024)
 def nearest(size: int, outputs: int, how: How) -> Taps:
-    """By float32 arithmetic."""
+    """The taps of the nearest pixels, by float32 arithmetic."""
     corners, half = how
     if corners and outputs > 1:
         place = np.arange(outputs, dtype=np.float32) * (np.float32(size - 1) / np.float32(outputs - 1))
@@ -62,7 +62,7 @@ def nearest(size: int, outputs: int, how: How) -> Taps:
 
 @define("MirrorPadGrad")
 def mirrored(given: Attributes, gradient: Array, edges: Array) -> Array:
-    """What was mirrored at each edge is added to what it was made of, axis by axis."""
+    """Adds what was mirrored at each edge to what it was made of, axis by axis."""
     result, same = as_float32(gradient).astype(np.float64), int(given["mode"] == "SYMMETRIC")
     for axis, (before, after) in enumerate(edges.tolist()):
         size = result.shape[axis] - before - after

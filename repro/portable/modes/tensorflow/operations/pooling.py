@@ -36,7 +36,7 @@ def _sides(given: Attributes, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _taps(sizes: Sequence[int], kernel: Sequence[int], how: Steps) -> tuple[list[Taps], Share]:
-    """Those of each axis, and 1 over the number of numbers in each window: what is outside does not count."""
+    """The taps of each axis, and 1 over the number of numbers in each window: what is outside does not count."""
     result = []
     for size, length, step, edge, number in zip(
         sizes, kernel, how.stride, how.edges, how.outputs(sizes, kernel), strict=True
@@ -118,7 +118,7 @@ def _maximum(name: str) -> None:
 
     @define(f"{name}GradGrad")
     def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
-        """What was at the place of each maximum."""
+        """The gradient's numbers at the place of each maximum."""
         kernel, how, channels = _windows(given, _sides(given, x.shape))
         _, first, outputs = _largest(last(as_float32(x), channels), kernel, how)
         padded = how.padded(last(gradient, channels))

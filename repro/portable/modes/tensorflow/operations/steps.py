@@ -1,4 +1,4 @@
-"""How a kernel moves over images, and what it meets there."""
+"""Steps of a kernel over images, and what it meets there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes
 
 @dataclass(frozen=True)
 class Steps:
-    """How a kernel moves over images [B, ..., C]: along each axis."""
+    """The steps of a kernel over images [B, ..., C], along each axis."""
 
     stride: tuple[int, ...]
     edges: tuple[tuple[int, int], ...]
@@ -27,14 +27,14 @@ class Steps:
         return np.pad(x, ((0, 0), *self.edges, (0, 0))) if any(map(any, self.edges)) else np.ascontiguousarray(x)
 
     def windows(self, x: Array, taps: Sequence[int], outputs: Sequence[int]) -> Array:
-        """What meets a kernel, of padded images: [B, outputs ..., taps ..., C], a view."""
+        """The windows of padded images that meet a kernel: [B, outputs ..., taps ..., C], a view."""
         first, *inner, last = x.strides
         moves = (*(s * n for s, n in zip(inner, self.stride, strict=True)),)
         holes = (*(s * n for s, n in zip(inner, self.dilation, strict=True)),)
         return as_strided(x, (x.shape[0], *outputs, *taps, x.shape[-1]), (first, *moves, *holes, last), writeable=False)
 
     def met(self, x: Array, tap: Sequence[int], outputs: Sequence[int]) -> Array:
-        """What meets one element of a kernel: [B, outputs ..., C], a view."""
+        """The elements of padded images that meet one element of a kernel: [B, outputs ..., C], a view."""
         each = zip(tap, self.dilation, self.stride, outputs, strict=True)
         return x[:, *(slice(at * hole, at * hole + step * (n - 1) + 1, step) for at, hole, step, n in each)]
 
@@ -45,7 +45,7 @@ class Steps:
 
 
 def steps(given: Attributes, sizes: Sequence[int], taps: Sequence[int]) -> tuple[Steps, str]:
-    """Those of attributes of TensorFlow, for images with these sides, and where the channels lie."""
+    """The steps by attributes of TensorFlow, for images with these sides, and where the channels lie."""
     layout = given.get("data_format", "NHWC")
     first = layout.startswith("NC")
     inner = slice(2, None) if first else slice(1, -1)
