@@ -1,6 +1,8 @@
 """The reference trainers as subjects of questions.
 
-A subject is a framework in one arithmetic, or all frameworks together.
+A subject is a framework in one arithmetic, or all frameworks together. A trainer says itself what it trained, so its runs
+are compared by that alone, and a run that fails leaves the others to be compared. A command (repro.verify.command) says
+nothing: it runs twice first, is observed step by step, and is not answered for where a run fails.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
