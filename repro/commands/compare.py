@@ -74,7 +74,7 @@ def _first_operation(result: "Comparison", trusted: bool) -> str:
     if isinstance(result.a, TrainerRun) and isinstance(result.b, TrainerRun):
         from repro.trainers.verify.narrow import narrow
 
-        return str(narrow(result.a, result.b, result.found))
+        return narrow(result.a, result.b, result.found)
     from repro.compare.rerun_command import narrowed
 
     return narrowed(result.a, result.b, result.found, trusted)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from repro.compare.comparison import Comparison
 from repro.verify import results
-from repro.verify.questions import NOT_ASKED, AnswerWord, Evidence, Promise, Question, kept
+from repro.verify.questions import NOT_ASKED, AnswerWord, Promise, Question, kept
 from repro.verify.results import Cause, FirstDifference, GrowthPoint
 
 
@@ -22,7 +22,6 @@ class Answer:
     framework: str
     numerics: str
     """The arithmetic of a reference trainer, or what was typed."""
-    evidence: Evidence = "fingerprint"
     answer: AnswerWord = NOT_ASKED
     reason: str | None = None
     """The reason that there is no answer, or what is not among its runs."""
@@ -58,7 +57,7 @@ class Answer:
             answer=self.answer,
             kept=self.kept,
             control=self.question.control,
-            evidence=self.evidence,
+            evidence=self.question.evidence,
             reason=self.reason,
             runs=self.runs,
             difference=as_result(self.comparison, self.runs) if self.comparison else None,

@@ -26,12 +26,12 @@ from repro.verify.coverage import borders, has_windows
 from repro.verify.folders import without_folders
 from repro.verify.hypotheses import HYPOTHESES, Hypothesis, again
 from repro.verify.judgment import Clocked, Filled, Listed, Outputs, Slowed, StepJudgment, Varied, record_of
-from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, CommandQuestion
+from repro.verify.questions import BASELINE, CANNOT_TELL, DIFFERS, FULLY_HASHED, REPEAT, SAME, Change, Question
 from repro.verify.results import COMMAND, Results, Settings
 from repro.verify.resumption import TWO_DIFFER, OwnSteps, Resumed
 from repro.verify.stops import Stop, targets, with_stops
 from repro.verify.trial import Command, Trial
-from repro.verify.verification import Needed, NotMadeError
+from repro.verify.verification import Needed, NotMadeError, made
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class OwnCommand:
     """The names of the questions."""
     folder: Path
     """The folder of its runs."""
-    varied: Sequence[CommandQuestion] = ()
+    varied: Sequence[Question] = ()
     """The questions about options of the command."""
     stops: int | None = None
     """The number of points at which a command is stopped that is resumed; one of each question's own where it is None."""
@@ -93,7 +93,7 @@ class OwnCommand:
         self.trials = Trials(self.command, self.folder)
 
     @property
-    def questions(self) -> list[CommandQuestion]:
+    def questions(self) -> list[Question]:
         """The questions, in the order in which they are asked."""
         asked = (question for question in COMMAND_QUESTIONS if question.name in self.names)
         return [*(with_stops(question, self.stops) for question in asked), *self.varied]
@@ -110,7 +110,7 @@ class OwnCommand:
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
-    def needed(self, question: CommandQuestion) -> Needed:
+    def needed(self, question: Question) -> Needed:
         """The two baseline runs, and, where they are the same, those of the question."""
         changes = [BASELINE, REPEAT]
         if self.divergence is not None and question.resumes and not self._missing(question):
@@ -121,10 +121,10 @@ class OwnCommand:
         whole = {change for change in changes if change in self.further or question.compared != "steps"}
         return {run_name(change): partial(self._carry_out, change, change in whole) for change in changes}
 
-    def _compared_with(self, question: CommandQuestion) -> Change:
-        return FULLY_HASHED if question.resumes and self.command.every > 1 else BASELINE
+    def _compared_with(self, question: Question) -> Change:
+        return FULLY_HASHED if question.resumes and self.command.every > 1 else question.base
 
-    def _missing(self, question: CommandQuestion) -> str | None:
+    def _missing(self, question: Question) -> str | None:
         """Why a question is skipped here."""
         if question.needs and getattr(self.command, question.needs) is None:
             return NEEDS[question.needs]
@@ -197,7 +197,7 @@ class OwnCommand:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def answer(self, question: CommandQuestion, run: RunNamed) -> Answer:
+    def answer(self, question: Question, run: RunNamed) -> Answer:
         """What the runs of a question say."""
         baseline, repeat = run(run_name(BASELINE)), run(run_name(REPEAT))
         if self.divergence:
@@ -220,13 +220,8 @@ class OwnCommand:
 
     def _judged(self, answer: Answer, judgment: StepJudgment, run: RunNamed) -> Answer:
         """The first run that differs decides; a failed one leaves the question open, and one that was not made."""
-        trials: list[Trial] = []
-        missing: NotMadeError | None = None
-        for change in judgment.question.possible_changes:
-            try:
-                trials.append(run(run_name(change)))
-            except NotMadeError as reason:
-                missing = reason
+        outcomes, missing = made(map(run_name, judgment.question.possible_changes), run)
+        trials = [*outcomes.values()]
         done = judgment.trials = [trial for trial in trials if not trial.error]
         answer.runs = [run_name(trial.change) for trial in judgment.compared(done)]
         obstacles: list[str] = []
@@ -270,7 +265,7 @@ class OwnCommand:
         return f"two runs with one change ({trial.change.label}) differ from each other, too: chance decides, with that change at least"
 
     def _divergent(
-        self, question: CommandQuestion, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed
+        self, question: Question, divergence: Difference, baseline: Trial, repeat: Trial, run: RunNamed
     ) -> Answer:
         """Two baseline runs differ: the question that repeats is answered, all others are inconclusive."""
         if self.why is None:
@@ -312,10 +307,10 @@ class OwnCommand:
             self.further.append(change)
         return run(run_name(change))
 
-    def skipped(self, question: CommandQuestion, reason: str) -> Answer:
+    def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
         portable = self.command.portable is not None
-        return Answer(question, COMMAND, self.command.typed, "record", reason=reason, portable=portable)
+        return Answer(question, COMMAND, self.command.typed, reason=reason, portable=portable)
 
     # --- results ----------------------------------------------------------------------------------------------------
 

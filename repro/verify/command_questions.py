@@ -4,7 +4,7 @@ import os
 import platform
 
 from repro.machine import gpu
-from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, CommandQuestion
+from repro.verify.questions import PLACE, PORTABLE_ONLY, REPEAT, Change, Question
 
 OTHER_SEED = "1234567"
 THREADS = (
@@ -82,34 +82,34 @@ SLOWED = Change("slowed", (("REPRO_DELAYS", "2"),))
 SLOWED_OTHERWISE = Change("slowed with long and short delays swapped", (("REPRO_DELAYS", "-2"),))
 
 COMMAND_QUESTIONS = (
-    CommandQuestion("restart", "Run again", (REPEAT,)),
-    CommandQuestion(
+    Question("restart", "Run again", (REPEAT,)),
+    Question(
         "observed",
         "Without the observer",
         (Change("not observed", observed=False),),
         compared="outputs",
         meaning="the observer changes what the command writes; please report it",
     ),
-    CommandQuestion(
+    Question(
         "hash_seed",
         "Another hash seed",
         HASH_SEEDS,
         meaning="only the hash seed of Python was changed, so the order of a set, or hash(), decides; sort the set",
     ),
-    CommandQuestion(
+    Question(
         "environment",
         "Another locale, time zone and user, stray variables",
         (Change("elsewhere", PLACE + STRAY),),
         meaning="only LANG, LC_ALL, TZ, USER, LOGNAME, COLUMNS and a stray variable were changed; one is read",
     ),
-    CommandQuestion(
+    Question(
         "threads",
         "Number of threads: 1, 4",
         (_threads(1), _threads(4)),
         promise=PORTABLE_ONLY,
         meaning="only the number of threads was changed: sums are split among threads",
     ),
-    CommandQuestion(
+    Question(
         "instruction_set",
         "Narrower vector instructions",
         NARROWER,
@@ -117,7 +117,7 @@ COMMAND_QUESTIONS = (
         obstacle=_narrowest,
         meaning="only the vector instructions were limited: wider vectors split a sum into more parts",
     ),
-    CommandQuestion(
+    Question(
         "cores",
         "One core",
         (Change("1 core", cores=1),),
@@ -125,14 +125,14 @@ COMMAND_QUESTIONS = (
         obstacle=_one_core,
         meaning="only the number of cores was changed: libraries size their thread pools by it",
     ),
-    CommandQuestion(
+    Question(
         "file_order",
         "Folders listed in reverse order",
         (Change("listings reversed", (("REPRO_LISTINGS", "reversed"),)),),
         compared="listed",
         meaning="only the order in which folders are listed was changed; sort what os.listdir or glob gives",
     ),
-    CommandQuestion(
+    Question(
         "memory",
         "Fresh memory filled with other bytes",
         MEMORY,
@@ -140,7 +140,7 @@ COMMAND_QUESTIONS = (
         obstacle=no_fill,
         compared="filled",
     ),
-    CommandQuestion(
+    Question(
         "races",
         "Threads, workers and ranks slowed",
         (SLOWED, SLOWED_OTHERWISE),
@@ -148,7 +148,7 @@ COMMAND_QUESTIONS = (
         compared="slowed",
         meaning="only threads, workers and ranks were slowed, so which of them comes first decides",
     ),
-    CommandQuestion(
+    Question(
         "time",
         "Another date, a faster clock",
         (
@@ -159,21 +159,21 @@ COMMAND_QUESTIONS = (
         compared="clocked",
         meaning="only the clock was changed, so a date or a duration decides; train for a number of steps, and let no date choose a seed or data",
     ),
-    CommandQuestion(
+    Question(
         "resume",
         "Stopped by SIGTERM, resumed",
         (Change("stopped, resumed", course="stop", stops=(1 / 2,)),),
         needs="resume",
         compared="resumed",
     ),
-    CommandQuestion(
+    Question(
         "kill",
         "Killed by SIGKILL, resumed",
         (Change("killed, resumed", course="kill", stops=(2 / 3,)),),
         needs="resume",
         compared="resumed",
     ),
-    CommandQuestion(
+    Question(
         "resume_twice",
         "Stopped, resumed, stopped, resumed",
         (Change("stopped, resumed twice", course="stop", stops=(1 / 3, 2 / 3)),),
@@ -181,15 +181,15 @@ COMMAND_QUESTIONS = (
         needs="resume",
         compared="resumed",
     ),
-    CommandQuestion(
+    Question(
         "container",
         "In an image",
-        (Change("in the image", contained=True),),
+        (Change("in the image", runtime="image"),),
         promise=PORTABLE_ONLY,
         needs="image",
         meaning="only the image was changed: its Python, its C library and its packages differ",
     ),
-    CommandQuestion(
+    Question(
         "gpu",
         "Without the GPU",
         (Change("without the GPU", (("CUDA_VISIBLE_DEVICES", ""),)),),
@@ -197,7 +197,7 @@ COMMAND_QUESTIONS = (
         obstacle=_no_gpu,
         meaning="only the GPU was hidden: a GPU adds in another order than a CPU",
     ),
-    CommandQuestion(
+    Question(
         "seed",
         "Control: another seed",
         (Change("another seed", seed=OTHER_SEED),),

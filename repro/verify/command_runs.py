@@ -200,7 +200,7 @@ class Trials:
     def _recording(self, trial: Trial, number: int, every: int, hold: int | None = None) -> Recording:
         folder, (words, name) = self.run_folder, self._words(trial, number)
         in_place = [outputs.in_run(word, folder) for word in words]
-        if trial.change.contained:
+        if trial.change.runtime == "image":
             assert self.command.image is not None
             here = Place(current_folder(), folder, (os.getuid(), os.getgid()), surroundings.deciding(), gpu.count() > 0)
             in_place = moved(in_place, self.command.image, here, runtime(self.command.image))

@@ -30,14 +30,22 @@ def uncovered(whole: Record, resumed: Sequence[Pair], twice: bool, within: bool 
     return "".join(f"; not {how}: {', '.join(what)}" for how, what in (("covered", missing), ("seen", unseen)) if what)
 
 
-def borders(process: Process) -> list[int] | None:
-    """The first step of each pass through the data but the first, where a loader is seen."""
+def epochs(process: Process) -> list[int] | None:
+    """The first step of each pass through the data, where a loader is seen.
+
+    A pass of which all batches came between two steps is none, but an evaluation.
+    """
     passes: dict[int, list[int]] = {}
     for step, line in sorted(process.lines.items()):
         for samples in line.samples.values():
             passes.setdefault(samples.epoch, []).append(step)
-    begun = sorted(steps[0] for steps in passes.values() if len({*steps}) > 1 or len(steps) == 1)  # else an evaluation
-    return begun[1:] if passes else None
+    return sorted({steps[0] for steps in passes.values() if len({*steps}) > 1 or len(steps) == 1}) if passes else None
+
+
+def borders(process: Process) -> list[int] | None:
+    """The first step of each epoch but the first, where a loader is seen."""
+    begun = epochs(process)
+    return begun and begun[1:]
 
 
 def has_windows(process: Process) -> bool | None:

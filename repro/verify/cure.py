@@ -23,7 +23,7 @@ from repro.verify.answers import Answer
 from repro.verify.command import OwnCommand, run_name
 from repro.verify.command_questions import COMMAND_QUESTIONS
 from repro.verify.judgment import record_of
-from repro.verify.questions import BASELINE, DIFFERS, Change, CommandQuestion
+from repro.verify.questions import BASELINE, DIFFERS, Change, Question
 from repro.verify.remedies import Remedy, environment, known
 from repro.verify.trial import Trial
 
@@ -115,7 +115,7 @@ class CureSearch:
     """The search for the cure of one question."""
 
     own: OwnCommand
-    question: CommandQuestion
+    question: Question
     trials: dict[str, Trial]
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from repro.compare.difference import Difference, first_difference
 from repro.compare.reasons.case import RUNS
 from repro.record.lines import CHANNELS, STARTS
 from repro.record.record import OUTPUTS
+from repro.verify.command_questions import UNCACHED
 from repro.verify.questions import Change
 from repro.verify.trial import Trial
 
@@ -243,7 +244,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
             "MALLOC_PERTURB_",
             ("195", "67", "90"),
             "MALLOC_PERTURB_={}",
-            (("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"),),
+            (UNCACHED,),
         ),
         _results,
     ),

@@ -11,7 +11,7 @@ from repro.compare.difference import Difference, first_difference, without_effec
 from repro.compare.facts import besides_the_container
 from repro.record.record import OUTPUTS, Record
 from repro.text import counted, listed
-from repro.verify.questions import CommandQuestion
+from repro.verify.questions import Question
 from repro.verify.trial import Trial
 
 NO_FILE = "--output names no file that the command wrote"
@@ -27,7 +27,7 @@ PRINTS_NOTHING = "the command prints nothing"
 class StepJudgment:
     """Every hashed step, and the outputs."""
 
-    question: CommandQuestion
+    question: Question
     baseline: Trial
     """The run that others are compared with."""
     repeat: Trial
@@ -65,7 +65,7 @@ class StepJudgment:
     def cause(self, trial: Trial, difference: Difference) -> str:
         """The reason that a run differs, by the question and by what the hashes show."""
         label = f"{trial.change.label}: " if len(self.question.possible_changes) > 1 else ""
-        contained = trial.change.contained
+        contained = trial.change.runtime == "image"
         facts = besides_the_container(record_of(self.baseline).facts, record_of(trial).facts) if contained else ""
         return label + self._what_it_means(difference) + facts + self._outside()
 

@@ -1,11 +1,11 @@
 """Questions, and the words of their answers.
 
 A question is a declaration: what is changed, what the runs need, what is compared and what is promised. It does not know how
-a change is carried out: command_runs.py does that for a command.
+a change is carried out: command_runs.py does that for a command, repro/trainers/verify/runs.py for a reference trainer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -49,13 +49,17 @@ def _instruction_set() -> str | None:
 
 @dataclass(frozen=True)
 class Change:
-    """One run of a command: what differs from the command as it stands."""
+    """One run: what differs from the training as it stands.
+
+    A command and a reference trainer each can carry out a part of these; a test holds their questions to it.
+    """
 
     label: str
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the process. To a command's own XLA_FLAGS or GLIBC_TUNABLES, a value is added."""
-    course: Literal["straight", "kill", "stop"] = "straight"
-    """straight | kill (by SIGKILL in mid-run, resumed) | stop (by SIGTERM, resumed)."""
+    course: Literal["straight", "kill", "stop", "epoch", "relay"] = "straight"
+    """straight | kill (by SIGKILL in mid-run, resumed) | stop (by SIGTERM, resumed) | epoch (ended after an epoch,
+    resumed) | relay (each framework takes its share of the steps)."""
     stops: tuple[float, ...] = ()
     """The shares of the steps after which it is stopped, and then resumed."""
     at_border: bool = False
@@ -67,16 +71,21 @@ class Change:
     seed: str | None = None
     option: tuple[str, str] | None = None
     """An option of the command, with {} where its value goes, and the value."""
+    overrides: tuple[str, ...] = ()
+    """KEY=VALUE of the trainers' configuration, over those that all runs of this verify have."""
     clock: str | None = None
     """The clock that all processes get, as the program faketime reads it; without that program, `environment` has it."""
-    contained: bool = False
-    """The command runs in the image that --image names."""
+    runtime: Literal["host", "image", "docker", "apptainer", "qemu", "other"] = "host"
+    """host | image (the one that --image names) | docker, apptainer (the trainers' images) | qemu (the label names the
+    CPU) | other (each environment in verify.others)."""
     narrowed_to: str | None = None
     """Vector instructions that libraries are limited to, as facts.INSTRUCTION_SETS names them."""
+    framework: str | None = None
+    """The only framework that it is for; None: each."""
 
     @property
     def possible(self) -> bool:
-        """Whether this CPU has wider vector instructions than those that libraries are limited to."""
+        """Whether it would change anything on this machine."""
         if self.narrowed_to is None:
             return True
         widths, own = [*facts.INSTRUCTION_SETS], _instruction_set()
@@ -90,42 +99,39 @@ FULLY_HASHED = Change("every step hashed")  # what a resumed command is compared
 
 @dataclass(frozen=True)
 class Question:
-    """A question about any subject, and its promise."""
+    """A question and its promise: runs with a change each, compared with another run."""
 
     name: str
     title: str
-    promise: tuple[Promise, Promise] = field(default=ALWAYS, kw_only=True)
-    control: bool = field(default=False, kw_only=True)
-    """Whether it must differ: one that came out the same would show that the check cannot fail."""
-    slow: bool = field(default=False, kw_only=True)
-    """Whether it takes long, so that it is asked only by name."""
-
-    def promised(self, numerics: str) -> Promise:
-        """What is promised where a training has this arithmetic: fast, deterministic or portable."""
-        if self.control:
-            return DIFFERS
-        return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])
-
-
-@dataclass(frozen=True)
-class CommandQuestion(Question):
-    """A question about a command: runs with a change each, compared with the command as it stands."""
-
     changes: tuple[Change, ...]
+    base: Change = BASELINE
+    """What the changes are compared with."""
+    promise: tuple[Promise, Promise] = ALWAYS
+    control: bool = False
+    """Whether it must differ: one that came out the same would show that the check cannot fail."""
+    slow: bool = False
+    """Whether it takes long, so that it is asked only by name."""
     obstacle: Callable[[], str | None] = lambda: None
     """What this machine lacks for it."""
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
-    compared: Literal["steps", "outputs", "resumed", "varied", "filled", "slowed", "listed", "clocked"] = "steps"
+    compared: Literal[
+        "steps", "outputs", "resumed", "varied", "filled", "slowed", "listed", "clocked", "fingerprint", "evaluation"
+    ] = "steps"
     """steps (and outputs, with the baseline's) | outputs (or printed text alone) | resumed (steps, with those of a fully
     hashed baseline) | varied (steps, and those outputs that the baseline has, too) | filled (steps, of runs
     whose memory is filled, with each other, too) | slowed (steps, where something ran beside the first thread) |
     listed (steps, where a folder was listed) | clocked
-    (steps, of runs with another clock)."""
+    (steps, of runs with another clock) | fingerprint, evaluation (what a reference trainer says of itself)."""
     meaning: str = ""
     """What a difference means, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
     """What sameness means, where it is not that so much was compared."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What must be the same, as results.json has it."""
+        return self.compared if self.compared in ("fingerprint", "evaluation") else "record"
 
     @property
     def repeats(self) -> bool:
@@ -141,6 +147,12 @@ class CommandQuestion(Question):
     def possible_changes(self) -> tuple[Change, ...]:
         """The changes that this machine can make."""
         return tuple(change for change in self.changes if change.possible)
+
+    def promised(self, numerics: str) -> Promise:
+        """What is promised where a training has this arithmetic: fast, deterministic or portable."""
+        if self.control:
+            return DIFFERS
+        return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])
 
 
 PLACE = (

@@ -112,6 +112,10 @@ class Run(Struct):
     experiment: dict[str, Any] | None = None
     """The recorded facts, in any form; what is read of them is typed."""
 
+    def as_run(self) -> "Run":
+        """The run itself, which is all that is known of a reference trainer's."""
+        return self
+
     def evidence(self, kind: Evidence) -> str | None:
         """The value that is compared with that of other runs; a record shows its fingerprint."""
         return self.evaluation if kind == "evaluation" else self.fingerprint

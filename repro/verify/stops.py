@@ -6,7 +6,7 @@ They are shares of the steps of the baseline. An early one leaves the borders of
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.verify.questions import Change, CommandQuestion
+from repro.verify.questions import Change, Question
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Stop:
     """The step from which on it is stopped sooner, if a checkpoint is written between two backward passes of one."""
 
 
-def with_stops(question: CommandQuestion, count: int | None) -> CommandQuestion:
+def with_stops(question: Question, count: int | None) -> Question:
     """The question with `count` runs for each of its own, stopped at different points; as it is where that is None.
 
     The first is stopped as soon as there is something to resume from, the others after equal shares of the steps; the

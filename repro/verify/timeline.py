@@ -10,6 +10,7 @@ from repro.compare.alignment import align
 from repro.record.lines import Process, processes
 from repro.structs import Integer, Struct
 from repro.text import escaped
+from repro.verify.coverage import epochs
 
 MOST = 500  # marks of a kind in one part
 NAMES = 20  # of files at one step
@@ -49,11 +50,9 @@ def parts(folder: Path, wrote: Iterable[str] = ()) -> list[TimelinePart]:
         until = begins[number + 1] if number + 1 < len(begins) else float("inf")
         own = {name: time for name, time in written.items() if time < until}
         files = [Files(step=step + offset, names=names[:NAMES]) for step, names in _after(process, own)]
-        epochs = [step + offset for step in _epochs(process)][:MOST]
+        begun = [step + offset for step in epochs(process) or []][:MOST]
         parts.append(
-            TimelinePart(
-                after=max(offset, process.begun), last=process.last + offset, epochs=epochs, files=files[:MOST]
-            )
+            TimelinePart(after=max(offset, process.begun), last=process.last + offset, epochs=begun, files=files[:MOST])
         )
     return parts
 
@@ -69,15 +68,6 @@ def _records(folder: Path) -> Iterator[Path]:
 
 def _first(record: Path) -> Process | None:
     return next((process for process in processes(record) if process.steps), None)
-
-
-def _epochs(process: Process) -> list[int]:
-    """The first step of each pass, but for those of which all batches came between two steps, as of an evaluation."""
-    steps: dict[int, list[int]] = {}
-    for step, line in sorted(process.lines.items()):
-        for samples in line.samples.values():
-            steps.setdefault(samples.epoch, []).append(step)
-    return sorted({of[0] for of in steps.values() if len({*of}) > 1 or len(of) == 1})
 
 
 def _times(process: Process) -> tuple[list[float], list[int]]:

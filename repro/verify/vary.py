@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from repro.errors import UsageError
 from repro.text import slug
-from repro.verify.questions import DIFFERS, SAME, Change, CommandQuestion
+from repro.verify.questions import DIFFERS, SAME, Change, Question
 
 EXAMPLE = "'workers=--num-workers={}:0,4'"
 PLACE = "{}"
@@ -40,9 +40,9 @@ def _length(words: Sequence[str], name: str, beginning: str, length: int) -> int
     return max(length, 1 if others[:1] and others[0].startswith("--") else 2)
 
 
-def questions(texts: Sequence[str], others: Collection[str]) -> list[CommandQuestion]:
+def questions(texts: Sequence[str], others: Collection[str]) -> list[Question]:
     """The questions of each --vary. UsageError for one that says none, or whose name is one of the others'."""
-    result: list[CommandQuestion] = []
+    result: list[Question] = []
     for text in texts:
         question = _question(text)
         if question.name in {*others, *(one.name for one in result)}:
@@ -53,7 +53,7 @@ def questions(texts: Sequence[str], others: Collection[str]) -> list[CommandQues
     return result
 
 
-def _question(text: str) -> CommandQuestion:
+def _question(text: str) -> Question:
     name, equals, rest = text.partition("=")
     option, place, end = rest.partition(PLACE)
     more, colon, values = end.partition(":")
@@ -70,7 +70,7 @@ def _question(text: str) -> CommandQuestion:
     tried = values.split(",")
     if not all(tried) or len({*tried}) < len(tried):
         raise UsageError(f"verify: --vary {text!r}: its values {values!r} must be different, with commas between them")
-    return CommandQuestion(
+    return Question(
         name,
         f"Option {option}: {', '.join(tried)}",
         tuple(

@@ -6,7 +6,7 @@ Each run that the questions need is made once; what is known is kept when the ca
 import logging
 import platform
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -32,6 +32,9 @@ class NotMadeError(Exception):
     """A run that an answer needs was not made, as the call ended before it."""
 
 
+Made = TypeVar("Made")
+
+
 class Outcome(Protocol):
     """The result of one run, of any subject."""
 
@@ -40,28 +43,39 @@ class Outcome(Protocol):
         ...
 
 
-Asked = TypeVar("Asked", bound=Question, contravariant=True)
 Needed = dict[str, Callable[[], Outcome]]
 """Runs by their names; questions share a run by its name."""
 
 
-class Subject(Protocol[Asked]):
+class Subject(Protocol):
     """A subject of questions: it knows which runs a question needs, and what they say."""
 
-    def needed(self, question: Asked) -> Needed:
+    def needed(self, question: Question) -> Needed:
         """The runs of a question, as far as this machine can make them; none where it is skipped."""
         ...
 
-    def answer(self, question: Asked, run: Callable[[str], Any]) -> Answer:
+    def answer(self, question: Question, run: Callable[[str], Any]) -> Answer:
         """The answer; `run` returns the outcome of a run of needed(), by its name, and makes it first if need be.
 
         NotMadeError where `run` raises it, and the other runs show no difference.
         """
         ...
 
-    def skipped(self, question: Asked, reason: str) -> Answer:
+    def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
         ...
+
+
+def made(names: Iterable[str], run: Callable[[str], Made]) -> tuple[dict[str, Made], NotMadeError | None]:
+    """The outcomes of runs by their names, and why another one was not made."""
+    outcomes: dict[str, Made] = {}
+    missing = None
+    for name in names:
+        try:
+            outcomes[name] = run(name)
+        except NotMadeError as reason:
+            missing = reason
+    return outcomes, missing
 
 
 class Display:
@@ -88,7 +102,7 @@ class Display:
 class Verification:
     """Questions, the runs and the answers."""
 
-    agenda: Sequence[tuple[Subject[Any], Question]]
+    agenda: Sequence[tuple[Subject, Question]]
     named: Collection[str] = ()
     """The questions that were asked by name, so that each needs an answer."""
     answers: list[Answer] = field(default_factory=list)
@@ -144,7 +158,7 @@ class Verification:
         needed = {name for subject, question in self.agenda for name in subject.needed(question)}
         return len(needed | self.outcomes.keys())
 
-    def _known(self, subject: Subject[Any], question: Question) -> Answer:
+    def _known(self, subject: Subject, question: Question) -> Answer:
         """The answer that the runs give which were made before the end."""
         try:
             return subject.answer(question, self._made)
@@ -156,7 +170,7 @@ class Verification:
             raise NotMadeError(name)
         return self.outcomes[name]
 
-    def _run(self, display: Display, subject: Subject[Any], question: Question, name: str) -> Outcome:
+    def _run(self, display: Display, subject: Subject, question: Question, name: str) -> Outcome:
         """The outcome of a run of a question, made once."""
         if name not in self.outcomes:
             display.begin(name)

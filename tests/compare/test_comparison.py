@@ -14,8 +14,7 @@ from repro.compare.facts import causes
 from repro.errors import ReproError, UsageError
 from repro.report.comparison import told
 from repro.trainers.loop import environment, randomness
-from repro.trainers.verify import recorded
-from repro.trainers.verify.narrow import Begin
+from repro.trainers.verify import narrow, recorded
 from repro.verify.answers import as_result
 from support import commands
 from support.trainer_runs import EVERY, STEPS, Folder, State, flip
@@ -235,8 +234,8 @@ def test_told(folder: Folder) -> None:
 
 
 def test_where_it_begins_in_words() -> None:
-    assert str(Begin(3, "conv1", 2e-8)) == "in step 3, with conv1: relative difference 2.0e-08"
-    assert str(Begin(3, "the update of conv1.bias", None)) == "in step 3, with the update of conv1.bias"
+    assert narrow._begin(3, "conv1", 2e-8) == "in step 3, with conv1: relative difference 2.0e-08"
+    assert narrow._begin(3, "the update of conv1.bias") == "in step 3, with the update of conv1.bias"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ The steps in which two runs diverge are taken one by one, to name the first oper
 """
 
 import tempfile
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from repro.compare import variables
@@ -20,22 +20,10 @@ from repro.trainers.loop.config import Params
 from repro.trainers.verify.recorded import TrainerRun, read
 
 
-@dataclass
-class Begin:
-    """The first operation whose result differs."""
+def narrow(a: TrainerRun, b: TrainerRun, found: Difference) -> str:
+    """With which operation a difference begins, in words. ReproError where that cannot be asked.
 
-    step: int
-    operation: str
-    relative: float | None
-    """The L2 norm of the difference over that of the first; None where the reruns do not hold both."""
-
-    def __str__(self) -> str:
-        size = "" if self.relative is None else f": relative difference {self.relative:.1e}"
-        return f"in step {self.step}, with {self.operation}{size}"
-
-
-def narrow(a: TrainerRun, b: TrainerRun, found: Difference) -> Begin:
-    """Reruns both from the last equal traced state to the first different one. ReproError where that is not possible.
+    Both run again from the last equal traced state to the first different one.
 
     Each side runs as it was recorded: its framework, its configuration, its threads. It has to give its own recorded
     bits again here; if it does not, what differs is this machine, and nothing can be said of the operation.
@@ -108,16 +96,22 @@ def _recorded(run: TrainerRun) -> list[str]:
     return [*overrides, f"output.data_path={quoted(str(data))}"]
 
 
-def _first(a: TrainerRun, b: TrainerRun, found: Difference) -> Begin:
+def _first(a: TrainerRun, b: TrainerRun, found: Difference) -> str:
+    """The first operation whose result differs in two reruns."""
     for step in sorted(a.trace.operations.keys() & b.trace.operations.keys()):
         ours, theirs = (trace.operations(run.path, run.trace, step) for run in (a, b))
         for name, array in ours.items():
             if name not in theirs or fingerprint({"": array}) != fingerprint({"": theirs[name]}):
                 both = name in theirs and array.shape == theirs[name].shape
-                return Begin(step, name, relative(array, theirs[name]) if both else None)
+                return _begin(step, name, relative(array, theirs[name]) if both else None)
         if a.trace.tensors[step] != b.trace.tensors[step]:
             other = next(n for n, f in a.trace.tensors[step].items() if b.trace.tensors[step].get(n) != f)
-            return Begin(step, f"the update of {other}, after equal gradients", None)
+            return _begin(step, f"the update of {other}, after equal gradients")
     raise ReproError(
         f"compare: the reruns are equal up to step {found.step}: the difference disappears while single operations are observed"
     )
+
+
+def _begin(step: int, operation: str, size: float | None = None) -> str:
+    """`size`: the L2 norm of the difference over that of the first; None where the reruns do not hold both."""
+    return f"in step {step}, with {operation}" + ("" if size is None else f": relative difference {size:.1e}")

@@ -13,8 +13,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -26,8 +26,9 @@ from repro.structs import converted
 from repro.trainers.loop import config, trace
 from repro.trainers.loop.call import callers_environment, error_line, quoted
 from repro.trainers.loop.config import Config
-from repro.trainers.verify.questions import ENTROPY, TrainerChange
+from repro.trainers.verify.questions import ENTROPY
 from repro.verify.folders import without_folders
+from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, MetricsRow, Run
 
 STATUS: dict[int, Literal["done", "refused"]] = {0: DONE, 2: REFUSED}  # all else: FAILED
@@ -45,19 +46,6 @@ LOCKED_DOWN = (
 
 
 @dataclass
-class TrainerTrial:
-    """The result of one run of a reference trainer."""
-
-    run: Run
-    folder: Path | None = None
-    """Where the trainer left its files; None unless it was done."""
-
-    def as_run(self) -> Run:
-        """The run as results.json has it."""
-        return self.run
-
-
-@dataclass
 class Runner:
     """Carries out changes, each in a workspace of its own below `folder`."""
 
@@ -67,12 +55,12 @@ class Runner:
     """The user's keys, for all runs alike."""
     folder: Path
 
-    def missing(self, framework: str, change: TrainerChange) -> str | None:
+    def missing(self, framework: str, change: Change) -> str | None:
         """What this machine lacks for a change, or None."""
         settings = self.config.verify
         if change.runtime in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
             return f"no environment for {framework}: requirements/install.sh {framework}"
-        if change.gpu and not gpu.count():
+        if "params.device=gpu" in change.overrides and not gpu.count():
             return "no NVIDIA GPU"
         if change.runtime == "docker":
             return _docker(settings.docker_image)
@@ -84,60 +72,75 @@ class Runner:
             return f"verify.others names no other environment for {framework}"
         return None
 
-    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> TrainerTrial:
-        """Carries out a change. `tasks` are the frameworks that a relay goes through."""
+    def run(self, tasks: Sequence[str], numerics: str, change: Change, name: str) -> Run:
+        """Carries out a change. `tasks` are the frameworks that a relay goes through, or one."""
         workspace = self.folder / name
         workspace.mkdir(parents=True)
         configuration = self.workspace / f"{config.NAME}.yaml"
         if configuration.exists():
             shutil.copy(configuration, workspace)
         steps = self.config.verify.steps
-        every = max(1, steps // 10)
         common = [f"params.numerics={numerics}", "params.device=cpu", f"params.max_steps={steps}"]
-        traced = [*self.overrides, *common, f"params.trace_steps={every}"]
+        traced = [*self.overrides, *common, f"params.trace_steps={_tenth(steps)}"]
         seeded = [f"params.seed={secrets.randbits(63)}" if item == ENTROPY else item for item in change.overrides]
-        call = _Call(self, framework, change, workspace, [*traced, *seeded])
+        processes = _Processes(self.config, change, workspace, [*traced, *seeded])
         started = time.perf_counter()
-        if change.course == "epoch":
-            call("params.max_steps=60") and call("params.resume=auto")
-        elif change.course == "kill":
-            call.until_killed(f"params.checkpoint_steps={every}") and call("params.resume=auto")
-        elif change.course == "relay":
-            _relay(call, tasks, steps)
-        else:
-            call()
-        return _outcome(call, numerics, time.perf_counter() - started)
+        for task, overrides in _course(change.course, tasks, steps, workspace):
+            if not processes.run(task, overrides):
+                break
+        return processes.outcome(numerics, time.perf_counter() - started)
+
+
+def _course(course: str, tasks: Sequence[str], steps: int, workspace: Path) -> Iterator[tuple[str, list[str]]]:
+    """Each process of a run, once the one before it has ended: its framework, and the keys that it alone has."""
+    if course == "relay":  # each framework goes on from the checkpoint that the one before left
+        resume = "never"
+        for number, task in enumerate(tasks, 1):
+            yield task, [f"params.max_steps={steps * number // len(tasks)}", f"params.resume={resume}"]
+            resume = quoted(str(next((workspace / "model" / task).glob("epoch_*.safetensors"))))
+        return
+    if course == "epoch":
+        yield tasks[0], ["params.max_steps=60"]
+    if course == "kill":
+        yield tasks[0], [f"params.checkpoint_steps={_tenth(steps)}"]
+    yield tasks[0], [] if course == "straight" else ["params.resume=auto"]
+
+
+def _tenth(steps: int) -> int:
+    return max(1, steps // 10)
 
 
 @dataclass
-class _Call:
-    """Calls of run.sh for one change, and how the last one ended."""
+class _Processes:
+    """The processes of one run, and how the last one ended."""
 
-    runner: Runner
-    task: str
-    change: TrainerChange
+    config: Config
+    change: Change
     workspace: Path
     overrides: list[str]
-    commands: list[str] = field(default_factory=list)
+    task: str = ""
+    command: str = ""
+    number: int = 0
     code: int = 0
     stderr: str = ""
 
-    def __call__(self, *more: str) -> bool:
-        """One process to its end; True if it ended well."""
-        if self._run(_lasts_too_long, more).stopped:
+    def run(self, task: str, more: Sequence[str]) -> bool:
+        """One process to its end; True if it ended well. The first of a kill is killed at its first checkpoint."""
+        self.task, self.number = task, self.number + 1
+        killed = self.change.course == "kill" and self.number == 1
+        ended = self._carry_out(more, self._has_checkpoint if killed else _lasts_too_long)
+        self.code, self.stderr = ended.code, ended.stderr
+        if killed:
+            if self.code == 0:
+                self.code, self.stderr = 1, "error: verify: the run ended before it could be killed; raise verify.steps"
+            return self.code == -signal.SIGKILL
+        if ended.stopped:
             self.stderr = f"error: verify: no end after {SECONDS_TO_RUN} seconds; lower verify.steps"
         if self.code in DIED_OF_IT:
             self.code, self.stderr = 2, "error: killed by SIGILL: its build needs instructions that this CPU lacks"
         elif NEEDS_MORE.search(self.stderr):
             self.code = 2
         return self.code == 0
-
-    def until_killed(self, *more: str) -> bool:
-        """One process until its first checkpoint, then SIGKILL; True if it died of that."""
-        self._run(self._has_checkpoint, more)
-        if self.code == 0:
-            self.code, self.stderr = 1, "error: verify: the run ended before it could be killed; raise verify.steps"
-        return self.code == -signal.SIGKILL
 
     def _has_checkpoint(self, process: subprocess.Popen[bytes]) -> bool:
         while process.poll() is None:
@@ -146,43 +149,68 @@ class _Call:
             time.sleep(0.001)
         return False
 
-    def _run(self, is_over: Watch, more: Sequence[str]) -> Ended:
+    def _carry_out(self, more: Sequence[str], is_over: Watch) -> Ended:
         environment = dict(self.change.environment)
-        command = self._command([*self.overrides, *more])
+        command = self._words([*self.overrides, *more])
         if self.change.runtime == "qemu":
             environment["REPRO_EMULATOR"] = f"{_emulator()} -cpu {self.change.label}"
         elif self.change.runtime == "other":
-            environment["REPRO_PYTHON"] = self.runner.config.verify.others[self.task]
+            environment["REPRO_PYTHON"] = self.config.verify.others[self.task]
         words = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
-        self.commands.append(self.without_local_folders(" ".join([*words, shlex.join(command)])))
-        callers = callers_environment(self.workspace / f"cache{len(self.commands)}")
+        self.command = " ".join([*words, shlex.join(command)])
+        callers = callers_environment(self.workspace / f"cache{self.number}")
         place = "/" if self.change.environment else None
-        ended = in_background(command, self.workspace, is_over, signal.SIGKILL, env=callers | environment, cwd=place)
-        self.code, self.stderr = ended.code, ended.stderr
-        return ended
+        return in_background(command, self.workspace, is_over, signal.SIGKILL, env=callers | environment, cwd=place)
 
-    def without_local_folders(self, text: str) -> str:
-        """A text in which the run's folder is DIR, the data's DATA, ROOT a dot, and the home ~."""
-        names = {self.workspace: "DIR", self._data(): "DATA", ROOT: ".", Path.home(): "~"}
-        moved: str = without_folders(text, names)
-        return moved
-
+    @property
     def _data(self) -> Path:
-        return Path(self.runner.config.output.data_path).resolve()
+        return Path(self.config.output.data_path).resolve()
 
-    def _command(self, overrides: list[str]) -> list[str]:
-        settings, data = self.runner.config.verify, self._data()
+    def _words(self, overrides: list[str]) -> list[str]:
+        settings = self.config.verify
         inside = [self.task, "--workspace=/workspace", *overrides, "output.data_path=/data"]
         if self.change.runtime == "docker":
             user = f"--user={os.getuid()}:{os.getgid()}"
-            mounts = [f"--volume={self.workspace}:/workspace", f"--volume={data}:/data:ro"]
+            mounts = [f"--volume={self.workspace}:/workspace", f"--volume={self._data}:/data:ro"]
             return ["docker", "run", "--rm", "--init", user, *LOCKED_DOWN, *mounts, settings.docker_image, *inside]
         if self.change.runtime == "apptainer":
-            mounts = [f"--bind={self.workspace}:/workspace", f"--bind={data}:/data:ro"]
+            mounts = [f"--bind={self.workspace}:/workspace", f"--bind={self._data}:/data:ro"]
             apart = ["--containall", "--pwd=/", "--net", "--network=none"]
             return ["singularity", "run", *apart, *mounts, str(_sif(settings.sif)), *inside]
-        places = [f"--workspace={self.workspace}", *overrides, f"output.data_path={quoted(str(data))}"]
+        places = [f"--workspace={self.workspace}", *overrides, f"output.data_path={quoted(str(self._data))}"]
         return [str(ROOT / "run.sh"), self.task, *places]
+
+    def outcome(self, numerics: str, seconds: float) -> Run:
+        """What came of it. The run's folder is DIR in it, the data's DATA, ROOT a dot, and the home ~."""
+        run = Run(
+            task=self.task,
+            numerics=numerics,
+            label=self.change.label,
+            command=self.command,
+            status=STATUS.get(self.code, FAILED),
+            steps=self.config.verify.steps,
+            seconds=seconds,
+        )
+        if run.status == DONE:
+            self._read(run)
+        else:
+            run.error = error_line(self.stderr, self.code)
+        moved: Run = without_folders(run, {self.workspace: "DIR", self._data: "DATA", ROOT: ".", Path.home(): "~"})
+        return moved
+
+    def _read(self, run: Run) -> None:
+        """Adds what the trainer printed, and left in its folder."""
+        stdout = (self.workspace / "stdout").read_text()
+        run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", stdout, re.MULTILINE)[-1]
+        folder = left_by(self.workspace, self.task)
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        run.metrics = [converted(row, MetricsRow) for row in rows]
+        run.evaluation = f"{float(rows[-1]['test_loss']).hex()} {rows[-1]['test_accuracy']}"
+        run.experiment = experiment = json.loads((folder / "experiment.json").read_text())
+        if self.change.runtime == "other":
+            run.label = f"{experiment['framework']['version']} on {experiment['cpu']['architecture']}"
+        losses = trace.read(folder).losses
+        run.loss_steps, run.losses = list(losses), [trace.loss_of(bits) for bits in losses.values()]
 
 
 def _lasts_too_long(process: subprocess.Popen[bytes]) -> bool:
@@ -193,42 +221,9 @@ def _lasts_too_long(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _relay(call: _Call, tasks: list[str], steps: int) -> None:
-    """Each framework takes its share of the steps, from the checkpoint that the one before left."""
-    resume = "never"
-    for number, task in enumerate(tasks, 1):
-        call.task, end = task, steps * number // len(tasks)
-        if not call(f"params.max_steps={end}", f"params.resume={resume}"):
-            return
-        resume = quoted(str(next((call.workspace / "model" / task).glob("epoch_*.safetensors"))))
-
-
-def _outcome(call: _Call, numerics: str, seconds: float) -> TrainerTrial:
-    run = Run(
-        task=call.task,
-        numerics=numerics,
-        label=call.change.label,
-        command=call.commands[-1],
-        status=STATUS.get(call.code, FAILED),
-        steps=call.runner.config.verify.steps,
-        seconds=seconds,
-    )
-    if run.status != DONE:
-        run.error = call.without_local_folders(error_line(call.stderr, call.code))
-        return TrainerTrial(run)
-    stdout = (call.workspace / "stdout").read_text()
-    run.fingerprint = re.findall(r"^fingerprint (sha256:[0-9a-f]{64})$", stdout, re.MULTILINE)[-1]
-    folder = sorted((call.workspace / "outputs" / call.task).iterdir())[-1]
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    run.metrics = [converted(row, MetricsRow) for row in rows]
-    run.evaluation = f"{float(rows[-1]['test_loss']).hex()} {rows[-1]['test_accuracy']}"
-    experiment = json.loads(call.without_local_folders((folder / "experiment.json").read_text()))
-    run.experiment = experiment
-    if call.change.runtime == "other":
-        run.label = f"{experiment['framework']['version']} on {experiment['cpu']['architecture']}"
-    losses = trace.read(folder).losses
-    run.loss_steps, run.losses = list(losses), [trace.loss_of(bits) for bits in losses.values()]
-    return TrainerTrial(run, folder)
+def left_by(workspace: Path, task: str) -> Path:
+    """The folder of the last run of a framework in a workspace."""
+    return sorted((workspace / "outputs" / task).iterdir())[-1]
 
 
 # --- what the machine has -------------------------------------------------------------------------------------------

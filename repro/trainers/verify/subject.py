@@ -1,21 +1,25 @@
 """The reference trainers as subjects of questions.
 
-A subject is a framework in one arithmetic, or all frameworks together.
+A subject is a framework in one arithmetic, or all frameworks together. A trainer says itself what it trained, so its runs
+are compared by that alone, and a run that fails leaves the others to be compared. A command (repro.verify.command) says
+nothing: it runs twice first, is observed step by step, and is not answered for where a run fails.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from repro.compare.comparison import Comparison
 from repro.text import slug
 from repro.trainers.loop.config import Verify
 from repro.trainers.verify import recorded
-from repro.trainers.verify.questions import BASELINE, TRAINER_QUESTIONS, TrainerChange, TrainerQuestion
-from repro.trainers.verify.runs import Runner, TrainerTrial
+from repro.trainers.verify.questions import BASELINE, TRAINER_QUESTIONS, TrainerQuestion
+from repro.trainers.verify.runs import Runner, left_by
 from repro.verify.answers import Answer
-from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME
-from repro.verify.results import DONE
-from repro.verify.verification import Needed, NotMadeError, Subject
+from repro.verify.questions import CANNOT_TELL, DIFFERS, SAME, Change, Question
+from repro.verify.results import DONE, Run
+from repro.verify.verification import Needed, Subject, made
 
 ALL = "all"  # the framework of a question that is asked of all together
 
@@ -28,76 +32,66 @@ class Column:
     framework: str
     numerics: str
     frameworks: Sequence[str]
-    """The frameworks that ALL stands for."""
+    """It alone, or those that ALL stands for."""
     diverges: bool = False
     """Whether two runs as configured differ."""
 
-    def needed(self, question: TrainerQuestion) -> Needed:
+    def needed(self, question: Question) -> Needed:
         """All runs of a question that this machine can make; one alone says nothing."""
-        needed: Needed = {name: start for name, start, missing in self._planned(question) if missing is None}
+        needed: Needed = {
+            name: partial(self.runner.run, tasks, self.numerics, change, name)
+            for name, change, tasks in self._planned(question)
+            if self._missing(change, tasks) is None
+        }
         return needed if len(needed) > 1 else {}
 
-    def _planned(self, question: TrainerQuestion) -> Iterator[tuple[str, Callable[[], TrainerTrial], str | None]]:
-        """Each run of a question: its name, what makes it, and what this machine lacks for it."""
+    def _planned(self, question: Question) -> Iterator[tuple[str, Change, Sequence[str]]]:
+        """Each run of a question: its name, its change, and the frameworks that it goes through."""
         for change in (question.base, *question.changes):
-            each = self.framework == ALL and change.course != "relay"
-            for framework in self.frameworks if each else [self.framework]:
-                if change.framework in (None, framework):
-                    yield self._plan(framework, change)
+            each = [[one] for one in self.frameworks if change.framework in (None, one)]
+            for tasks in [self.frameworks] if change.course == "relay" else each:
+                framework = self.framework if change.course == "relay" else tasks[0]
+                yield f"{self.numerics}/{framework}/{slug(change.label)}", change, tasks
 
-    def _plan(self, framework: str, change: TrainerChange) -> tuple[str, Callable[[], TrainerTrial], str | None]:
-        through = list(self.frameworks) if framework == ALL else [framework]
-        name = f"{self.numerics}/{framework}/{slug(change.label)}"
+    def _missing(self, change: Change, tasks: Sequence[str]) -> str | None:
+        """What this machine lacks for a run."""
+        return next(filter(None, (self.runner.missing(task, change) for task in tasks)), None)
 
-        def start() -> TrainerTrial:
-            return self.runner.run(through[0], self.numerics, change, name, through)
-
-        return name, start, next(filter(None, (self.runner.missing(one, change) for one in through)), None)
-
-    def answer(self, question: TrainerQuestion, run: Callable[[str], TrainerTrial]) -> Answer:
+    def answer(self, question: Question, run: Callable[[str], Run]) -> Answer:
         """Whether the runs of a question end alike."""
-        outcomes: dict[str, TrainerTrial] = {}
-        not_made: NotMadeError | None = None
-        for name in self.needed(question):
-            try:
-                outcomes[name] = run(name)
-            except NotMadeError as reason:
-                not_made = reason
-        done = {name: outcome for name, outcome in outcomes.items() if outcome.run.status == DONE}
-        missing = list(dict.fromkeys(lack for _, _, lack in self._planned(question) if lack))
-        missing += [f"{one.run.label}: {one.run.error}" for name, one in outcomes.items() if name not in done]
+        runs, not_made = made(self.needed(question), run)
+        done = {name: one for name, one in runs.items() if one.status == DONE}
+        lacks = dict.fromkeys(self._missing(change, tasks) for _, change, tasks in self._planned(question))
+        missing = [*filter(None, lacks), *(f"{one.label}: {one.error}" for one in runs.values() if one.error)]
         answer = self.skipped(question, "; ".join(missing))
-        if len(done) < 2 and not_made:
+        by_chance = self.diverges and question.base == BASELINE and not question.control
+        alike = len({one.evidence(question.evidence) for one in done.values()}) < 2
+        if not_made and (len(done) < 2 or (alike and not by_chance)):
             raise not_made
         if len(done) < 2:
             answer.reason = answer.reason or "one run is not enough"
-            return answer
-        if self.diverges and question.base == BASELINE and not question.control:
+        elif by_chance:
             answer.answer, answer.reason = CANNOT_TELL, "two runs as configured differ"
-            return answer
-        answer.runs, answer.reason = list(done), answer.reason or None
-        alike = len({outcome.run.evidence(question.evidence) for outcome in done.values()}) == 1
-        if alike and not_made:
-            raise not_made
-        answer.answer = SAME if alike else DIFFERS
-        answer.comparison = None if alike else _comparison(list(done.values()))
-        self.diverges |= question.repeats and not alike
+        else:
+            answer.answer, answer.reason, answer.runs = SAME if alike else DIFFERS, answer.reason or None, list(done)
+            answer.comparison = _comparison({self.runner.folder / name: one for name, one in done.items()})
+            self.diverges |= question.repeats and not alike
         return answer
 
-    def skipped(self, question: TrainerQuestion, reason: str) -> Answer:
+    def skipped(self, question: Question, reason: str) -> Answer:
         """The answer to a question that is not asked."""
-        return Answer(question, self.framework, self.numerics, question.evidence, reason=reason)
+        return Answer(question, self.framework, self.numerics, reason=reason)
 
 
-def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject[TrainerQuestion], TrainerQuestion]]:
+def agenda(runner: Runner, settings: Verify) -> list[tuple[Subject, Question]]:
     """All that `verify` asks, by the configuration: each question of each framework in each arithmetic, or of all."""
-    pairs: list[tuple[Subject[TrainerQuestion], TrainerQuestion]] = []
+    pairs: list[tuple[Subject, Question]] = []
     for numerics in settings.numerics:
-        columns = {name: Column(runner, name, numerics, settings.frameworks) for name in (*settings.frameworks, ALL)}
+        each = [Column(runner, name, numerics, [name]) for name in settings.frameworks]
+        together = [Column(runner, ALL, numerics, settings.frameworks)]
         for question in questions(settings.questions):
-            names = [ALL] if question.together else settings.frameworks
             if question.numerics in (None, numerics):
-                pairs += [(columns[name], question) for name in names]
+                pairs += [(column, question) for column in (together if question.together else each)]
     return pairs
 
 
@@ -108,11 +102,11 @@ def questions(names: Sequence[str]) -> list[TrainerQuestion]:
     return [q for q in TRAINER_QUESTIONS if q.name in names or (list(names) == ["all"] and not q.slow)]
 
 
-def _comparison(done: list[TrainerTrial]) -> Comparison | None:
-    """Where the first run and the first that differs from it diverge; None where only the evaluations differ."""
-    first = done[0]
-    other = next((outcome for outcome in done if outcome.run.fingerprint != first.run.fingerprint), None)
+def _comparison(done: Mapping[Path, Run]) -> Comparison | None:
+    """Where the first run, by its workspace, and the first with other weights diverge; None where all have the same."""
+    first = next(iter(done.items()))
+    other = next((item for item in done.items() if item[1].fingerprint != first[1].fingerprint), None)
     if other is None:
         return None
-    assert first.folder and other.folder
-    return recorded.compared(recorded.read(first.folder), recorded.read(other.folder))
+    a, b = (recorded.read(left_by(workspace, run.task)) for workspace, run in (first, other))
+    return recorded.compared(a, b)

@@ -13,7 +13,8 @@ from repro.machine import gpu
 from repro.trainers.loop import config
 from repro.trainers.loop.call import quoted
 from repro.trainers.verify import runs
-from repro.trainers.verify.questions import BASELINE, TrainerChange
+from repro.trainers.verify.questions import BASELINE
+from repro.verify.questions import Change
 from repro.verify.results import Run
 from support.runs import HANG, PROGRAMS
 
@@ -28,14 +29,14 @@ def runner(tmp_path: Path) -> runs.Runner:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (TrainerChange("in Docker", runtime="docker"), "Docker is not installed"),
-        (TrainerChange("in Apptainer", runtime="apptainer"), "Apptainer is not installed"),
-        (TrainerChange("Haswell", runtime="qemu"), "no qemu-user on this machine"),
-        (TrainerChange("other", runtime="other"), "verify.others names no other environment for jax"),
+        (Change("in Docker", runtime="docker"), "Docker is not installed"),
+        (Change("in Apptainer", runtime="apptainer"), "Apptainer is not installed"),
+        (Change("Haswell", runtime="qemu"), "no qemu-user on this machine"),
+        (Change("other", runtime="other"), "verify.others names no other environment for jax"),
     ],
 )
 def test_a_machine_that_has_nothing(
-    change: TrainerChange, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Change, said: str, runner: runs.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".venv" / "jax").mkdir(parents=True)
     (tmp_path / ".venv" / "jax" / "installed").touch()
@@ -53,13 +54,11 @@ def test_no_environment(runner: runs.Runner, tmp_path: Path, monkeypatch: pytest
 def test_a_container_runtime_without_its_image(runner: runs.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(runs, "_ends_well", lambda *command: "inspect" not in command)
-    assert (
-        runner.missing("jax", TrainerChange("in Docker", runtime="docker")) == "no Docker image repro:0.1.0: make image"
-    )
-    assert runner.missing("jax", TrainerChange("in Apptainer", runtime="apptainer")) == "no image such.sif: make sif"
+    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker image repro:0.1.0: make image"
+    assert runner.missing("jax", Change("in Apptainer", runtime="apptainer")) == "no image such.sif: make sif"
     monkeypatch.setattr(runs, "_ends_well", lambda *_: False)
     runs._docker.cache_clear()
-    assert runner.missing("jax", TrainerChange("in Docker", runtime="docker")) == "no Docker daemon answers"
+    assert runner.missing("jax", Change("in Docker", runtime="docker")) == "no Docker daemon answers"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def test_a_value_that_hydra_reads_as_it_is(value: str, tmp_path: Path, monkeypat
 TRAINED = f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAMS}/finished_training.py" "$(dirname "$0")" "$@"\n'
 
 
-def ended(script: str, change: TrainerChange, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def ended(script: str, change: Change, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """What verify makes of a run where run.sh is `script`."""
     root = folder / "root"
     root.mkdir()
@@ -83,11 +82,11 @@ def ended(script: str, change: TrainerChange, folder: Path, monkeypatch: pytest.
     monkeypatch.setattr(runs, "ROOT", root)
     settings, output = config.Verify(others={"jax": "qemu python"}), config.Output(data_path=str(folder / "data"))
     runner = runs.Runner(config.Config(verify=settings, output=output), folder, [], folder / "runs")
-    return runner.run("jax", "portable", change, "other", ["jax"]).run
+    return runner.run(["jax"], "portable", change, "other")
 
 
 def test_a_run_names_what_it_ran_and_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = ended(TRAINED, TrainerChange("other", runtime="other"), tmp_path, monkeypatch)
+    run = ended(TRAINED, Change("other", runtime="other"), tmp_path, monkeypatch)
     assert (run.status, run.label) == ("done", "0.6 on aarch64")
     assert run.command.startswith("REPRO_PYTHON='qemu python' ./run.sh jax --workspace=DIR ")
     assert run.command.endswith(" 'output.data_path=\"DATA\"'")
@@ -115,7 +114,7 @@ def test_what_an_emulated_cpu_cannot_run_is_refused(
     script: str, status: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "SECONDS_TO_RUN", 0.5 if "sleep" in script else HANG)
-    run = ended(f"#!/bin/sh\n{script}\n", TrainerChange("Nehalem", runtime="qemu"), tmp_path, monkeypatch)
+    run = ended(f"#!/bin/sh\n{script}\n", Change("Nehalem", runtime="qemu"), tmp_path, monkeypatch)
     assert (run.status, run.fingerprint) == (status, None)
     assert said in (run.error or "")
     assert " -cpu Nehalem' ./run.sh jax " in run.command
@@ -132,5 +131,5 @@ def test_a_run_is_killed_at_its_first_checkpoint_and_resumed(
     script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resumed = 'case "$*" in *params.resume=auto*) echo error: resumed >&2; exit 1;; esac; set -- $1 ${2#*=}'
-    run = ended(f"#!/bin/sh\n{resumed}\n{script}\n", TrainerChange("killed", course="kill"), tmp_path, monkeypatch)
+    run = ended(f"#!/bin/sh\n{resumed}\n{script}\n", Change("killed", course="kill"), tmp_path, monkeypatch)
     assert run.status == "failed" and said in (run.error or "")

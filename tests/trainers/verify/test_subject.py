@@ -10,8 +10,7 @@ import pytest
 
 from repro.trainers.loop.config import Verify
 from repro.trainers.verify import subject
-from repro.trainers.verify.questions import TrainerChange
-from repro.trainers.verify.runs import TrainerTrial
+from repro.verify.questions import Change
 from repro.verify.results import DONE, FAILED, REFUSED, Run
 from repro.verify.verification import Verification
 
@@ -20,22 +19,22 @@ class MadeUp:
     """Runs whose fingerprints are given by label; a text that begins with `!` is an error."""
 
     def __init__(self, **fingerprints: str) -> None:
-        self.fingerprints, self.made = fingerprints, list[str]()
+        self.fingerprints, self.made, self.folder = fingerprints, list[str](), Path()
 
-    def missing(self, framework: str, change: TrainerChange) -> str | None:
-        return "no GPU" if change.gpu else None
+    def missing(self, framework: str, change: Change) -> str | None:
+        return "no GPU" if "params.device=gpu" in change.overrides else None
 
-    def run(self, framework: str, numerics: str, change: TrainerChange, name: str, tasks: list[str]) -> TrainerTrial:
+    def run(self, tasks: list[str], numerics: str, change: Change, name: str) -> Run:
         self.made.append(name)
         said = self.fingerprints.get(change.label.replace(" ", "_"), "0")
         if said == "^C":
             raise KeyboardInterrupt
-        run = Run(framework, numerics, change.label, "./run.sh", DONE, 10, 1.0)
+        run = Run(tasks[0], numerics, change.label, "./run.sh", DONE, 10, 1.0)
         if said.startswith("!"):
             run.status, run.error = (REFUSED if "needs" in said else FAILED), said[1:]
         else:
             run.fingerprint = run.evaluation = said
-        return TrainerTrial(run, Path(name))
+        return run
 
 
 @pytest.fixture
