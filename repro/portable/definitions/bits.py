@@ -1,7 +1,12 @@
-"""Exponents and powers of two, by the bits of floats."""
+"""Types, exponents and powers of two, by the bits of floats."""
 
 from repro.portable.definitions.xp import Array, Axes, Backend
 from repro.portable.numbers.constants import SMALLEST
+
+
+def is_float64(x: Array) -> bool:
+    """Whether an array is float64, whatever the framework; it is float32 otherwise."""
+    return "float64" in str(x.dtype)
 
 
 def exponent_above(xp: Backend, x: Array, axes: Axes) -> Array:

@@ -5,7 +5,6 @@ float64. The sums of the slices are added from the smallest on, and products of 
 So a result is as exact as float64, relative to the largest numbers of its groups.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from repro.portable.definitions.bits import pow2_f64
@@ -48,19 +47,12 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
 
 def joined(parts: Sequence[Array], bits: int) -> Array:
     """What the slices have together, in units of the first."""
+    if len(parts) == 1:
+        return parts[0]
     total = 0.0
     for part in reversed(parts):
         total = total * 2.0**-bits + part
     return total
-
-
-def total(xp: Backend, x: Array, axes: Axes) -> Array:
-    """The sum along the axes, which stay with size 1."""
-    if 0 in tuple(x.shape):
-        return xp.sum(x, axes)
-    bits = sum_bits(math.prod(x.shape[axis] for axis in axes))
-    parts, unit = slices(xp, x, axes, bits)
-    return joined([xp.sum(part, axes) for part in parts], bits) * unit
 
 
 def product(

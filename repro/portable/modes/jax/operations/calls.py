@@ -28,9 +28,10 @@ def multiplies(rows: int, terms: int, columns: int) -> bool:
     return Backend.calls_kernels() and rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
 
 
-def adds(numbers: int) -> bool:
-    """Whether sums of a number of numbers are."""
-    return Backend.calls_kernels() and numbers >= LEAST_WORK
+def adds(x: Array, axes: Sequence[int]) -> bool:
+    """Whether sums along these axes are."""
+    together = sorted(axes) == list(range(min(axes), max(axes) + 1))
+    return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_WORK and together
 
 
 def product(a: Array, b: Array) -> Array:

@@ -90,7 +90,7 @@ def convolution_backward(
         grad_x, grad_w = run(backward, x, w, g, **how, needs=needs, slices=slices)
     if dims == 1:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
-    grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
+    grad_bias = sums.along(sums.total, g, (0, 2, 3), False, None) if output_mask[2] else None
     x_grad, w_grad, b_grad = (None if each is None else cast_back(each, dtype) for each in (grad_x, grad_w, grad_bias))
     return _cut(x_grad, input.shape), w_grad, b_grad
 

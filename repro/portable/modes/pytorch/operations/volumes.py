@@ -54,7 +54,7 @@ def convolution_backward(
     else:
         backward = volumes.transposed_backward if transposed else volumes.backward
         grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]), slices=precisions.slices)
-    grad_bias = sums.along(sums._total, g, CHANNEL, False, None) if mask[2] else None
+    grad_bias = sums.along(sums.total, g, CHANNEL, False, None) if mask[2] else None
     shaped = (None if each is None else _given(each, x) for each in (grad_x, grad_w))
     return tuple(None if each is None else cast_back(each, x.dtype) for each in (*shaped, grad_bias))  # type: ignore[return-value]
 
