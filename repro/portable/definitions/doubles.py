@@ -5,7 +5,7 @@ float64. The sums of the slices are added from the smallest on, and products of 
 So a result is as exact as float64, relative to the largest numbers of its groups.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from repro.portable.definitions.bits import pow2_f64
 from repro.portable.definitions.xp import Array, Axes, Backend
@@ -14,9 +14,6 @@ SIGNIFICAND = 53
 """Bits of a float64 number."""
 SMALLEST = -900
 """Grids are no finer than for numbers of this exponent: all scales are float64 numbers."""
-
-Multiply = Callable[[Array, Array], Array]
-"""A product of two operands, exact for integers."""
 
 
 def sum_bits(terms: int) -> int:
@@ -30,19 +27,19 @@ def product_bits(terms: int) -> int:
 
 
 def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tuple[list[Array], Array]:
-    """Integers of at most 2^bits, a slice after the other, and 2^(e - bits), the unit of the first.
+    """Integers of at most 2^bits, a slice after the other, and 2^e: x is close to the first slice times 2^(e - bits).
 
     e is the least with |x| < 2^e along the axes, which stay with size 1. `numbers`: 1 where the slices hold all bits of
-    the largest one, 2 for twice these slices. The unit is NaN where a number of the group is infinite or NaN.
+    the largest one, 2 for twice these slices. 2^e is NaN where a number of the group is infinite or NaN.
     """
     most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
     e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
-    unit = pow2_f64(xp, xp.where(e > 1023, 0, e) - bits)
-    rest, parts = x / unit, []
+    p = pow2_f64(xp, xp.where(e > 1023, 0, e))
+    rest, parts = x / (p * 2.0**-bits), []
     for _ in range(-(-numbers * SIGNIFICAND // bits)):
         parts.append(xp.rint(rest))
         rest = (rest - parts[-1]) * 2.0**bits
-    return parts, xp.where(e > 1023, xp.nan, unit)
+    return parts, xp.where(e > 1023, xp.nan, p)
 
 
 def joined(parts: Sequence[Array], bits: int) -> Array:
@@ -53,23 +50,3 @@ def joined(parts: Sequence[Array], bits: int) -> Array:
     for part in reversed(parts):
         total = total * 2.0**-bits + part
     return total
-
-
-def product(
-    xp: Backend, a: Array, b: Array, axes: tuple[Axes, Axes], terms: int, multiply: Multiply
-) -> tuple[Array, Array, Array]:
-    """What a product of two operands gives, in units of both, which come with it. `axes` are those of their groups."""
-    bits = product_bits(terms)
-    (first, p), (second, s) = slices(xp, a, axes[0], bits), slices(xp, b, axes[1], bits)
-    return multiplied(first, second, bits, multiply), p, s
-
-
-def multiplied(first: Sequence[Array], second: Sequence[Array], bits: int, multiply: Multiply) -> Array:
-    """The product of two sliced operands, in units of their first slices."""
-    parts = []
-    for order in range(len(first)):
-        part = multiply(first[0], second[order])
-        for place in range(1, order + 1):
-            part = part + multiply(first[place], second[order - place])
-        parts.append(part)
-    return joined(parts, bits)

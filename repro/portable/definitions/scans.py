@@ -20,9 +20,9 @@ def product(xp: Backend, x: Array) -> Array:
 
 def cumulative(xp: Backend, x: Array, axis: int, join: Callable[[Array, Array], Array]) -> Array:
     """What a function of two arrays makes of the first numbers along an axis."""
-    before, step = (slice(None),) * axis, 1
-    while step < x.shape[axis]:
-        nearest, ahead, behind = (x[(*before, slice(*ends))] for ends in ((0, step), (step, None), (0, -step)))
-        x = xp.concatenate([nearest, join(ahead, behind)], axis)
+    along, size, step = (slice(None),) * axis, x.shape[axis], 1
+    while step < size:
+        more = join(x[(*along, slice(step, None))], x[(*along, slice(0, -step))])
+        x = xp.concatenate([x[(*along, slice(0, step))], more], axis)
         step *= 2
     return x

@@ -17,7 +17,8 @@ def sliced(xp: Backend, x: Array, axes: Axes, numbers: int = 1) -> Slices:
     """Integers whose sums along the axes are exact. `numbers`: 2 for twice the slices of float64, see doubles.slices."""
     if is_float64(x):
         bits = doubles.sum_bits(count(xp, x.shape, axes))
-        return *doubles.slices(xp, x, axes, bits, numbers), bits
+        parts, p = doubles.slices(xp, x, axes, bits, numbers)
+        return parts, p * 2.0**-bits, bits
     q, p = quantize(xp, x, axes, SUM_BITS)
     return [xp.f64(q)], xp.f64(p) * 2.0**-SUM_BITS, SUM_BITS
 
@@ -37,20 +38,20 @@ def exact(xp: Backend, x: Array, axes: Axes) -> Array:
     return joined(sliced(xp, x, axes), lambda part: xp.sum(part, axes))
 
 
-def rounded(xp: Backend, y: Array, x: Array) -> Array:
+def as_type_of(xp: Backend, y: Array, x: Array) -> Array:
     """float64 numbers, rounded to the type of x."""
     return y if is_float64(x) else xp.r32(y)
 
 
 def total(xp: Backend, x: Array, axes: Axes) -> Array:
     """The sum along the axes, of the type of x, with axes of size 1."""
-    return rounded(xp, exact(xp, x, axes), x)
+    return as_type_of(xp, exact(xp, x, axes), x)
 
 
 def mean(xp: Backend, x: Array, axes: Axes) -> Array:
     """The mean along the axes, of the type of x, with axes of size 1; NaN of no numbers."""
     terms = count(xp, x.shape, axes)
-    return rounded(xp, exact(xp, x, axes) * (1.0 / terms if terms else math.nan), x)
+    return as_type_of(xp, exact(xp, x, axes) * (1.0 / terms if terms else math.nan), x)
 
 
 def sum_of_squares(xp: Backend, x: Array, axes: Axes) -> Array:
@@ -66,13 +67,13 @@ def sum_of_squares(xp: Backend, x: Array, axes: Axes) -> Array:
 
 def norm(xp: Backend, x: Array, axes: Axes) -> Array:
     """The Euclidean norm along the axes, of the type of x, with axes of size 1."""
-    return rounded(xp, xp.sqrt(sum_of_squares(xp, x, axes)), x)
+    return as_type_of(xp, xp.sqrt(sum_of_squares(xp, x, axes)), x)
 
 
 def variance(xp: Backend, x: Array, axes: Axes, correction: float) -> tuple[Array, Array]:
     """The variance along the axes, with n - correction for n, and the mean, of the type of x, with axes of size 1."""
     terms = count(xp, x.shape, axes)
     middle = mean(xp, x, axes)
-    away = rounded(xp, xp.f64(x) - xp.f64(middle), x)
+    away = as_type_of(xp, xp.f64(x) - xp.f64(middle), x)
     share = 1.0 / (terms - correction) if terms > correction else xp.nan
-    return rounded(xp, sum_of_squares(xp, away, axes) * share, x), middle
+    return as_type_of(xp, sum_of_squares(xp, away, axes) * share, x), middle

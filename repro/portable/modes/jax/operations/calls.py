@@ -23,9 +23,10 @@ LEAST_WORK = 2**12
 """Multiplications, or numbers: of fewer, a call of a kernel takes longer than it saves."""
 
 
-def multiplies(rows: int, terms: int, columns: int) -> bool:
-    """Whether products of matrices of these sizes are calls of kernels."""
-    return Backend.calls_kernels() and rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
+def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
+    """Whether products of matrices of these sizes, of numbers as of an array, are calls of kernels."""
+    sized = rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
+    return Backend.calls_kernels() and x.dtype == jnp.float32 and sized
 
 
 def adds(x: Array, axes: Sequence[int]) -> bool:

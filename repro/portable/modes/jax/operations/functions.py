@@ -58,8 +58,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     """A function of repro.portable.definitions of arrays of one type: of float64 in float64, of others in float32."""
-    if arrays[0].dtype == "float64":
-        return function(Backend, *arrays, **options)
     return functions.rounded(function)(Backend, *arrays, **options)
 
 

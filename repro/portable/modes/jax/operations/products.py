@@ -8,12 +8,11 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions import products
 from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
 from repro.portable.numbers import precisions
-from repro.portable.numbers.constants import BITS
 
 
 @define("dot_general")
@@ -49,20 +48,7 @@ def product(a: Array, b: Array, slices: int) -> Array:
 
     Each row of the first and each column of the second has a grid of its own.
     """
-    terms = a.shape[-1]
-    if jnp.float64 in (a.dtype, b.dtype):
-        a, b = a.astype(jnp.float64), b.astype(jnp.float64)
-        total, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), terms, jnp.matmul)
-        return total * p * s
-    check_length(terms)
-    a, b = a.astype(jnp.float32), b.astype(jnp.float32)
-    if slices == 1 and calls.multiplies(a.shape[1], terms, b.shape[2]):
+    a, b = of_one_type(a, b)
+    if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
         return calls.product(a, b)
-    q, p = sliced(Backend, a, (-1,), slices)
-    w, s = sliced(Backend, b, (-2,), slices)
-    return Backend.r32(scaled(Backend, product_of_slices(Backend, multiply, q, w), 2 * BITS, p, s))
-
-
-def multiply(q: Array, w: Array) -> Array:
-    """Integers, [B, M, K] and [B, K, N] -> float64, exact."""
-    return jnp.matmul(q.astype(jnp.float64), w.astype(jnp.float64))
+    return products.batched(Backend, a, b, slices)

@@ -27,8 +27,6 @@ from repro.portable.modes.pytorch.dispatcher.types import HALVES, scalar
 
 def evaluate(function: Callable[..., Any], *arrays: Tensor, **options: Any) -> Any:
     """A function of repro.portable.definitions for float32 or float64 tensors of one type, which is that of the result."""
-    if arrays[0].dtype == torch.float64:
-        return run(function, *arrays, **options)
     return run(functions.rounded(function), *arrays, **options)
 
 

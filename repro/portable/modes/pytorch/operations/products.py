@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions import doubles, products
+from repro.portable.definitions import products
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_given
 from repro.portable.numbers import precisions
@@ -28,7 +27,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
 @define("addmm")
 @as_given
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    if alpha == beta == 1 and self.dim() == 1 and self.dtype == torch.float32 and mat1.numel() and mat2.numel():
+    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel():
         return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=precisions.slices)
     return plus(product(mat1, mat2), self, beta, alpha)
 
@@ -72,9 +71,6 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
-    if a.dtype == torch.float64:
-        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], torch.matmul)
-        return result * p * s
     return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=precisions.slices)
 
 

@@ -28,8 +28,7 @@ from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_ba
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     """A function of repro.portable.definitions of arrays of one type, which is that of the result; they broadcast."""
     dtype, wide = arrays[0].dtype, [as_float32(each) for each in arrays]
-    wanted = function if wide[0].dtype == np.float64 else functions.rounded(function)
-    return cast_back(elements.run(wanted, *wide, **options), dtype)
+    return cast_back(elements.run(functions.rounded(function), *wide, **options), dtype)
 
 
 def _of_elements(function: Callable[..., Any], **options: Any) -> Callable[..., Array]:

@@ -8,7 +8,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import integers, matrices
 from repro.portable.compiler.numpy.plan import run
-from repro.portable.definitions import doubles, products
+from repro.portable.definitions import products
 from repro.portable.definitions.grids import product_of_slices, scaled
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
@@ -22,10 +22,7 @@ def product(a: Array, b: Array) -> Array:
     if not a.size or not b.size:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
-    if a.dtype == np.float64:
-        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
-        return result * p * s
-    if integers.fits(a.shape[-1]):
+    if integers.fits(a, a.shape[-1]):
         return _by_kernels(a, b)
     multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched
     return multiply(Backend, a, b, slices=precisions.slices)
@@ -43,7 +40,7 @@ def _by_kernels(a: Array, b: Array) -> Array:
     if precisions.slices == 1:
         return matrices.product(a, b).reshape(*outer, rows, columns)
     (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
-    total = product_of_slices(Backend, lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
+    total = product_of_slices(lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
     return run((-2,), _finished, total, p, s).reshape(*outer, rows, columns)
 
 
