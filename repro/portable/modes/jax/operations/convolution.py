@@ -37,6 +37,7 @@ def conv_general_dilated(
     feature_group_count: int,
     batch_group_count: int,
     precision: Any = None,
+    slices: int,
     **_: Any,
 ) -> Array:
     """Images have a grid for each sample, the kernel has one."""
@@ -60,7 +61,7 @@ def conv_general_dilated(
     prepare = partial(_rows, edges=edges, taps=taps, sizes=sizes, strides=window_strides, steps=rhs_dilation)
     split = partial(_split, groups=groups, by_batch=batch_group_count > 1)
     terms = math.prod(taps) * w.shape[-2]
-    slices, bits = products.slices_of(precision), operand_bits(x, terms)
+    slices, bits = products.slices_of(precision, slices), operand_bits(x, terms)
     if slices == groups == 1 and calls.multiplies(x, math.prod(shape[:-1]), terms, shape[-1]):
         return _by_kernels(x, w, shape, edges, taps, window_strides, rhs_dilation).transpose(back)
 

@@ -12,11 +12,13 @@ from repro.portable.definitions import products
 from repro.portable.modes.jax.dispatcher.gate import define
 from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
-from repro.portable.numbers import precisions
+from repro.portable.numbers.precisions import SLICES
 
 
 @define("dot_general")
-def dot_general(lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, **_: Any) -> Array:
+def dot_general(
+    lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, slices: int, **_: Any
+) -> Array:
     (summed_a, summed_b), (batch_a, batch_b) = dimension_numbers
     free_a, free_b = _others(lhs, summed_a, batch_a), _others(rhs, summed_b, batch_b)
     batch, rows, columns = _sizes(lhs, batch_a), _sizes(lhs, free_a), _sizes(rhs, free_b)
@@ -25,7 +27,7 @@ def dot_general(lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: An
     b = rhs.transpose(*batch_b, *summed_b, *free_b).reshape(math.prod(batch), terms, math.prod(columns))
     if not lhs.size or not rhs.size:
         return jnp.zeros(shape, a.dtype)
-    return product(a, b, slices_of(precision)).reshape(shape)
+    return product(a, b, slices_of(precision, slices)).reshape(shape)
 
 
 def _others(x: Array, *axes: Sequence[int]) -> list[int]:
@@ -37,10 +39,10 @@ def _sizes(x: Array, axes: Sequence[int]) -> list[int]:
     return [x.shape[axis] for axis in axes]
 
 
-def slices_of(precision: Any) -> int:
+def slices_of(precision: Any, slices: int) -> int:
     """The slices of operands: by a primitive's parameter, the highest one of both operands, or by the mode."""
     given = precision if isinstance(precision, (list, tuple)) else (precision,)
-    return precisions.SLICES["highest"] if lax.Precision.HIGHEST in given else precisions.slices
+    return SLICES["highest"] if lax.Precision.HIGHEST in given else slices
 
 
 def product(a: Array, b: Array, slices: int) -> Array:

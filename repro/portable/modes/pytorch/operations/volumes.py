@@ -9,7 +9,6 @@ from repro.portable.definitions import volumes
 from repro.portable.definitions.volumes import CHANNEL, VolumeSteps
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import sums
-from repro.portable.numbers import precisions
 
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 
@@ -28,25 +27,25 @@ def _volume(x: Tensor) -> Tensor:
 
 
 def convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, how: VolumeSteps, transposed: bool, more: Sequence[int]
+    x: Tensor, weight: Tensor, bias: Tensor | None, how: VolumeSteps, transposed: bool, more: Sequence[int], slices: int
 ) -> Tensor:
     v, w = _volume(x), _volume(weight)
     image = _enlarged(v, w, how, _triple(more, 0)) if transposed else ()
     if transposed:
-        y = run(volumes.transposed_forward, v, w, how=how, image=image, slices=precisions.slices)
+        y = run(volumes.transposed_forward, v, w, how=how, image=image, slices=slices)
     else:
-        y = run(volumes.forward, v, w, None if bias is None else as_float32(bias), how=how, slices=precisions.slices)
+        y = run(volumes.forward, v, w, None if bias is None else as_float32(bias), how=how, slices=slices)
     if bias is not None and transposed:
         y = y + as_float32(bias).view(-1, 1, 1, 1)
     return cast_back(_given(y, x), x.dtype)
 
 
 def convolution_backward(
-    gradient: Tensor, x: Tensor, weight: Tensor, how: VolumeSteps, transposed: bool, mask: Sequence[bool]
+    gradient: Tensor, x: Tensor, weight: Tensor, how: VolumeSteps, transposed: bool, mask: Sequence[bool], slices: int
 ) -> Gradients:
     g, v, w = _volume(gradient), _volume(x), _volume(weight)
     backward = volumes.transposed_backward if transposed else volumes.backward
-    grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]), slices=precisions.slices)
+    grad_x, grad_w = run(backward, v, w, g, how=how, needs=tuple(mask[:2]), slices=slices)
     grad_bias = sums.along(sums.total, g, CHANNEL, False, None) if mask[2] else None
     shaped = (None if each is None else _given(each, x) for each in (grad_x, grad_w))
     return tuple(None if each is None else cast_back(each, x.dtype) for each in (*shaped, grad_bias))  # type: ignore[return-value]

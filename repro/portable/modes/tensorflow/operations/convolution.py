@@ -16,7 +16,6 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, defi
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations import planes
 from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
-from repro.portable.numbers import precisions
 
 BLOCK = 2**21
 """Numbers of a matrix of rows."""
@@ -111,12 +110,12 @@ def _rest(x: Array, axis: int) -> tuple[int, ...]:
     return tuple(each for each in range(x.ndim) if each != axis % x.ndim)
 
 
-def _slices(x: Array, axes: tuple[int, ...], bits: int, paired: bool) -> tuple[list[Array], Array]:
+def _slices(x: Array, axes: tuple[int, ...], bits: int, paired: bool, slices: int) -> tuple[list[Array], Array]:
     """Those of an operand, int16 where kernels multiply pairs."""
     x = np.ascontiguousarray(x)
     if paired:
-        return integers.quantized(x, axes, precisions.slices)
-    return run(axes, sliced, x, axes, precisions.slices, bits=bits)
+        return integers.quantized(x, axes, slices)
+    return run(axes, sliced, x, axes, slices, bits=bits)
 
 
 def _paired(x: Array, terms: int, dense: bool) -> bool:
@@ -130,48 +129,59 @@ def _result(total: Array, bits: int, *scales: Array) -> Array:
 
 
 def _product(
-    x: Array, w: Array, terms: int, dense: bool, multiply: Callable[..., Array], at_once: Callable[..., Array]
+    x: Array,
+    w: Array,
+    terms: int,
+    dense: bool,
+    slices: int,
+    multiply: Callable[..., Array],
+    at_once: Callable[..., Array],
 ) -> Array:
     """A sum of products: x has a grid for each sample, the weight has one.
 
     `at_once` gives it for operands of int16 and the unit of each sample's sums: rounded by the kernels that make it.
     """
     bits, paired = operand_bits(x, terms), _paired(x, terms, dense)
-    (q, p), (v, s) = _slices(x, _rest(x, 0), bits, paired), _slices(w, tuple(range(w.ndim)), bits, paired)
+    (q, p), (v, s) = (
+        _slices(x, _rest(x, 0), bits, paired, slices),
+        _slices(w, tuple(range(w.ndim)), bits, paired, slices),
+    )
     s = s.reshape((1,) * x.ndim)
     if paired and len(q) == 1:
         return at_once(q[0], v[0], (p.astype(np.float64) * s * 2.0 ** (-2 * bits)).reshape(-1))
     return _result(product_of_slices(multiply, q, v, bits), bits, p, s)
 
 
-def forward(x: Array, w: Array, how: Steps) -> Array:
+def forward(x: Array, w: Array, how: Steps, slices: int) -> Array:
     return _product(
         x,
         w,
         math.prod(w.shape[:-1]),
         x.shape[-1] == w.shape[-2],
+        slices,
         lambda a, b: correlated(a, b, how),
         lambda a, b, units: planes.correlated(a, b, how, units),
     )
 
 
-def images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
+def images(g: Array, w: Array, shape: Sequence[int], how: Steps, slices: int) -> Array:
     return _product(
         g,
         w,
         math.prod(w.shape) // w.shape[-2],
         shape[-1] == w.shape[-2],
+        slices,
         lambda a, b: gradient_of_images(a, b, shape, how),
         lambda a, b, units: planes.gradient_of_images(a, b, shape, how, units),
     )
 
 
-def weight(x: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
+def weight(x: Array, g: Array, shape: Sequence[int], how: Steps, slices: int) -> Array:
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
     terms = math.prod(g.shape[:-1])
     bits, paired = operand_bits(x, terms), _paired(x, terms, x.shape[-1] == shape[-2])
-    q, p = _slices(x, _rest(x, 0), bits, paired)
-    h, r = _slices(g * p, _rest(g, -1), bits, paired)
+    q, p = _slices(x, _rest(x, 0), bits, paired, slices)
+    h, r = _slices(g * p, _rest(g, -1), bits, paired, slices)
     total = product_of_slices(lambda a, b: gradient_of_weight(a, b, shape, how), q, h, bits)
     return _result(total, bits, r.reshape((*(1,) * (len(shape) - 1), -1)))
 
@@ -194,7 +204,7 @@ def _operation(name: str, depthwise: bool) -> None:
     )
 
     @define(name)
-    def convolved(given: Attributes, x: Array, w: Array) -> Array:
+    def convolved(given: Attributes, x: Array, w: Array, slices: int) -> Array:
         dtype, x, w = x.dtype, as_float32(x), as_float32(w)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x = last(x, channels)
@@ -203,10 +213,10 @@ def _operation(name: str, depthwise: bool) -> None:
         shape = (len(x), *how.outputs(x.shape[1:-1], w.shape[:-2]), kernel.shape[-1])
         if 0 in shape or not x.size:
             return back(np.zeros(shape, dtype), channels)
-        return cast_back(back(forward(x, kernel, how), channels), dtype)
+        return cast_back(back(forward(x, kernel, how, slices), channels), dtype)
 
     @define(backprop[0])
-    def of_images(given: Attributes, sizes: Array, w: Array, g: Array) -> Array:
+    def of_images(given: Attributes, sizes: Array, w: Array, g: Array, slices: int) -> Array:
         dtype, w, g = g.dtype, as_float32(w), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         shape = _shape(sizes)
@@ -215,10 +225,10 @@ def _operation(name: str, depthwise: bool) -> None:
         if not g.size or 0 in shape:
             return back(np.zeros(shape, dtype), channels)
         kernel = _flat(w) if depthwise else w
-        return cast_back(back(images(last(g, channels), kernel, shape, how), channels), dtype)
+        return cast_back(back(images(last(g, channels), kernel, shape, how, slices), channels), dtype)
 
     @define(backprop[1])
-    def of_filter(given: Attributes, x: Array, sizes: Array, g: Array) -> Array:
+    def of_filter(given: Attributes, x: Array, sizes: Array, g: Array, slices: int) -> Array:
         dtype, x, g = g.dtype, as_float32(x), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x, shape = last(x, channels), _shape(sizes)
@@ -226,7 +236,7 @@ def _operation(name: str, depthwise: bool) -> None:
         if not g.size or not x.size:
             return np.zeros(shape, dtype)
         flat = (*shape[:-2], 1, shape[-2] * shape[-1]) if depthwise else shape
-        return cast_back(weight(x, last(g, channels), flat, how).reshape(shape), dtype)
+        return cast_back(weight(x, last(g, channels), flat, how, slices).reshape(shape), dtype)
 
 
 for _name in ("Conv2D", "Conv3D", "DepthwiseConv2dNative"):
