@@ -6,7 +6,8 @@ from repro.portable.numbers.constants import SMALLEST
 
 def is_float64(x: Array) -> bool:
     """Whether an array is float64, whatever the framework; it is float32 otherwise."""
-    return "float64" in str(x.dtype)
+    size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else x.dtype.size  # as TensorFlow has it
+    return size == 8
 
 
 def exponent_above(xp: Backend, x: Array, axes: Axes) -> Array:

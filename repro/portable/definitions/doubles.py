@@ -27,19 +27,19 @@ def product_bits(terms: int) -> int:
 
 
 def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tuple[list[Array], Array]:
-    """Integers of at most 2^bits, a slice after the other, and 2^e: x is close to the first slice times 2^(e - bits).
+    """Integers of at most 2^bits, a slice after the other, and 2^(e - bits), the unit of the first.
 
     e is the least with |x| < 2^e along the axes, which stay with size 1. `numbers`: 1 where the slices hold all bits of
-    the largest one, 2 for twice these slices. 2^e is NaN where a number of the group is infinite or NaN.
+    the largest one, 2 for twice these slices. The unit is NaN where a number of the group is infinite or NaN.
     """
     most = xp.largest(xp.pattern(x) & 0x7FFFFFFFFFFFFFFF, axes)
     e = xp.clip(xp.integer(xp.shift_right(most, SIGNIFICAND - 1)) - 1022, SMALLEST, 1024)
-    p = pow2_f64(xp, xp.where(e > 1023, 0, e))
-    rest, parts = x / (p * 2.0**-bits), []
+    unit = pow2_f64(xp, xp.where(e > 1023, 0, e) - bits)
+    rest, parts = x / unit, []
     for _ in range(-(-numbers * SIGNIFICAND // bits)):
         parts.append(xp.rint(rest))
         rest = (rest - parts[-1]) * 2.0**bits
-    return parts, xp.where(e > 1023, xp.nan, p)
+    return parts, xp.where(e > 1023, xp.nan, unit)
 
 
 def joined(parts: Sequence[Array], bits: int) -> Array:

@@ -51,14 +51,13 @@ def operand_bits(x: Array, terms: int) -> int:
 def sliced(
     xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False, bits: int = BITS
 ) -> tuple[list[Array], Array]:
-    """Integers as quantize gives them, float32, with BITS bits; then those of what they leave, with as many bits; and p.
+    """Integers as quantize gives them, with BITS bits; then those of what they leave, with the next BITS bits; and p.
 
     The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact. Of float64 the
-    slices have these `bits`, and are so many that they hold all of its own; p is float64.
+    slices have these `bits`, and are so many that they hold all of its own, and p is the unit of the first one.
     """
     if is_float64(x):
-        parts, p = doubles.slices(xp, x, axes, bits)
-        return [xp.f32(part) for part in parts], p
+        return doubles.slices(xp, x, axes, bits)
     up, p = xp.grids(x, axes, BITS, batch)
     rest = x * up
     parts = [xp.rint(rest)]
@@ -96,10 +95,9 @@ def rounded(xp: Backend, total: Array, bits: int, *scales: Array, plus: Array | 
     """An exact sum as scaled() has it, rounded to float32; of operands that were float64, as their scales are, float64."""
     if not is_float64(scales[0]):
         return xp.r32(scaled(xp, total, bits, *scales, plus=plus))
-    y = total * 2.0**-bits
-    for scale in scales:
-        y = y * scale
-    return y if plus is None else y + plus
+    for unit in scales:
+        total = total * unit
+    return total if plus is None else total + plus
 
 
 def product(xp: Backend, a: Array, b: Array, ranks: int = 1, bits: int = BITS) -> Array:

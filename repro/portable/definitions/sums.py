@@ -17,8 +17,7 @@ def sliced(xp: Backend, x: Array, axes: Axes, numbers: int = 1) -> Slices:
     """Integers whose sums along the axes are exact. `numbers`: 2 for twice the slices of float64, see doubles.slices."""
     if is_float64(x):
         bits = doubles.sum_bits(count(xp, x.shape, axes))
-        parts, p = doubles.slices(xp, x, axes, bits, numbers)
-        return parts, p * 2.0**-bits, bits
+        return *doubles.slices(xp, x, axes, bits, numbers), bits
     q, p = quantize(xp, x, axes, SUM_BITS)
     return [xp.f64(q)], xp.f64(p) * 2.0**-SUM_BITS, SUM_BITS
 

@@ -131,7 +131,7 @@ def convolve_with(xp: Backend, q, g, shape, how: VolumeSteps):
 
 
 def _operands(xp: Backend, a, b, how: VolumeSteps):
-    return xp.operands(a, b, work=0, groups=how.groups, layout=LAYOUT)
+    return xp.operands(xp.f32(a), xp.f32(b), work=0, groups=how.groups, layout=LAYOUT)
 
 
 def _weights(xp: Backend, w):

@@ -52,25 +52,26 @@ def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
     return sums.joined(slices, lambda part: lax.cumsum(part, axis, reverse)).astype(as_float32(x).dtype)
 
 
-def _scan(function: Callable[[Array, int], Array]) -> Callable[..., Array]:
-    """A scan along an axis, in both directions."""
+def _scan(function: Callable[[Array], Array]) -> Callable[..., Array]:
+    """A scan of the last axis, for any axis, in both directions."""
 
     def scanned(x: Array, *, axis: int, reverse: bool) -> Array:
-        if not x.size:
-            return x
-        result = function(lax.rev(x, (axis,)) if reverse else x, axis)
-        return lax.rev(result, (axis,)) if reverse else result
+        values = jnp.moveaxis(x, axis, -1)
+        values = function(values[..., ::-1] if reverse else values)
+        return jnp.moveaxis(values[..., ::-1] if reverse else values, -1, axis)
 
     return scanned
 
 
-def _cumulative_product(x: Array, axis: int) -> Array:
-    return scans.cumulative(Backend, x.astype(jnp.float64), axis, operator.mul)
+def _cumulative_product(x: Array) -> Array:
+    return scans.cumulative(Backend, x.astype(jnp.float64), x.ndim - 1, operator.mul)
 
 
-def _cumulative_log(x: Array, axis: int) -> Array:
+def _cumulative_log(x: Array) -> Array:
     """The logarithm of the sum of exponential functions."""
-    return scans.cumulative(Backend, x, axis, lambda *arrays: evaluate(logarithmic.logaddexp, *arrays).astype(x.dtype))
+    return scans.cumulative(
+        Backend, x, x.ndim - 1, lambda *pair: evaluate(logarithmic.logaddexp, *pair).astype(x.dtype)
+    )
 
 
 define("cumlogsumexp")(_scan(_cumulative_log))

@@ -7,7 +7,8 @@ import numpy as np
 from tensorflow.python.framework import dtypes
 from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
-from repro.portable.backends.numpy import Array, Backend
+from repro.portable.backends.numpy import Array
+from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import sums as definitions
 from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
@@ -28,7 +29,7 @@ def added(index: Array, x: Array, rows: int) -> Array:
         return sums
 
     check_length(len(x), SUM_BITS)
-    return definitions.joined(definitions.sliced(Backend, np.ascontiguousarray(x), (0, 1), numbers=2), add)
+    return definitions.joined(run((0, 1), definitions.sliced, np.ascontiguousarray(x), (0, 1), numbers=2), add)
 
 
 def segments(x: Array, ids: Array, number: int) -> Array:

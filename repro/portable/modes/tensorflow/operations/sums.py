@@ -117,7 +117,9 @@ def _scan(function: Callable[[Array, int], Array], neutral: float) -> Callable[[
 
 def _cumulative_sum(x: Array, axis: int) -> Array:
     """On one grid for each line, where the sums are exact."""
-    return definitions.joined(definitions.sliced(Backend, x, (axis,)), lambda part: part.cumsum(axis)).astype(x.dtype)
+    return definitions.joined(run((axis,), definitions.sliced, x, (axis,)), lambda part: part.cumsum(axis)).astype(
+        x.dtype
+    )
 
 
 def _cumulative_product(x: Array, axis: int) -> Array:
