@@ -16,7 +16,7 @@ NAMES = """
     erf erfc lgamma digamma zeta polygamma
 """
 """Functions that have their names here in JAX, too."""
-OTHERS = {"sigmoid": "logistic", "erfinv": "erf_inv", "i0e": "bessel_i0e", "i1e": "bessel_i1e"}
+RENAMED = {"sigmoid": "logistic", "erfinv": "erf_inv", "i0e": "bessel_i0e", "i1e": "bessel_i1e"}
 
 
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
@@ -31,7 +31,7 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
     return computed
 
 
-for _name, _theirs in ({each: each for each in NAMES.split()} | OTHERS).items():
+for _name, _theirs in ({each: each for each in NAMES.split()} | RENAMED).items():
     define(_theirs)(_of_elements(FUNCTIONS[_name]))
 
 

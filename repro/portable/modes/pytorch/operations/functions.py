@@ -44,7 +44,7 @@ NAMES = """
     erf erfc erfinv lgamma digamma i0 atan2 hypot logaddexp
 """
 """Functions that have their names here in PyTorch, too."""
-OTHERS = {
+RENAMED = {
     "ndtri": ("special_ndtri",),
     "log_ndtr": ("special_log_ndtr",),
     "i0e": ("special_i0e",),
@@ -53,7 +53,7 @@ OTHERS = {
     "xlogy": ("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other"),
     "xlog1py": ("special_xlog1py", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
 }
-for _name, _names in ({each: (each,) for each in NAMES.split()} | OTHERS).items():
+for _name, _names in ({each: (each,) for each in NAMES.split()} | RENAMED).items():
     define(*_names, integers=True)(_of_elements(FUNCTIONS[_name]))
 
 

@@ -30,8 +30,8 @@ NAMES = """
     Erf Erfc Erfinv Ndtri Lgamma Digamma Xlogy Xlog1py
 """
 """Functions that have their names here in TensorFlow, too, but for the first letter."""
-OTHERS = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
-for _name, _theirs in ({each.lower(): each for each in NAMES.split()} | OTHERS).items():
+RENAMED = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
+for _name, _theirs in ({each.lower(): each for each in NAMES.split()} | RENAMED).items():
     define(_theirs)(_of_elements(FUNCTIONS[_name]))
 define("Elu")(_of_elements(activations.elu))
 define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
