@@ -25,8 +25,9 @@ LEAST_WORK = 2**12
 
 def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
     """Whether products of matrices of these sizes, of numbers as of an array, are calls of kernels."""
-    sized = rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
-    return Backend.calls_kernels() and x.dtype == jnp.float32 and sized
+    if not Backend.calls_kernels() or x.dtype != jnp.float32:
+        return False
+    return rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
 
 
 def adds(x: Array, axes: Sequence[int]) -> bool:
