@@ -24,6 +24,9 @@ class Array:
     def __getitem__(self, key: Any) -> "Array":
         return self.tracer.trace("getitem", lambda array: array[key], self)
 
+    def __matmul__(self, other: "Array") -> "Array":
+        return self.tracer.trace("product", operator.matmul, self, other)
+
     def __neg__(self) -> "Array":
         return self.tracer.trace("neg", operator.neg, self)
 

@@ -86,7 +86,7 @@ attention = Operation(_forward, _backward)
 
 
 def _product(xp: Backend, a: list[Array], b: list[Array]) -> Array:
-    return product_of_slices(xp, partial(product, xp), a, b)
+    return product_of_slices(partial(product, xp), a, b)
 
 
 def _transposed(xp: Backend, slices: list[Array]) -> list[Array]:

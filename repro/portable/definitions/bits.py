@@ -1,7 +1,13 @@
-"""Exponents and powers of two, by the bits of floats."""
+"""Types, exponents and powers of two, by the bits of floats."""
 
 from repro.portable.definitions.xp import Array, Axes, Backend
 from repro.portable.numbers.constants import SMALLEST
+
+
+def is_float64(x: Array) -> bool:
+    """Whether an array is float64, whatever the framework; it is float32 otherwise."""
+    size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else x.dtype.size  # as TensorFlow has it
+    return size == 8
 
 
 def exponent_above(xp: Backend, x: Array, axes: Axes) -> Array:

@@ -185,7 +185,7 @@ def planar_forward(
     how = stride, padding, dilation, groups, PLANAR
     (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
     q, w = operands(xp, q, w, work=_work(x, weight), groups=groups, layout=PLANAR)
-    y = product_of_slices(xp, lambda a, b: xp.convolve(a, b, *how), q, w)
+    y = product_of_slices(lambda a, b: xp.convolve(a, b, *how), q, w)
     plus = None if bias is None else along("C", xp, bias, PLANAR)
     return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
 
@@ -210,7 +210,7 @@ def planar_backward(
     if needs[0]:
         g, r = _images(xp, gradient, slices)
         g = [xp.operand_like(each, w[0]) for each in g]
-        total = product_of_slices(xp, lambda a, b: xp.convolve_back(a, b, tuple(x.shape), *how), g, w)
+        total = product_of_slices(lambda a, b: xp.convolve_back(a, b, tuple(x.shape), *how), g, w)
         grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
         grad_weight = _grad_taps(xp, q, gradient * p, w[0], weight, how, slices)
@@ -224,7 +224,7 @@ def transposed_forward(
     how = stride, padding, dilation, groups, PLANAR
     (q, p), (w, s) = _images(xp, x, slices), _taps(xp, weight, slices)
     q, w = operands(xp, q, w, work=0, groups=groups, layout=PLANAR)
-    y = product_of_slices(xp, lambda a, b: xp.convolve_back(a, b, image, *how), q, w)
+    y = product_of_slices(lambda a, b: xp.convolve_back(a, b, image, *how), q, w)
     return xp.r32(scaled(xp, y, 2 * BITS, p, s))
 
 
@@ -246,7 +246,7 @@ def transposed_backward(
     g, w = operands(xp, g, w, work=0, groups=groups, layout=PLANAR)
     grad_x = grad_weight = None
     if needs[0]:
-        total = product_of_slices(xp, lambda a, b: xp.convolve(a, b, *how), g, w)
+        total = product_of_slices(lambda a, b: xp.convolve(a, b, *how), g, w)
         grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
     if needs[1]:
         grad_weight = _grad_taps(xp, g, x * r, w[0], weight, how, slices)
@@ -269,7 +269,7 @@ def _grad_taps(xp: Backend, q, gradient, like, weight, how, slices: int):
     h = [xp.operand_like(each, like) for each in h]
     outputs, inputs, height, width = weight.shape
     shape = outputs, height, width, inputs
-    total = product_of_slices(xp, lambda a, b: xp.convolve_with(a, b, shape, *how), q, h)
+    total = product_of_slices(lambda a, b: xp.convolve_with(a, b, shape, *how), q, h)
     return xp.permute(xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(r, (-1, 1, 1, 1)))), (0, 3, 1, 2))
 
 

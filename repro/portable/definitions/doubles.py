@@ -5,8 +5,7 @@ float64. The sums of the slices are added from the smallest on, and products of 
 So a result is as exact as float64, relative to the largest numbers of its groups.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from repro.portable.definitions.bits import pow2_f64
 from repro.portable.definitions.xp import Array, Axes, Backend
@@ -15,9 +14,6 @@ SIGNIFICAND = 53
 """Bits of a float64 number."""
 SMALLEST = -900
 """Grids are no finer than for numbers of this exponent: all scales are float64 numbers."""
-
-Multiply = Callable[[Array, Array], Array]
-"""A product of two operands, exact for integers."""
 
 
 def sum_bits(terms: int) -> int:
@@ -48,36 +44,9 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
 
 def joined(parts: Sequence[Array], bits: int) -> Array:
     """What the slices have together, in units of the first."""
+    if len(parts) == 1:
+        return parts[0]
     total = 0.0
     for part in reversed(parts):
         total = total * 2.0**-bits + part
     return total
-
-
-def total(xp: Backend, x: Array, axes: Axes) -> Array:
-    """The sum along the axes, which stay with size 1."""
-    if 0 in tuple(x.shape):
-        return xp.sum(x, axes)
-    bits = sum_bits(math.prod(x.shape[axis] for axis in axes))
-    parts, unit = slices(xp, x, axes, bits)
-    return joined([xp.sum(part, axes) for part in parts], bits) * unit
-
-
-def product(
-    xp: Backend, a: Array, b: Array, axes: tuple[Axes, Axes], terms: int, multiply: Multiply
-) -> tuple[Array, Array, Array]:
-    """What a product of two operands gives, in units of both, which come with it. `axes` are those of their groups."""
-    bits = product_bits(terms)
-    (first, p), (second, s) = slices(xp, a, axes[0], bits), slices(xp, b, axes[1], bits)
-    return multiplied(first, second, bits, multiply), p, s
-
-
-def multiplied(first: Sequence[Array], second: Sequence[Array], bits: int, multiply: Multiply) -> Array:
-    """The product of two sliced operands, in units of their first slices."""
-    parts = []
-    for order in range(len(first)):
-        part = multiply(first[0], second[order])
-        for place in range(1, order + 1):
-            part = part + multiply(first[place], second[order - place])
-        parts.append(part)
-    return joined(parts, bits)

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import UsageError
-from repro.portable.definitions.bits import exponent_above, pow2_f32
+from repro.portable.definitions import doubles
+from repro.portable.definitions.bits import exponent_above, is_float64, pow2_f32
+from repro.portable.definitions.doubles import product_bits
 from repro.portable.definitions.xp import Array, Axes, Backend
 from repro.portable.numbers.constants import BITS, MEAN_BITS, SIGNIFICAND, SUM_BITS
+
+Multiply = Callable[[Array, Array], Array]
+"""A product of two operands, exact for integers."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,21 @@ def quantize(xp: Backend, x: Array, axes: Axes, bits: int = BITS, batch: bool = 
     return xp.rint(x * up), p
 
 
-def sliced(xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False) -> tuple[list[Array], Array]:
+def operand_bits(x: Array, terms: int) -> int:
+    """Bits of a slice of an operand, where the sums are of this number of products: BITS, of float64 up to 24."""
+    return product_bits(terms) if is_float64(x) else BITS
+
+
+def sliced(
+    xp: Backend, x: Array, axes: Axes, slices: int, batch: bool = False, bits: int = BITS
+) -> tuple[list[Array], Array]:
     """Integers as quantize gives them, with BITS bits; then those of what they leave, with the next BITS bits; and p.
 
-    The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact.
+    The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact. Of float64 the
+    slices have these `bits`, and are so many that they hold all of its own, and p is the unit of the first one.
     """
+    if is_float64(x):
+        return doubles.slices(xp, x, axes, bits)
     up, p = xp.grids(x, axes, BITS, batch)
     rest = x * up
     parts = [xp.rint(rest)]
@@ -76,13 +91,22 @@ def _unit(xp: Backend, bits: int, *scales: Array) -> Array:
     return unit
 
 
-def product(xp: Backend, a: Array, b: Array, ranks: int = 1) -> Array:
+def rounded(xp: Backend, total: Array, bits: int, *scales: Array, plus: Array | None = None) -> Array:
+    """An exact sum as scaled() has it, rounded to float32; of operands that were float64, as their scales are, float64."""
+    if not is_float64(scales[0]):
+        return xp.r32(scaled(xp, total, bits, *scales, plus=plus))
+    for unit in scales:
+        total = total * unit
+    return total if plus is None else total + plus
+
+
+def product(xp: Backend, a: Array, b: Array, ranks: int = 1, bits: int = BITS) -> Array:
     """The product of matrices of quantized numbers, float64, exact; still so where each of `ranks` adds its own to it.
 
-    UsageError where a sum is too long for that.
+    UsageError where a sum is too long for that. Engines are for operands of BITS bits.
     """
-    check_length(a.shape[-1] * ranks)
-    return xp.matmul(a, b)
+    check_length(a.shape[-1] * ranks, 2 * bits)
+    return xp.matmul(a, b) if bits == BITS else xp.f64(a) @ xp.f64(b)
 
 
 def operands(xp: Backend, a: list[Array], b: list[Array], **how: Any) -> tuple[list[Array], list[Array]]:
@@ -91,20 +115,18 @@ def operands(xp: Backend, a: list[Array], b: list[Array], **how: Any) -> tuple[l
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def product_of_slices(xp: Backend, multiply: Callable[[Array, Array], Array], a: list[Array], b: list[Array]) -> Array:
+def product_of_slices(multiply: Multiply, a: list[Array], b: list[Array], bits: int = BITS) -> Array:
     """The product of numbers in slices, in the unit of the first ones, float64: each sum exact, joined from the smallest.
 
-    `multiply` gives the exact product of integers. Products of slices that are below the last slice count for nothing:
-    of two slices there are three products.
+    Products of slices that are below the last slice count for nothing: of two slices there are three products.
     """
-    total = None
-    for order in reversed(range(len(a))):
-        part = None
-        for index in range(order + 1):
-            each = multiply(a[index], b[order - index])
-            part = each if part is None else part + each
-        total = part if total is None else total * 2.0**-BITS + part
-    return total
+    parts = []
+    for order in range(len(a)):
+        part = multiply(a[0], b[order])
+        for index in range(1, order + 1):
+            part = part + multiply(a[index], b[order - index])
+        parts.append(part)
+    return doubles.joined(parts, bits)
 
 
 def rounded_product(xp: Backend, a: Array, b: Array, *scales: Array, plus: Array | None = None) -> Array:
@@ -150,7 +172,7 @@ def exact_dot(xp: Backend, a: Array, b: Array, axes: Axes, batch: bool = False, 
         total = xp.sum(xp.f64(first) * xp.f64(second), axes)
         return xp.total(total) if batch else total
 
-    return scaled(xp, product_of_slices(xp, multiply, q, r), 2 * BITS, p, s)
+    return scaled(xp, product_of_slices(multiply, q, r), 2 * BITS, p, s)
 
 
 def count(xp: Backend, shape: Sequence[int], axes: Axes, batch: bool = False) -> int:

@@ -6,8 +6,9 @@ every backend adds in one order.
 
 import math
 
-from repro.portable.definitions import doubles
+from repro.portable.definitions import sums
 from repro.portable.definitions.functions.logarithmic import log
+from repro.portable.definitions.scans import product
 from repro.portable.definitions.xp import Array, Backend
 
 
@@ -22,16 +23,6 @@ def total(xp: Backend, x: Array) -> Array:
             lower = xp.pad(lower, [(0, 0)] * (len(x.shape) - 2) + [(0, 1), (0, 0)])
         x = upper + lower
     return x[..., 0, :]
-
-
-def product(xp: Backend, x: Array) -> Array:
-    """The product over the last axis: numbers with their neighbors, in rounds."""
-    if not x.shape[-1]:
-        x = xp.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, 1)], 1.0)
-    while x.shape[-1] > 1:
-        even = x.shape[-1] & ~1
-        x = xp.concatenate([x[..., 0:even:2] * x[..., 1:even:2], x[..., even:]], -1)
-    return x[..., 0]
 
 
 def identity(xp: Backend, like: Array, rows: int, columns: int) -> Array:
@@ -218,7 +209,7 @@ def log_determinant(xp: Backend, factors: Array, pivots: Array) -> tuple[Array, 
     """The sign, and the logarithm of the size, of what lu() gave."""
     pivot = diagonal(xp, factors)
     signs = xp.where(pivot < 0.0, -1.0, xp.where(pivot == 0.0, 0.0, pivot / pivot))
-    logarithms = doubles.total(xp, log(xp, abs(pivot)), (len(pivot.shape) - 1,))[..., 0]
+    logarithms = sums.exact(xp, log(xp, abs(pivot)), (len(pivot.shape) - 1,))[..., 0]
     sign = _parity(xp, pivots) * product(xp, signs)
     return sign, xp.where(sign == 0.0, -math.inf, logarithms)
 

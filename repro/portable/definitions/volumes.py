@@ -8,9 +8,15 @@ import math
 from dataclasses import dataclass
 
 from repro.portable.definitions.convolution import placed
-from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions.grids import (
+    Multiply,
+    check_length,
+    operand_bits,
+    product_of_slices,
+    rounded,
+    sliced,
+)
 from repro.portable.definitions.xp import Backend
-from repro.portable.numbers.constants import BITS
 
 Triple = tuple[int, int, int]
 LAYOUT = "BCHW"
@@ -35,49 +41,54 @@ class VolumeSteps:
 
 def forward(xp: Backend, x, weight, bias, how: VolumeSteps, slices: int = 1):
     """A grid for each sample, one for the weight."""
-    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     plus = None if bias is None else xp.reshape(bias, (-1, 1, 1, 1))
-    y = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), q, w)
-    return xp.r32(scaled(xp, y, 2 * BITS, p, s, plus=plus))
+    return _product(xp, lambda a, b: convolve(xp, a, b, how), x, weight, _terms(weight, 0), slices, plus)
 
 
 def backward(xp: Backend, x, weight, gradient, how: VolumeSteps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
-    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     if needs[0]:
-        g, r = sliced(xp, gradient, SAMPLE, slices)
-        total = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, tuple(x.shape), how), g, w)
-        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+        grad_x = transposed_forward(xp, gradient, weight, how, tuple(x.shape), slices)
     if needs[1]:
-        grad_w = _grad_weight(xp, q, gradient * p, weight, how, slices)
+        grad_w = _grad_weight(xp, x, gradient, weight, how, slices)
     return grad_x, grad_w
 
 
 def transposed_forward(xp: Backend, x, weight, how: VolumeSteps, image: tuple[int, ...], slices: int = 1):
     """x [B, I, ...], weight [I, O / groups, ...] -> volumes of this shape: a convolution's gradient, the other way."""
-    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices), sliced(xp, weight, ALL, slices)
-    y = product_of_slices(xp, lambda a, b: convolve_back(xp, a, b, image, how), q, w)
-    return xp.r32(scaled(xp, y, 2 * BITS, p, s))
+    return _product(xp, lambda a, b: convolve_back(xp, a, b, image, how), x, weight, _terms(weight, 1), slices)
 
 
 def transposed_backward(xp: Backend, x, weight, gradient, how: VolumeSteps, needs: tuple[bool, bool], slices: int = 1):
     """The gradients of transposed_forward with respect to x and to the weight, each if needed."""
     grad_x = grad_w = None
-    (g, r), (w, s) = sliced(xp, gradient, SAMPLE, slices), sliced(xp, weight, ALL, slices)
     if needs[0]:
-        total = product_of_slices(xp, lambda a, b: convolve(xp, a, b, how), g, w)
-        grad_x = xp.r32(scaled(xp, total, 2 * BITS, r, s))
+        grad_x = forward(xp, gradient, weight, None, how, slices)
     if needs[1]:
-        grad_w = _grad_weight(xp, g, x * r, weight, how, slices)
+        grad_w = _grad_weight(xp, gradient, x, weight, how, slices)
     return grad_x, grad_w
 
 
-def _grad_weight(xp: Backend, q, gradient, weight, how: VolumeSteps, slices: int):
-    """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of q."""
-    h, u = sliced(xp, gradient, CHANNEL, slices)
-    total = product_of_slices(xp, lambda a, b: convolve_with(xp, a, b, tuple(weight.shape), how), q, h)
-    return xp.r32(scaled(xp, total, 2 * BITS, xp.reshape(u, (-1, 1, 1, 1, 1))))
+def _terms(weight, outer: int) -> int:
+    """Products in a sum over all of a weight but this axis."""
+    return math.prod(weight.shape) // weight.shape[outer]
+
+
+def _product(xp: Backend, multiply: Multiply, x, weight, terms: int, slices: int, plus=None):
+    """A sum of products: x has a grid for each sample, the weight has one."""
+    bits = operand_bits(x, terms)
+    (q, p), (w, s) = sliced(xp, x, SAMPLE, slices, bits=bits), sliced(xp, weight, ALL, slices, bits=bits)
+    return rounded(xp, product_of_slices(multiply, q, w, bits), 2 * bits, p, s, plus=plus)
+
+
+def _grad_weight(xp: Backend, x, gradient, weight, how: VolumeSteps, slices: int):
+    """The gradient with respect to a weight: that of the result, a grid for each output, has the scales of x."""
+    bits = operand_bits(x, _terms(gradient, 1))
+    q, p = sliced(xp, x, SAMPLE, slices, bits=bits)
+    h, u = sliced(xp, gradient * p, CHANNEL, slices, bits=bits)
+    total = product_of_slices(lambda a, b: convolve_with(xp, a, b, tuple(weight.shape), how), q, h, bits)
+    return rounded(xp, total, 2 * bits, xp.reshape(u, (-1, 1, 1, 1, 1)))
 
 
 # --- integers ---------------------------------------------------------------------------------------------------------
@@ -120,7 +131,7 @@ def convolve_with(xp: Backend, q, g, shape, how: VolumeSteps):
 
 
 def _operands(xp: Backend, a, b, how: VolumeSteps):
-    return xp.operands(a, b, work=0, groups=how.groups, layout=LAYOUT)
+    return xp.operands(xp.f32(a), xp.f32(b), work=0, groups=how.groups, layout=LAYOUT)
 
 
 def _weights(xp: Backend, w):

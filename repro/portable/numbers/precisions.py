@@ -9,9 +9,6 @@ from repro.errors import UsageError
 SLICES = {"high": 1, "highest": 2}
 """The slices of an operand, by the name of the precision."""
 
-slices = SLICES["high"]
-"""The number of slices of float32 operands, at present."""
-
 
 def slices_of(precision: str) -> int:
     """The number of slices of a precision. UsageError if it is unknown."""

@@ -28,8 +28,9 @@ FINISHED = (np.float64, np.float32)
 """The type of a product, and of one in units."""
 
 
-def fits(terms: int) -> bool:
-    return available and terms <= products.LONGEST
+def fits(x: Array, terms: int) -> bool:
+    """Whether kernels sum so many products of numbers of an array."""
+    return available and x.dtype == np.float32 and terms <= products.LONGEST
 
 
 def quantized(x: Array, axes: tuple[int, ...], slices: int) -> tuple[list[Array], Array]:

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Hashable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,10 @@ def _flat(given: Any, arrays: list[Array]) -> Hashable:
 
 
 def _numbered(given: Any, results: list[Node]) -> Any:
-    """Replaces each result of a definition by its number, and appends its node to `results`."""
+    """Replaces each result of a definition by what takes it from the results, and appends its node to `results`."""
     if isinstance(given, Traced):
         results.append(given.node)
-        return len(results) - 1
+        return itemgetter(len(results) - 1)
     return tuple(_numbered(each, results) for each in given) if isinstance(given, tuple | list) else given
 
 
@@ -177,8 +178,8 @@ def _sized(strides: "Strides", sizes: tuple[int, int, int]) -> "Strides":
 
 
 def _placed(given: Any, results: list[Array]) -> Any:
-    if isinstance(given, int):
-        return results[given]
+    if isinstance(given, itemgetter):
+        return given(results)
     return tuple([_placed(each, results) for each in given]) if isinstance(given, tuple) else given
 
 

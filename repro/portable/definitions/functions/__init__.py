@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
+from repro.portable.definitions.bits import is_float64
 from repro.portable.definitions.xp import Array, Backend
 
 SINGLE, DOUBLE = 24, 53
@@ -21,10 +22,12 @@ SINGLE, DOUBLE = 24, 53
 
 @cache
 def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A definition for arrays of float32 or less: it computes in float64, and rounds once, to float32."""
+    """A definition for arrays of any type: it computes in float64, and rounds once, to float32 unless they are float64."""
 
     @wraps(function)
     def definition(xp: Backend, *arrays: Array, **options: Any) -> Array:
+        if is_float64(arrays[0]):
+            return function(xp, *arrays, **options)
         result = function(xp, *map(xp.f64, arrays), bits=SINGLE, **options)
         return tuple(map(xp.f32, result)) if isinstance(result, tuple) else xp.f32(result)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from repro.portable.numbers import precisions
+from repro.portable.modes.common.precision import setting
+from repro.portable.numbers.precisions import SLICES
 
 
 def fingerprint(arrays: Iterable[Any]) -> str:
@@ -31,12 +32,12 @@ def published(module: str) -> dict[str, str]:
 @contextmanager
 def apart(*counters: Counter[str]) -> Iterator[None]:
     """Counts no operation, and computes with the precision `high`, whatever the mode has."""
-    counted, precision = [counter.copy() for counter in counters], precisions.slices
-    precisions.slices = precisions.SLICES["high"]
+    counted, precision = [counter.copy() for counter in counters], setting.slices
+    setting.slices = SLICES["high"]
     try:
         yield
     finally:
-        precisions.slices = precision
+        setting.slices = precision
         for counter, before in zip(counters, counted, strict=True):
             counter.clear()
             counter.update(before)

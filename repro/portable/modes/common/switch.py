@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from repro.errors import UsageError
-from repro.portable.numbers import precisions
+from repro.portable.modes.common.precision import setting
+from repro.portable.numbers.precisions import slices_of
 
 _lock = threading.RLock()
 
@@ -23,7 +24,7 @@ class Mode:
         self.uses = 0
         self.undo = ExitStack()
         with self.undo:
-            self.replace(precisions, "slices", precisions.slices_of(precision))
+            self.replace(setting, "slices", slices_of(precision))
             self.begin()
             self.undo = self.undo.pop_all()
 

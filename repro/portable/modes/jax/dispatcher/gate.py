@@ -25,6 +25,7 @@ from jax._src import config, core
 from jax._src.interpreters import mlir
 
 from repro.errors import UsageError
+from repro.portable.modes.common.precision import handed
 from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, MOVING
 from repro.portable.modes.jax.dispatcher.refusal import allowed_name, refuse
 
@@ -53,7 +54,7 @@ def define(*names: str) -> Callable[[Definition], Definition]:
     def register(function: Definition) -> Definition:
         for name in names:
             assert name not in definitions, name
-            definitions[name] = function
+            definitions[name] = handed(function)
         return function
 
     return register

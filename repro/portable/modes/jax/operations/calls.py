@@ -23,14 +23,17 @@ LEAST_WORK = 2**12
 """Multiplications, or numbers: of fewer, a call of a kernel takes longer than it saves."""
 
 
-def multiplies(rows: int, terms: int, columns: int) -> bool:
-    """Whether products of matrices of these sizes are calls of kernels."""
-    return Backend.calls_kernels() and rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
+def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
+    """Whether products of matrices of these sizes, of numbers as of an array, are calls of kernels."""
+    if not Backend.calls_kernels() or x.dtype != jnp.float32:
+        return False
+    return rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
 
 
-def adds(numbers: int) -> bool:
-    """Whether sums of a number of numbers are."""
-    return Backend.calls_kernels() and numbers >= LEAST_WORK
+def adds(x: Array, axes: Sequence[int]) -> bool:
+    """Whether sums along these axes are."""
+    together = sorted(axes) == list(range(min(axes), max(axes) + 1))
+    return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_WORK and together
 
 
 def product(a: Array, b: Array) -> Array:

@@ -14,9 +14,9 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions.grids import operand_bits, product, product_of_slices, rounded, sliced
 from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls, products
 from repro.portable.numbers.constants import BITS
 
@@ -37,15 +37,14 @@ def conv_general_dilated(
     feature_group_count: int,
     batch_group_count: int,
     precision: Any = None,
+    slices: int,
     **_: Any,
 ) -> Array:
     """Images have a grid for each sample, the kernel has one."""
     images, kernel, out = dimension_numbers
     x = lhs.transpose(images[0], *images[2:], images[1])
     w = rhs.transpose(*kernel[2:], kernel[1], kernel[0])
-    dtype = jnp.float64 if jnp.float64 in (x.dtype, w.dtype) else jnp.float32
-    x, w = x.astype(dtype), w.astype(dtype)
-    axes = range(1, x.ndim)
+    x, w = of_one_type(x, w)
     edges = [(0, 0, 0), *((*pair, hole - 1) for pair, hole in zip(padding, lhs_dilation, strict=True)), (0, 0, 0)]
     taps = w.shape[:-2]
     sizes = [
@@ -57,28 +56,22 @@ def conv_general_dilated(
     back = np.argsort([out[0], *out[2:], out[1]])
     shape = (x.shape[0] // batch_group_count, *(max(0, size) for size in sizes), w.shape[-1])
     if not math.prod(shape) or not x.size or not w.size:
-        return jnp.zeros(shape, dtype).transpose(back)
+        return jnp.zeros(shape, x.dtype).transpose(back)
     groups = max(feature_group_count, batch_group_count)
     prepare = partial(_rows, edges=edges, taps=taps, sizes=sizes, strides=window_strides, steps=rhs_dilation)
     split = partial(_split, groups=groups, by_batch=batch_group_count > 1)
     terms = math.prod(taps) * w.shape[-2]
-    everywhere = tuple(range(w.ndim))
-    if dtype == jnp.float64:
+    slices, bits = products.slices_of(precision, slices), operand_bits(x, terms)
+    if slices == groups == 1 and calls.multiplies(x, math.prod(shape[:-1]), terms, shape[-1]):
+        return _by_kernels(x, w, shape, edges, taps, window_strides, rhs_dilation).transpose(back)
 
-        def multiply(q: Array, v: Array) -> Array:
-            return jnp.matmul(split(prepare(q)), _by_groups(v, groups))
+    def multiply(a: Array, b: Array) -> Array:
+        return product(Backend, split(prepare(a)), _by_groups(b, groups), bits=bits)
 
-        y, p, s = doubles.product(Backend, x, w, (tuple(axes), everywhere), terms, multiply)
-        y = y * split(_of_rows(p, sizes, feature_group_count)) * s.reshape(())
-    else:
-        check_length(terms)
-        slices = products.slices_of(precision)
-        if slices == groups == 1 and calls.multiplies(math.prod(shape[:-1]), terms, shape[-1]):
-            return _by_kernels(x, w, shape, edges, taps, window_strides, rhs_dilation).transpose(back)
-        (q, p), (v, s) = sliced(Backend, x, tuple(axes), slices), sliced(Backend, w, everywhere, slices)
-        scales = split(_of_rows(p, sizes, feature_group_count))
-        y = product_of_slices(Backend, lambda a, b: products.multiply(split(prepare(a)), _by_groups(b, groups)), q, v)
-        y = Backend.r32(scaled(Backend, y, 2 * BITS, scales, s.reshape(())))
+    q, p = sliced(Backend, x, tuple(range(1, x.ndim)), slices, bits=bits)
+    v, s = sliced(Backend, w, tuple(range(w.ndim)), slices, bits=bits)
+    scales = split(_of_rows(p, sizes, feature_group_count)), s.reshape(())
+    y = rounded(Backend, product_of_slices(multiply, q, v, bits), 2 * bits, *scales)
     y = y.reshape(groups, shape[0], *shape[1:-1], w.shape[-1] // groups)
     return jnp.moveaxis(y, 0, -2).reshape(shape).transpose(back)
 

@@ -8,16 +8,17 @@ from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions import products
 from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
-from repro.portable.numbers import precisions
-from repro.portable.numbers.constants import BITS
+from repro.portable.numbers.precisions import SLICES
 
 
 @define("dot_general")
-def dot_general(lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, **_: Any) -> Array:
+def dot_general(
+    lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, slices: int, **_: Any
+) -> Array:
     (summed_a, summed_b), (batch_a, batch_b) = dimension_numbers
     free_a, free_b = _others(lhs, summed_a, batch_a), _others(rhs, summed_b, batch_b)
     batch, rows, columns = _sizes(lhs, batch_a), _sizes(lhs, free_a), _sizes(rhs, free_b)
@@ -26,7 +27,7 @@ def dot_general(lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: An
     b = rhs.transpose(*batch_b, *summed_b, *free_b).reshape(math.prod(batch), terms, math.prod(columns))
     if not lhs.size or not rhs.size:
         return jnp.zeros(shape, a.dtype)
-    return product(a, b, slices_of(precision)).reshape(shape)
+    return product(a, b, slices_of(precision, slices)).reshape(shape)
 
 
 def _others(x: Array, *axes: Sequence[int]) -> list[int]:
@@ -38,10 +39,10 @@ def _sizes(x: Array, axes: Sequence[int]) -> list[int]:
     return [x.shape[axis] for axis in axes]
 
 
-def slices_of(precision: Any) -> int:
+def slices_of(precision: Any, slices: int) -> int:
     """The slices of operands: by a primitive's parameter, the highest one of both operands, or by the mode."""
     given = precision if isinstance(precision, (list, tuple)) else (precision,)
-    return precisions.SLICES["highest"] if lax.Precision.HIGHEST in given else precisions.slices
+    return SLICES["highest"] if lax.Precision.HIGHEST in given else slices
 
 
 def product(a: Array, b: Array, slices: int) -> Array:
@@ -49,20 +50,7 @@ def product(a: Array, b: Array, slices: int) -> Array:
 
     Each row of the first and each column of the second has a grid of its own.
     """
-    terms = a.shape[-1]
-    if jnp.float64 in (a.dtype, b.dtype):
-        a, b = a.astype(jnp.float64), b.astype(jnp.float64)
-        total, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), terms, jnp.matmul)
-        return total * p * s
-    check_length(terms)
-    a, b = a.astype(jnp.float32), b.astype(jnp.float32)
-    if slices == 1 and calls.multiplies(a.shape[1], terms, b.shape[2]):
+    a, b = of_one_type(a, b)
+    if slices == 1 and calls.multiplies(a, a.shape[1], a.shape[2], b.shape[2]):
         return calls.product(a, b)
-    q, p = sliced(Backend, a, (-1,), slices)
-    w, s = sliced(Backend, b, (-2,), slices)
-    return Backend.r32(scaled(Backend, product_of_slices(Backend, multiply, q, w), 2 * BITS, p, s))
-
-
-def multiply(q: Array, w: Array) -> Array:
-    """Integers, [B, M, K] and [B, K, N] -> float64, exact."""
-    return jnp.matmul(q.astype(jnp.float64), w.astype(jnp.float64))
+    return products.batched(Backend, a, b, slices)

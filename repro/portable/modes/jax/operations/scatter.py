@@ -1,15 +1,15 @@
 """Sums written by index, where several meet: exact, on one grid for all that is added."""
 
-import math
 from typing import Any
 
 from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, quantize
+from repro.portable.definitions import sums
+from repro.portable.definitions.grids import check_length
 from repro.portable.modes.jax.dispatcher.gate import define, guard
+from repro.portable.modes.jax.dispatcher.types import as_float32
 from repro.portable.numbers.constants import SUM_BITS
 
 
@@ -27,19 +27,13 @@ def _plus(operand: Array, indices: Array, updates: Array, how: dict[str, Any]) -
     if not updates.size:
         return operand
     options = {name: how[name] for name in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
-    axes, terms = tuple(range(updates.ndim)), math.prod(updates.shape)
+    check_length(updates.size, SUM_BITS)
+    parts, unit, bits = sums.sliced(Backend, as_float32(updates), tuple(range(updates.ndim)), numbers=2)
 
-    def summed(q: Array) -> Array:
-        return lax.scatter_add(jnp.zeros(operand.shape), indices, q.astype(jnp.float64), **options)
+    def add(q: Array) -> Array:
+        return lax.scatter_add(jnp.zeros(operand.shape), indices, q, **options)
 
-    wide = operand.astype(jnp.float64)
-    if updates.dtype == jnp.float64:
-        bits = doubles.sum_bits(terms)
-        parts, unit = doubles.slices(Backend, updates, axes, bits, numbers=2)
-        return wide + doubles.joined([summed(part) for part in parts], bits) * unit.reshape(())
-    check_length(terms, SUM_BITS)
-    q, p = quantize(Backend, updates.astype(jnp.float32), axes, SUM_BITS)
-    return wide + summed(q) * (p.reshape(()).astype(jnp.float64) * 2.0**-SUM_BITS)
+    return operand.astype(jnp.float64) + sums.joined((parts, unit.reshape(()), bits), add)
 
 
 @guard("scatter_mul")

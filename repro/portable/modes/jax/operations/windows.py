@@ -10,8 +10,10 @@ from typing import Any
 from jax import Array, lax
 from jax import numpy as jnp
 
+from repro.portable.backends.jax import Backend
+from repro.portable.definitions import sums
 from repro.portable.modes.jax.dispatcher.gate import define
-from repro.portable.modes.jax.operations.sums import exact
+from repro.portable.modes.jax.dispatcher.types import as_float32
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -27,11 +29,12 @@ def reduce_window_sum(
     window_dilation: Sequence[int],
     **_: Any,
 ) -> Array:
-    dtype = x.dtype
-    x = lax.pad(x, jnp.zeros((), dtype), [(*pair, hole - 1) for pair, hole in zip(padding, base_dilation, strict=True)])
+    x = as_float32(x)
+    edges = [(*pair, hole - 1) for pair, hole in zip(padding, base_dilation, strict=True)]
+    x = lax.pad(x, jnp.zeros((), x.dtype), edges)
     for axis, size in enumerate(window_dimensions):  # a window over all of an axis is a sum along it
         if size == x.shape[axis] > 1 and window_dilation[axis] == 1:
-            x = exact(x, (axis,)).astype(jnp.float32 if dtype != jnp.float64 else dtype)
+            x = sums.exact(Backend, x, (axis,)).astype(x.dtype)
             window_dimensions = [*window_dimensions[:axis], 1, *window_dimensions[axis + 1 :]]
     sizes = [
         (length - (size - 1) * step - 1) // stride + 1

@@ -24,8 +24,9 @@ from repro.portable.definitions import normalization
 from repro.portable.definitions.convolution import PLAIN
 from repro.portable.definitions.grids import rounded_product
 from repro.portable.modes.common.checks import apart, fingerprint, published
+from repro.portable.modes.common.precision import setting
 from repro.portable.modes.pytorch.dispatcher import dispatch
-from repro.portable.numbers import precisions
+from repro.portable.numbers.precisions import SLICES
 
 Made = list[Tensor]
 REMEDY = "use another device or version of PyTorch"
@@ -166,8 +167,8 @@ def wide_product(device: torch.device) -> Made:
 def narrow_product(device: torch.device) -> Made:
     a, b = to(device, singles(6, 768).reshape(6, 128), singles(7, 640).reshape(128, 5))
     made = []
-    for precision in precisions.SLICES.values():
-        precisions.slices = precision
+    for slices in SLICES.values():
+        setting.slices = slices
         made += [a @ b, torch.addmm(b[0], a, b), torch.bmm(a.view(2, 3, 128), b.expand(2, 128, 5))]
     return made
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import OpOverload
 
+from repro.portable.modes.common.precision import handed
 from repro.portable.modes.pytorch.dispatcher.refusal import allowed_name, refuse
 from repro.portable.modes.pytorch.dispatcher.types import scalar
 from repro.portable.modes.pytorch.dispatcher.validation import check, is_checked
@@ -79,7 +80,7 @@ def replace(*names: str) -> Callable[[Function], Function]:
     """Registers a function in the place of PyTorch's own way to make an operation of others, above autograd."""
 
     def register(function: Function) -> Function:
-        replacements.update(dict.fromkeys(names, function))
+        replacements.update(dict.fromkeys(names, handed(function)))
         return function
 
     return register
@@ -99,7 +100,7 @@ def _registration(names: tuple[str, ...], composed: bool, integers: bool) -> Cal
     def register(function: Function) -> Function:
         for name in names:
             assert name not in definitions, name
-            definitions[name] = Definition(function, composed, integers)
+            definitions[name] = Definition(handed(function), composed, integers)
         return function
 
     return register

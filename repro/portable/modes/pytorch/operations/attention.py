@@ -12,7 +12,6 @@ from repro.portable.definitions.attention import attention
 from repro.portable.modes.pytorch.dispatcher.dispatch import counts, define, replace, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations.linear import PLAIN, is_plain, is_transformed
-from repro.portable.numbers import precisions
 
 MATH = 0
 """torch.nn.attention.SDPBackend.MATH"""
@@ -35,6 +34,7 @@ def scaled_dot_product_attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
+    slices: int,
 ) -> Tensor:
     options = {"scale": scale, "enable_gqa": enable_gqa}
     if not _is_defined(query, key, value, attn_mask, is_causal, enable_gqa):
@@ -52,7 +52,7 @@ def scaled_dot_product_attention(
         bias = bias.expand(shape)
     held = torch.native_dropout(query.new_ones(shape), dropout_p, True)[1] if dropout_p else None
     keep = 1.0 - dropout_p or 1.0  # where nothing is held, any
-    how = {"causal": is_causal and square, "scale": scale, "keep": keep, "slices": precisions.slices}
+    how = {"causal": is_causal and square, "scale": scale, "keep": keep, "slices": slices}
     return _Attention.apply(query, key, value, mask, bias, held, how)
 
 

@@ -11,7 +11,6 @@ from repro.portable.definitions import convolution as definitions
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.pytorch.operations import images, sums, volumes
-from repro.portable.numbers import precisions
 
 
 @define("convolution")
@@ -25,6 +24,8 @@ def convolution(
     transposed: bool,
     output_padding: Sequence[int],
     groups: int,
+    *,
+    slices: int,
 ) -> Tensor:
     dtype, dims = input.dtype, input.dim() - 2
     stride, padding, dilation, output_padding = (
@@ -36,10 +37,9 @@ def convolution(
     x, output_padding = _extended(input, stride, output_padding) if transposed else (input, output_padding)
     if dims == 3 or dtype == torch.float64:
         steps = volumes.steps(stride, padding, dilation, groups)
-        return volumes.convolution(x, weight, bias, steps, transposed, output_padding)
+        return volumes.convolution(x, weight, bias, steps, transposed, output_padding, slices)
     x, w = _planar(as_float32(x)), _planar(as_float32(weight))
     how = _how(stride, padding, dilation, groups, x)
-    slices = precisions.slices
     if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
         y = images.forward(x, w, None if bias is None else as_float32(bias), **how)
@@ -65,6 +65,8 @@ def convolution_backward(
     output_padding: Sequence[int],
     groups: int,
     output_mask: Sequence[bool],
+    *,
+    slices: int,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     dtype, dims = input.dtype, input.dim() - 2
     stride, padding, dilation, output_padding = (
@@ -76,12 +78,11 @@ def convolution_backward(
     whole = _extended(input, stride, output_padding)[0] if transposed else input
     if dims == 3 or dtype == torch.float64:
         steps = volumes.steps(stride, padding, dilation, groups)
-        grad_x, *rest = volumes.convolution_backward(grad_output, whole, weight, steps, transposed, output_mask)
+        grad_x, *rest = volumes.convolution_backward(grad_output, whole, weight, steps, transposed, output_mask, slices)
         return _cut(grad_x, input.shape), *rest  # type: ignore[return-value]
     g, x, w = (_planar(as_float32(each)) for each in (grad_output, whole, weight))
     how = _how(stride, padding, dilation, groups, x)
     needs = output_mask[0], output_mask[1]
-    slices = precisions.slices
     if not transposed and slices == 1 and images.possible(x, w, groups):
         del how["groups"]
         grad_x, grad_w = images.backward(x, w, g, **how, needs=needs)
@@ -90,7 +91,7 @@ def convolution_backward(
         grad_x, grad_w = run(backward, x, w, g, **how, needs=needs, slices=slices)
     if dims == 1:
         grad_x, grad_w = (each if each is None else each.squeeze(2) for each in (grad_x, grad_w))
-    grad_bias = sums.along(sums._total, g, (0, 2, 3), False, None) if output_mask[2] else None
+    grad_bias = sums.along(sums.total, g, (0, 2, 3), False, None) if output_mask[2] else None
     x_grad, w_grad, b_grad = (None if each is None else cast_back(each, dtype) for each in (grad_x, grad_w, grad_bias))
     return _cut(x_grad, input.shape), w_grad, b_grad
 

@@ -17,7 +17,7 @@ from repro.portable.modes.pytorch.dispatcher.dispatch import (
 )
 
 NAMES = """
-    _softmax_backward_data native_dropout_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
+    native_dropout_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
     huber_loss huber_loss_backward binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits
     soft_margin_loss soft_margin_loss_backward
     elu elu_backward celu selu softplus softplus_backward mish_backward log_sigmoid_forward log_sigmoid_backward glu
@@ -63,8 +63,7 @@ def rrelu_with_noise_backward(
 # --- float64 ----------------------------------------------------------------------------------------------------------
 
 DOUBLES = """
-    _softmax _softmax_backward_data _log_softmax _log_softmax_backward_data native_layer_norm native_layer_norm_backward
-    native_group_norm native_group_norm_backward native_batch_norm native_batch_norm_backward _native_batch_norm_legit
+    native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm native_batch_norm_backward _native_batch_norm_legit
     _native_batch_norm_legit_no_training
 """
 """Defined for float32; for float64 they are taken apart into sums and functions, which are defined for it."""

@@ -9,26 +9,14 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import functions
-from repro.portable.definitions.functions import (
-    bessel,
-    errors,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse,
-    logarithmic,
-    powers,
-    quantiles,
-    trigonometric,
-)
+from repro.portable.definitions.functions import exponential, logarithmic, powers
+from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, scalar
 
 
 def evaluate(function: Callable[..., Any], *arrays: Tensor, **options: Any) -> Any:
     """A function of repro.portable.definitions for float32 or float64 tensors of one type, which is that of the result."""
-    if arrays[0].dtype == torch.float64:
-        return run(function, *arrays, **options)
     return run(functions.rounded(function), *arrays, **options)
 
 
@@ -51,56 +39,22 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return computed
 
 
-UNARY: dict[str, Callable[..., Any]] = {
-    "exp": exponential.exp,
-    "exp2": exponential.exp2,
-    "expm1": exponential.expm1,
-    "log": logarithmic.log,
-    "log2": logarithmic.log2,
-    "log10": logarithmic.log10,
-    "log1p": logarithmic.log1p,
-    "sqrt": powers.sqrt,
-    "rsqrt": powers.rsqrt,
-    "sin": trigonometric.sin,
-    "cos": trigonometric.cos,
-    "tan": trigonometric.tan,
-    "sinc": trigonometric.sinc,
-    "asin": inverse.asin,
-    "acos": inverse.acos,
-    "atan": inverse.atan,
-    "sinh": hyperbolic.sinh,
-    "cosh": hyperbolic.cosh,
-    "asinh": hyperbolic.asinh,
-    "acosh": hyperbolic.acosh,
-    "atanh": hyperbolic.atanh,
-    "erf": errors.erf,
-    "erfc": errors.erfc,
-    "erfinv": quantiles.erfinv,
-    "special_ndtri": quantiles.ndtri,
-    "special_log_ndtr": errors.log_ndtr,
-    "lgamma": gamma.lgamma,
-    "digamma": gamma.digamma,
-    "i0": bessel.i0,
-    "special_i0e": bessel.i0e,
-    "special_i1": bessel.i1,
-    "special_i1e": bessel.i1e,
+NAMES = """
+    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan sinc asin acos atan sinh cosh asinh acosh atanh
+    erf erfc erfinv lgamma digamma i0 atan2 hypot logaddexp
+"""
+"""Functions that have their names here in PyTorch, too."""
+RENAMED = {
+    "ndtri": ("special_ndtri",),
+    "log_ndtr": ("special_log_ndtr",),
+    "i0e": ("special_i0e",),
+    "i1": ("special_i1",),
+    "i1e": ("special_i1e",),
+    "xlogy": ("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other"),
+    "xlog1py": ("special_xlog1py", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
 }
-for _name, _function in UNARY.items():
-    define(_name, integers=True)(_of_elements(_function))
-
-BINARY: dict[str, Callable[..., Any]] = {
-    "atan2": inverse.atan2,
-    "hypot": powers.hypot,
-    "logaddexp": logarithmic.logaddexp,
-    "xlogy.Tensor": logarithmic.xlogy,
-    "xlogy.Scalar_Self": logarithmic.xlogy,
-    "xlogy.Scalar_Other": logarithmic.xlogy,
-    "special_xlog1py": logarithmic.xlog1py,
-    "special_xlog1py.self_scalar": logarithmic.xlog1py,
-    "special_xlog1py.other_scalar": logarithmic.xlog1py,
-}
-for _name, _function in BINARY.items():
-    define(_name, integers=True)(_of_elements(_function))
+for _name, _names in ({each: (each,) for each in NAMES.split()} | RENAMED).items():
+    define(*_names, integers=True)(_of_elements(FUNCTIONS[_name]))
 
 
 @define("special_entr", integers=True)

@@ -11,13 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import quantize
+from repro.portable.definitions import sums
 from repro.portable.modes.pytorch.dispatcher.dispatch import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
-from repro.portable.numbers.constants import SUM_BITS
 
 aten = torch.ops.aten
 
@@ -27,12 +24,8 @@ def total(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
     x = as_float32(x)
     if not x.numel():
         return add(x.double())
-    if x.dtype == torch.float64:
-        bits = doubles.sum_bits(x.numel())
-        parts, unit = doubles.slices(Backend, x.reshape(-1), (0,), bits, numbers=2)
-        return doubles.joined([add(part.view(x.shape)) for part in parts], bits) * unit.reshape(())
-    q, unit = run(_integers, x, axes=tuple(range(x.dim())) or ())
-    return add(q) * unit.reshape(())
+    parts, unit, bits = run(sums.sliced, x, axes=tuple(range(x.dim())), numbers=2)
+    return sums.joined((parts, unit.reshape(()), bits), add)
 
 
 def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
@@ -43,11 +36,6 @@ def added(x: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
 def rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
     """float64 numbers in a type; halves by way of float32, as PyTorch converts them."""
     return x if dtype == torch.float64 else cast_back(x.float(), dtype)
-
-
-def _integers(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    q, p = quantize(xp, x, axes, SUM_BITS)
-    return xp.f64(q), xp.f64(p) * 2.0**-SUM_BITS
 
 
 def wide(x: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.linear import linear as dense
 from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, replace, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, as_float32
-from repro.portable.numbers import precisions
 
 PLAIN = {Tensor, nn.Parameter}
 SINGLE = {torch.float32, *HALVES}
@@ -19,9 +18,10 @@ _unsafe_view = torch.ops.aten._unsafe_view.default
 
 
 @replace("linear")
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, slices: int) -> Tensor:
     """A dense layer as repro.portable.pytorch.Linear, where first gradients alone are needed and operands have one slice."""
-    if is_plain(input) and is_plain(weight) and (bias is None or is_plain(bias)) and _is_dense(input, weight):
+    plain = is_plain(input) and is_plain(weight) and (bias is None or is_plain(bias))
+    if slices == 1 and plain and _is_dense(input, weight):
         if torch.is_grad_enabled():
             return _Linear.apply(input, weight, bias)
         return _forward(input, weight, bias)[0]
@@ -43,7 +43,6 @@ def _is_dense(input: Tensor, weight: Tensor) -> bool:
         and weight.dim() == 2
         and input.shape[-1] == weight.shape[1]
         and input.dtype == weight.dtype
-        and precisions.slices == 1
         and input.numel() > 0
         and weight.numel() > 0
         and input.layout == weight.layout == torch.strided

@@ -10,7 +10,6 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import normalization
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, replace
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
-from repro.portable.numbers import precisions
 
 aten = torch.ops.aten
 Mask = Sequence[bool]
@@ -37,13 +36,15 @@ def layer_norm_backward(
     weight: Any,
     bias: Any,
     output_mask: Mask,
+    *,
+    slices: int,
 ) -> Gradients:
     if not input.numel():
         others = mean, rstd, weight, bias, output_mask
         return aten.native_layer_norm_backward(grad_out, input, normalized_shape, *others)
     x, g = _rows(input, normalized_shape), _rows(grad_out, normalized_shape)
     given = x, g, mean.view(-1, 1), rstd.view(-1, 1), _row(weight), _row(bias), (1,)
-    grad_x, *rest = _backward(input, *given, output_mask)
+    grad_x, *rest = _backward(input, *given, output_mask, slices)
     grad_weight, grad_bias = (None if each is None else each.view(normalized_shape) for each in rest)
     return grad_x, grad_weight, grad_bias
 
@@ -70,6 +71,8 @@ def group_norm_backward(
     HxW: int,
     group: int,
     output_mask: Mask,
+    *,
+    slices: int,
 ) -> Gradients:
     if not input.numel():
         others = mean, rstd, weight, N, C, HxW, group, output_mask
@@ -77,7 +80,7 @@ def group_norm_backward(
     x, g, scale = _groups(input, N, group), _groups(grad_out, N, group), _groups(weight, 1, group)
     like = torch.empty(1, group, C // group, 1, device=input.device)
     shape = (N, group, 1, 1)
-    return _backward(input, x, g, mean.view(shape), rstd.view(shape), scale, like, (2, 3), output_mask)
+    return _backward(input, x, g, mean.view(shape), rstd.view(shape), scale, like, (2, 3), output_mask, slices)
 
 
 @define("native_batch_norm")
@@ -143,15 +146,19 @@ def batch_norm_backward(
     train: bool,
     eps: float,
     output_mask: Mask,
+    *,
+    slices: int,
 ) -> Gradients:
     x, g, scale = _channels(input), _channels(grad_out), _channel(weight)
     like = torch.empty(1, x.shape[1], 1, device=x.device)
     if train:
-        return _backward(input, x, g, _channel(save_mean), _channel(save_invstd), scale, like, (0, 2), output_mask)
+        return _backward(
+            input, x, g, _channel(save_mean), _channel(save_invstd), scale, like, (0, 2), output_mask, slices
+        )
     given = x, _channel(running_mean), _channel(running_var), scale, like, g
     return _shaped(
         input,
-        run(normalization.fixed_backward, *given, eps=eps, needs=tuple(output_mask), slices=precisions.slices),
+        run(normalization.fixed_backward, *given, eps=eps, needs=tuple(output_mask), slices=slices),
         output_mask,
     )
 
@@ -166,11 +173,10 @@ def _backward(
     like: Any,
     axes: tuple[int, ...],
     mask: Mask,
+    slices: int,
 ) -> Gradients:
     given = x, as_float32(mean), as_float32(inverse), scale, scale if like is None else like, g
-    return _shaped(
-        input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask), slices=precisions.slices), mask
-    )
+    return _shaped(input, run(normalization.scaled_backward, *given, axes=axes, needs=tuple(mask), slices=slices), mask)
 
 
 def _shaped(input: Tensor, gradients: Gradients, mask: Mask) -> Gradients:

@@ -5,44 +5,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions import doubles, products
+from repro.portable.definitions import products
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_given
-from repro.portable.numbers import precisions
 
 
 @define("mm")
 @as_given
-def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    return product(self, mat2)
+def mm(self: Tensor, mat2: Tensor, *, slices: int) -> Tensor:
+    return product(self, mat2, slices)
 
 
 @define("bmm")
 @as_given
-def bmm(self: Tensor, mat2: Tensor) -> Tensor:
-    return product(self, mat2)
+def bmm(self: Tensor, mat2: Tensor, *, slices: int) -> Tensor:
+    return product(self, mat2, slices)
 
 
 @define("addmm")
 @as_given
-def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    if alpha == beta == 1 and self.dim() == 1 and self.dtype == torch.float32 and mat1.numel() and mat2.numel():
-        return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=precisions.slices)
-    return plus(product(mat1, mat2), self, beta, alpha)
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, slices: int) -> Tensor:
+    if alpha == beta == 1 and self.dim() == 1 and mat1.numel() and mat2.numel():
+        return run(products.matmul, mat1, mat2, self.expand(mat2.shape[1]), slices=slices)
+    return plus(product(mat1, mat2, slices), self, beta, alpha)
 
 
 @define("baddbmm")
 @as_given
-def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    return plus(product(batch1, batch2), self, beta, alpha)
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, slices: int) -> Tensor:
+    return plus(product(batch1, batch2, slices), self, beta, alpha)
 
 
 @define("addmv")
 @as_given
-def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    return plus(product(mat, vec[:, None])[:, 0], self, beta, alpha)
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, slices: int) -> Tensor:
+    return plus(product(mat, vec[:, None], slices)[:, 0], self, beta, alpha)
 
 
 @compose("addr")
@@ -58,24 +56,21 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha
 
 @define("dot", "vdot")
 @as_given
-def dot(self: Tensor, tensor: Tensor) -> Tensor:
-    return product(self[None], tensor[:, None])[0, 0]
+def dot(self: Tensor, tensor: Tensor, *, slices: int) -> Tensor:
+    return product(self[None], tensor[:, None], slices)[0, 0]
 
 
 @define("mv")
 @as_given
-def mv(self: Tensor, vec: Tensor) -> Tensor:
-    return product(self, vec[:, None])[:, 0]
+def mv(self: Tensor, vec: Tensor, *, slices: int) -> Tensor:
+    return product(self, vec[:, None], slices)[:, 0]
 
 
-def product(a: Tensor, b: Tensor) -> Tensor:
+def product(a: Tensor, b: Tensor, slices: int) -> Tensor:
     """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
     if not a.numel() or not b.numel():
         return torch.zeros(*a.shape[:-1], b.shape[-1], dtype=a.dtype, device=a.device)
-    if a.dtype == torch.float64:
-        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], torch.matmul)
-        return result * p * s
-    return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=precisions.slices)
+    return run(products.matmul if a.dim() == 2 else products.batched, a, b, slices=slices)
 
 
 def plus(y: Tensor, added: Tensor, beta: Any, alpha: Any) -> Tensor:

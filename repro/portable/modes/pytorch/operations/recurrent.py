@@ -15,7 +15,6 @@ from torch.nn.functional import linear
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import recurrent
 from repro.portable.modes.pytorch.dispatcher.dispatch import counts, replace, with_native_ops
-from repro.portable.numbers import precisions
 
 State = tuple[Tensor, ...]
 run = with_native_ops(run)
@@ -47,21 +46,21 @@ class PackedTimes:
 
 
 def layer(
-    cell: RecurrentCell, x: Tensor, state: State, weights: Sequence[Tensor | None], times: PackedTimes
+    cell: RecurrentCell, x: Tensor, state: State, weights: Sequence[Tensor | None], times: PackedTimes, slices: int
 ) -> tuple[Tensor, State]:
     """x [rows, I], times after times -> outputs [rows, H] and the last state; weights: of the input, of the state, their biases, of a projection."""
     of_input, of_state, bias, own_bias, projection = weights
     assert of_input is not None and of_state is not None
     given = linear(x, of_input, bias)
-    if projection is None and _is_plain(given, of_state, *state):
+    if projection is None and slices == 1 and _is_plain(given, of_state, *state):
         out, *last = _Sequence.apply(cell, times, given, of_state, own_bias, *state)
         return out, tuple(last)
     return _separate(cell, times, given, of_state, own_bias, state, projection)
 
 
 def _is_plain(*tensors: Tensor) -> bool:
-    """True if the one definition holds: float32 in one slice, and nobody differentiates forward or maps."""
-    if precisions.slices > 1 or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+    """True if the one definition holds: float32, and nobody differentiates forward or maps."""
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return False
     return all(each.dtype == torch.float32 and each.numel() for each in tensors)
 
@@ -243,6 +242,8 @@ def layers(
     train: bool,
     bidirectional: bool,
     batch_first: bool = False,
+    *,
+    slices: int,
 ) -> tuple[Tensor, list[State]]:
     """All layers in both directions, of [T, N, I] or of packed rows."""
     x = x.transpose(0, 1) if batch_first else x
@@ -256,7 +257,7 @@ def layers(
         rows, result = x.reshape(-1, x.shape[-1]), []
         for reverse in (False, True)[: 1 + bidirectional]:
             at = len(last)
-            out, state = layer(cell, rows, states[at], weights[at], PackedTimes(sizes, length, reverse))
+            out, state = layer(cell, rows, states[at], weights[at], PackedTimes(sizes, length, reverse), slices)
             result.append(out)
             last.append(state)
         x = torch.cat(result, 1) if bidirectional else result[0]
@@ -286,22 +287,31 @@ def _define(name: str, cell: RecurrentCell) -> None:
         return x, *(torch.stack(parts) for parts in zip(*last, strict=True))
 
     @replace(f"{name}.input")
-    def on_input(input: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
+    def on_input(input: Tensor, hx: Any, params: Sequence[Tensor], *how: Any, slices: int) -> tuple[Tensor, ...]:
         counts[f"{name}.input"] += 1
-        return result(*layers(cell, input, states(hx), params, None, *how))
+        return result(*layers(cell, input, states(hx), params, None, *how, slices=slices))
 
     @replace(f"{name}.data")
-    def on_data(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *how: Any) -> tuple[Tensor, ...]:
+    def on_data(
+        data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *how: Any, slices: int
+    ) -> tuple[Tensor, ...]:
         counts[f"{name}.data"] += 1
         sizes = tuple(batch_sizes.tolist())
-        return result(*layers(cell, data, states(hx), params, sizes, *how))
+        return result(*layers(cell, data, states(hx), params, sizes, *how, slices=slices))
 
     @replace(f"{name}_cell")
     def of_cell(
-        input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+        input: Tensor,
+        hx: Any,
+        w_ih: Tensor,
+        w_hh: Tensor,
+        b_ih: Tensor | None = None,
+        b_hh: Tensor | None = None,
+        *,
+        slices: int,
     ) -> Any:
         counts[f"{name}_cell"] += 1
-        _, state = layer(cell, input, tuple(hx) if several else (hx,), (w_ih, w_hh, b_ih, b_hh, None), ONCE)
+        _, state = layer(cell, input, tuple(hx) if several else (hx,), (w_ih, w_hh, b_ih, b_hh, None), ONCE, slices)
         return state if several else state[0]
 
 

@@ -1,11 +1,13 @@
-"""Products, and products and sums of the first numbers along an axis.
+"""Products along an axis, and products and logarithms of sums of its first numbers."""
 
-Numbers are multiplied with their neighbors, in rounds: the order depends on their number alone.
-"""
+import operator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from repro.portable.backends.pytorch import Backend
+from repro.portable.definitions import scans
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import axes_of
 from repro.portable.modes.pytorch.operations.indexing import rounded
@@ -17,14 +19,8 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtyp
     if not x.dim():
         return x.clone()
     (axis,) = axes_of(x, dim)
-    values = x.double().movedim(axis, -1)
-    if not values.shape[-1]:
-        values = values.new_ones((*values.shape[:-1], 1))
-    while values.shape[-1] > 1:
-        odd = values[..., values.shape[-1] & ~1 :]
-        values = torch.cat([values[..., 0 : values.shape[-1] & ~1 : 2] * values[..., 1::2], odd], -1)
-    values = rounded(values.movedim(-1, axis), x.dtype)
-    return values if keepdim else values.squeeze(axis)
+    result = rounded(scans.product(Backend, x.double().movedim(axis, -1)), x.dtype)
+    return result.unsqueeze(axis) if keepdim else result
 
 
 @define("prod")
@@ -35,21 +31,16 @@ def prod(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
 @define("cumprod")
 def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     x = self if dtype is None else self.to(dtype)
-    if not x.dim():
-        return x.clone()
-    values = x.double().movedim(dim, -1)
-    step = 1
-    while step < values.shape[-1]:
-        values = torch.cat([values[..., :step], values[..., step:] * values[..., :-step]], -1)
-        step *= 2
-    return rounded(values.movedim(-1, dim), x.dtype).contiguous()
+    return _scan(lambda axis: rounded(scans.cumulative(Backend, x.double(), axis, operator.mul), x.dtype), x, dim)
 
 
 @compose("logcumsumexp")
 def logcumsumexp(self: Tensor, dim: int) -> Tensor:
-    values = self.movedim(dim, -1) if self.dim() else self.unsqueeze(0)
-    step = 1
-    while step < values.shape[-1]:
-        values = torch.cat([values[..., :step], torch.logaddexp(values[..., step:], values[..., :-step])], -1)
-        step *= 2
-    return values.movedim(-1, dim).contiguous() if self.dim() else values.squeeze(0)
+    return _scan(lambda axis: scans.cumulative(Backend, self, axis, torch.logaddexp), self, dim)
+
+
+def _scan(function: Callable[[int], Tensor], x: Tensor, dim: int) -> Tensor:
+    """A function of an axis; a copy where there is nothing to scan."""
+    if not x.dim() or x.shape[dim] < 2:
+        return x.clone(memory_format=torch.contiguous_format)
+    return function(dim % x.dim()).contiguous()

@@ -10,7 +10,6 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import softmax
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
-from repro.portable.numbers import precisions
 
 
 @define("_softmax")
@@ -20,9 +19,9 @@ def softmax_forward(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 
 @define("_softmax_backward_data")
-def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype, *, slices: int) -> Tensor:
     def backward(y: Tensor, g: Tensor) -> Tensor:
-        return run(softmax.shares_backward, y, g, slices=precisions.slices)
+        return run(softmax.shares_backward, y, g, slices=slices)
 
     return _last(backward, dim, output, grad_output).to(input_dtype)
 

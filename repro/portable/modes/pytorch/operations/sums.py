@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from repro.portable.backends.pytorch import Backend
 from repro.portable.compiler.pytorch.plan import run
-from repro.portable.definitions import doubles, grids, sums
+from repro.portable.definitions import sums
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
-from repro.portable.numbers.constants import SUM_BITS
 
 
 def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Any:
@@ -28,41 +27,19 @@ def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtyp
     return dropped(result, axes, keepdim).to(wanted)
 
 
-def exact(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The sum of float32 or float64 numbers, float64, with axes of size 1."""
-    if x.dtype == torch.float64:
-        return doubles.total(Backend, x, axes)
-    return run(grids.exact_sum, x, axes) if x.numel() else x.double().sum(axes, keepdim=True)
-
-
-def _total(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    if x.dtype == torch.float64 or not x.numel():
-        return exact(x, axes)
-    return run(sums.total, x, axes)
-
-
-def _mean(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    if x.dtype == torch.float64 or not x.numel():
-        terms = math.prod(x.shape[axis] for axis in axes)
-        return exact(x, axes) * (1.0 / terms if terms else math.nan)
-    return run(sums.mean, x, axes)
-
-
-def _squares(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The sum of squares, float64."""
-    if x.dtype == torch.float64 or not x.numel():
-        return exact(x * x, axes)
-    return run(sums.sum_of_squares, x, axes)
+exact = partial(run, sums.exact)
+total = partial(run, sums.total)
+_mean = partial(run, sums.mean)
 
 
 @define("sum", integers=False)
 def sum_all(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
-    return along(_total, self, None, False, dtype)
+    return along(total, self, None, False, dtype)
 
 
 @define("sum.dim_IntList")
 def sum_dim(self: Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    return along(_total, self, dim, keepdim, dtype)
+    return along(total, self, dim, keepdim, dtype)
 
 
 @define("mean")
@@ -80,17 +57,6 @@ def nansum(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch
     return torch.where(self != self, 0.0, self).sum(dim, keepdim, dtype=dtype)
 
 
-def _variance(correction: float) -> Callable[[Tensor, tuple[int, ...]], tuple[Tensor, Tensor]]:
-    def of(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-        if x.dtype != torch.float64 and x.numel():
-            return run(sums.variance, x, axes, correction=float(correction))
-        middle, terms = _mean(x, axes), math.prod(x.shape[axis] for axis in axes)
-        share = 1.0 / (terms - correction) if terms > correction else math.nan
-        return _squares(x - middle, axes) * share, middle
-
-    return of
-
-
 @define("var.correction")
 def var(self: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
     return var_mean(self, dim, correction=correction, keepdim=keepdim)[0]
@@ -98,7 +64,8 @@ def var(self: Tensor, dim: Any = None, *, correction: float | None = None, keepd
 
 @define("var_mean.correction")
 def var_mean(self: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> Any:
-    return along(_variance(1.0 if correction is None else correction), self, dim, keepdim, None)
+    given = partial(run, sums.variance, correction=1.0 if correction is None else float(correction))
+    return along(given, self, dim, keepdim, None)
 
 
 @compose("std.correction")
@@ -112,16 +79,10 @@ def std_mean(self: Tensor, dim: Any = None, *, correction: float | None = None, 
     return variance.sqrt(), mean
 
 
-def _norm(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    if x.dtype == torch.float64 or not x.numel():
-        return Backend.sqrt(exact(x * x, axes))
-    return run(sums.norm, x, axes)
-
-
 @define("linalg_vector_norm")
 def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     if ord == 2:
-        return along(_norm, self, dim, keepdim, dtype)
+        return along(partial(run, sums.norm), self, dim, keepdim, dtype)
     if ord == math.inf:
         return along(lambda x, axes: x.abs().amax(axes, True), self, dim, keepdim, dtype)
     if ord == -math.inf:
@@ -152,23 +113,9 @@ def _power_norm(order: float) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
 def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     if not self.dim() or not self.numel():
         return self.to(dtype or self.dtype, copy=True)
-    return along(_scan(dim % self.dim()), self, None, True, dtype)
+    return along(_scan, self, dim, True, dtype)
 
 
-def _scan(axis: int) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
+def _scan(x: Tensor, axes: tuple[int]) -> Tensor:
     """Sums of the first numbers along an axis: on one grid for each line, where they are exact."""
-
-    def of(x: Tensor, _: tuple[int, ...]) -> Tensor:
-        if x.dtype == torch.float64:
-            bits = doubles.sum_bits(x.shape[axis])
-            parts, unit = doubles.slices(Backend, x, (axis,), bits)
-            return doubles.joined([part.cumsum(axis) for part in parts], bits) * unit
-        q, p = run(_quantized, x, axes=(axis,))
-        return (q.cumsum(axis) * (p.double() * 2.0**-SUM_BITS)).float()
-
-    return of
-
-
-def _quantized(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    q, p = grids.quantize(xp, x, axes, SUM_BITS)
-    return xp.f64(q), p
+    return sums.joined(run(sums.sliced, x, axes=axes), lambda part: part.cumsum(*axes)).to(x.dtype)

@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from repro.errors import UsageError
 from repro.portable.modes.common.checks import apart, fingerprint, published
+from repro.portable.modes.common.precision import setting
 from repro.portable.modes.tensorflow.dispatcher import dispatch
-from repro.portable.numbers import precisions
+from repro.portable.numbers.precisions import SLICES
 
 Made = list[Any]
 CASES: dict[str, tuple[str, Callable[[], Made]]] = {}
@@ -90,8 +91,8 @@ def product() -> Made:
     a, b = tf.reshape(singles(2, 768), [6, 128]), tf.reshape(singles(3, 640), [128, 5])
     x, y = tf.reshape(doubles(2, 768), [6, 128]), tf.reshape(doubles(3, 640), [128, 5])
     made = [x @ y]
-    for slices in precisions.SLICES.values():
-        precisions.slices = slices
+    for slices in SLICES.values():
+        setting.slices = slices
         made += [a @ b, tf.matmul(a, b, transpose_b=False), tf.einsum("ij,jk->ki", a, b)]
     return made
 

@@ -18,6 +18,7 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import core, execute
 from tensorflow.python.framework import constant_op, dtypes, op_def_registry
 
+from repro.portable.modes.common.precision import handed
 from repro.portable.modes.tensorflow.dispatcher.exact import REAL, is_exact
 from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
 
@@ -82,7 +83,7 @@ def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function]
     def register(function: Function) -> Function:
         for name in names:
             assert name not in definitions, name
-            definitions[name] = Definition(function, composed)
+            definitions[name] = Definition(handed(function), composed)
         return function
 
     return register

@@ -5,25 +5,20 @@ What meets a kernel is the row of a matrix, for some samples at a time. All sums
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from repro.portable.backends.numpy import Array, Backend
+from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy import integers
 from repro.portable.compiler.numpy.plan import run
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, product_of_slices, scaled, sliced
+from repro.portable.definitions.grids import check_length, operand_bits, product_of_slices, rounded, sliced
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations import planes
 from repro.portable.modes.tensorflow.operations.steps import Steps, back, last, steps
-from repro.portable.numbers import precisions
-from repro.portable.numbers.constants import BITS
 
 BLOCK = 2**21
 """Numbers of a matrix of rows."""
-Multiply = Callable[[Array, Array], Array]
 
 
 # --- exact sums of integers -------------------------------------------------------------------------------------------
@@ -115,88 +110,80 @@ def _rest(x: Array, axis: int) -> tuple[int, ...]:
     return tuple(each for each in range(x.ndim) if each != axis % x.ndim)
 
 
-def _slices(x: Array, axes: tuple[int, ...], paired: bool) -> tuple[list[Array], Array]:
+def _slices(x: Array, axes: tuple[int, ...], bits: int, paired: bool, slices: int) -> tuple[list[Array], Array]:
     """Those of an operand, int16 where kernels multiply pairs."""
     x = np.ascontiguousarray(x)
-    return integers.quantized(x, axes, precisions.slices) if paired else run(axes, sliced, x, axes, precisions.slices)
+    if paired:
+        return integers.quantized(x, axes, slices)
+    return run(axes, sliced, x, axes, slices, bits=bits)
 
 
-def _dense(x: Array, w: Array) -> bool:
-    """Whether each output is a sum over all channels."""
-    return x.shape[-1] == w.shape[-2]
+def _paired(x: Array, terms: int, dense: bool) -> bool:
+    """Whether kernels multiply pairs, where each output is a sum over all channels."""
+    return integers.fits(x, terms) and dense
 
 
-def _multiplied(
-    a: Array, b: Array, groups: tuple[tuple[int, ...], ...], terms: int, multiply: Multiply, dense: bool
-) -> tuple:
-    """The sums of products of two operands with grids along these axes, in units of the scales that come with it."""
-    if a.dtype == np.float64:
-        return doubles.product(Backend, a, b, (groups[0], groups[1]), terms, multiply)
-    paired = integers.fits(terms) and dense
-    (first, p), (second, s) = (_slices(x, axes, paired) for x, axes in zip((a, b), groups, strict=True))
-    return product_of_slices(Backend, multiply, first, second), p, s
-
-
-def _result(dtype: np.dtype, total: Array, *scales: Array) -> Array:
-    if dtype == np.float64:
-        return math.prod(scales[1:], start=total * scales[0])
+def _result(total: Array, bits: int, *scales: Array) -> Array:
     axes = tuple(range(1, total.ndim - 1)) if scales[0].shape[0] == len(total) > 1 else tuple(range(total.ndim - 1))
-    return run(axes, _rounded, total, *scales)
+    return run(axes, rounded, total, 2 * bits, *scales)
 
 
-def _rounded(xp: Any, total: Array, *scales: Array) -> Array:
-    return xp.r32(scaled(xp, total, 2 * BITS, *scales))
+def _product(
+    x: Array,
+    w: Array,
+    terms: int,
+    dense: bool,
+    slices: int,
+    multiply: Callable[..., Array],
+    at_once: Callable[..., Array],
+) -> Array:
+    """A sum of products: x has a grid for each sample, the weight has one.
 
-
-def _at_once(dtype: np.dtype, terms: int, dense: bool) -> bool:
-    """Whether the sums are rounded by the kernels that make them."""
-    return dtype == np.float32 and integers.fits(terms) and dense and precisions.slices == 1
-
-
-def _in_units(x: Array, w: Array, groups: tuple[tuple[int, ...], ...]) -> tuple[Array, Array, Array]:
-    """Both operands, int16, and the unit of each sample's sums."""
-    ((q,), p), ((weights,), s) = (_slices(each, axes, True) for each, axes in zip((x, w), groups, strict=True))
-    return q, weights, (p.astype(np.float64) * s.reshape((1,) * p.ndim) * 2.0 ** (-2 * BITS)).reshape(-1)
-
-
-def forward(x: Array, w: Array, how: Steps) -> Array:
-    """A grid for each sample, one for the weight."""
-    groups, terms = (_rest(x, 0), tuple(range(w.ndim))), math.prod(w.shape[:-1])
-    if _at_once(x.dtype, terms, _dense(x, w)):
-        a, b, units = _in_units(x, w, groups)
-        return planes.correlated(a, b, how, units)
-    total, p, s = _multiplied(x, w, groups, terms, lambda a, b: correlated(a, b, how), _dense(x, w))
-    return _result(x.dtype, total, p, s.reshape((1,) * x.ndim))
-
-
-def images(g: Array, w: Array, shape: Sequence[int], how: Steps) -> Array:
-    groups = _rest(g, 0), tuple(range(w.ndim))
-    terms = math.prod(w.shape) // w.shape[-2]
-    if _at_once(g.dtype, terms, shape[-1] == w.shape[-2]):
-        a, b, units = _in_units(g, w, groups)
-        return planes.gradient_of_images(a, b, shape, how, units)
-    total, r, s = _multiplied(
-        g, w, groups, terms, lambda a, b: gradient_of_images(a, b, shape, how), shape[-1] == w.shape[-2]
+    `at_once` gives it for operands of int16 and the unit of each sample's sums: rounded by the kernels that make it.
+    """
+    bits, paired = operand_bits(x, terms), _paired(x, terms, dense)
+    (q, p), (v, s) = (
+        _slices(x, _rest(x, 0), bits, paired, slices),
+        _slices(w, tuple(range(w.ndim)), bits, paired, slices),
     )
-    return _result(g.dtype, total, r, s.reshape((1,) * g.ndim))
+    s = s.reshape((1,) * x.ndim)
+    if paired and len(q) == 1:
+        return at_once(q[0], v[0], (p.astype(np.float64) * s * 2.0 ** (-2 * bits)).reshape(-1))
+    return _result(product_of_slices(multiply, q, v, bits), bits, p, s)
 
 
-def weight(x: Array, g: Array, shape: Sequence[int], how: Steps) -> Array:
+def forward(x: Array, w: Array, how: Steps, slices: int) -> Array:
+    return _product(
+        x,
+        w,
+        math.prod(w.shape[:-1]),
+        x.shape[-1] == w.shape[-2],
+        slices,
+        lambda a, b: correlated(a, b, how),
+        lambda a, b, units: planes.correlated(a, b, how, units),
+    )
+
+
+def images(g: Array, w: Array, shape: Sequence[int], how: Steps, slices: int) -> Array:
+    return _product(
+        g,
+        w,
+        math.prod(w.shape) // w.shape[-2],
+        shape[-1] == w.shape[-2],
+        slices,
+        lambda a, b: gradient_of_images(a, b, shape, how),
+        lambda a, b, units: planes.gradient_of_images(a, b, shape, how, units),
+    )
+
+
+def weight(x: Array, g: Array, shape: Sequence[int], how: Steps, slices: int) -> Array:
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
-
-    def multiply(a: Array, b: Array) -> Array:
-        return gradient_of_weight(a, b, shape, how)
-
-    terms, outputs = math.prod(g.shape[:-1]), (*(1,) * (len(shape) - 1), -1)
-    if x.dtype == np.float64:
-        whole = tuple(range(x.ndim))
-        total, p, r = _multiplied(x, g, (whole, _rest(g, -1)), terms, multiply, False)
-        return _result(x.dtype, total, p.reshape((1,) * len(shape)), r.reshape(outputs))
-    paired = integers.fits(terms) and x.shape[-1] == shape[-2]
-    q, p = _slices(x, _rest(x, 0), paired)
-    h, r = _slices(g * p, _rest(g, -1), paired)
-    total = product_of_slices(Backend, multiply, q, h)
-    return _result(x.dtype, total, r.reshape(outputs))
+    terms = math.prod(g.shape[:-1])
+    bits, paired = operand_bits(x, terms), _paired(x, terms, x.shape[-1] == shape[-2])
+    q, p = _slices(x, _rest(x, 0), bits, paired, slices)
+    h, r = _slices(g * p, _rest(g, -1), bits, paired, slices)
+    total = product_of_slices(lambda a, b: gradient_of_weight(a, b, shape, how), q, h, bits)
+    return _result(total, bits, r.reshape((*(1,) * (len(shape) - 1), -1)))
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
@@ -217,7 +204,7 @@ def _operation(name: str, depthwise: bool) -> None:
     )
 
     @define(name)
-    def convolved(given: Attributes, x: Array, w: Array) -> Array:
+    def convolved(given: Attributes, x: Array, w: Array, slices: int) -> Array:
         dtype, x, w = x.dtype, as_float32(x), as_float32(w)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x = last(x, channels)
@@ -226,10 +213,10 @@ def _operation(name: str, depthwise: bool) -> None:
         shape = (len(x), *how.outputs(x.shape[1:-1], w.shape[:-2]), kernel.shape[-1])
         if 0 in shape or not x.size:
             return back(np.zeros(shape, dtype), channels)
-        return cast_back(back(forward(x, kernel, how), channels), dtype)
+        return cast_back(back(forward(x, kernel, how, slices), channels), dtype)
 
     @define(backprop[0])
-    def of_images(given: Attributes, sizes: Array, w: Array, g: Array) -> Array:
+    def of_images(given: Attributes, sizes: Array, w: Array, g: Array, slices: int) -> Array:
         dtype, w, g = g.dtype, as_float32(w), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         shape = _shape(sizes)
@@ -238,10 +225,10 @@ def _operation(name: str, depthwise: bool) -> None:
         if not g.size or 0 in shape:
             return back(np.zeros(shape, dtype), channels)
         kernel = _flat(w) if depthwise else w
-        return cast_back(back(images(last(g, channels), kernel, shape, how), channels), dtype)
+        return cast_back(back(images(last(g, channels), kernel, shape, how, slices), channels), dtype)
 
     @define(backprop[1])
-    def of_filter(given: Attributes, x: Array, sizes: Array, g: Array) -> Array:
+    def of_filter(given: Attributes, x: Array, sizes: Array, g: Array, slices: int) -> Array:
         dtype, x, g = g.dtype, as_float32(x), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
         x, shape = last(x, channels), _shape(sizes)
@@ -249,7 +236,7 @@ def _operation(name: str, depthwise: bool) -> None:
         if not g.size or not x.size:
             return np.zeros(shape, dtype)
         flat = (*shape[:-2], 1, shape[-2] * shape[-1]) if depthwise else shape
-        return cast_back(weight(x, last(g, channels), flat, how).reshape(shape), dtype)
+        return cast_back(weight(x, last(g, channels), flat, how, slices).reshape(shape), dtype)
 
 
 for _name in ("Conv2D", "Conv3D", "DepthwiseConv2dNative"):

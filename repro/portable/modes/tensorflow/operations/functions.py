@@ -9,18 +9,8 @@ import numpy as np
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
-from repro.portable.definitions.functions import (
-    bessel,
-    errors,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse,
-    logarithmic,
-    powers,
-    quantiles,
-    trigonometric,
-)
+from repro.portable.definitions.functions import powers
+from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
@@ -28,50 +18,22 @@ from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_ba
 def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Array:
     """A function of repro.portable.definitions of arrays of one type, which is that of the result; they broadcast."""
     dtype, wide = arrays[0].dtype, [as_float32(each) for each in arrays]
-    wanted = function if wide[0].dtype == np.float64 else functions.rounded(function)
-    return cast_back(elements.run(wanted, *wide, **options), dtype)
+    return cast_back(elements.run(functions.rounded(function), *wide, **options), dtype)
 
 
 def _of_elements(function: Callable[..., Any], **options: Any) -> Callable[..., Array]:
     return lambda given, *arrays: evaluate(function, *arrays, **options)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Exp": exponential.exp,
-    "Expm1": exponential.expm1,
-    "Log": logarithmic.log,
-    "Log1p": logarithmic.log1p,
-    "Rsqrt": powers.rsqrt,
-    "Sin": trigonometric.sin,
-    "Cos": trigonometric.cos,
-    "Tan": trigonometric.tan,
-    "Asin": inverse.asin,
-    "Acos": inverse.acos,
-    "Atan": inverse.atan,
-    "Atan2": inverse.atan2,
-    "Sinh": hyperbolic.sinh,
-    "Cosh": hyperbolic.cosh,
-    "Tanh": exponential.tanh,
-    "Sigmoid": exponential.sigmoid,
-    "Asinh": hyperbolic.asinh,
-    "Acosh": hyperbolic.acosh,
-    "Atanh": hyperbolic.atanh,
-    "Erf": errors.erf,
-    "Erfc": errors.erfc,
-    "Erfinv": quantiles.erfinv,
-    "Ndtri": quantiles.ndtri,
-    "Lgamma": gamma.lgamma,
-    "Digamma": gamma.digamma,
-    "BesselI0": bessel.i0,
-    "BesselI0e": bessel.i0e,
-    "BesselI1": bessel.i1,
-    "BesselI1e": bessel.i1e,
-    "Xlogy": logarithmic.xlogy,
-    "Xlog1py": logarithmic.xlog1py,
-    "Elu": activations.elu,
-}
-for _name, _function in FUNCTIONS.items():
-    define(_name)(_of_elements(_function))
+NAMES = """
+    Exp Expm1 Log Log1p Rsqrt Sin Cos Tan Asin Acos Atan Atan2 Sinh Cosh Tanh Sigmoid Asinh Acosh Atanh
+    Erf Erfc Erfinv Ndtri Lgamma Digamma Xlogy Xlog1py
+"""
+"""Functions that have their names here in TensorFlow, too, but for the first letter."""
+RENAMED = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
+for _name, _theirs in ({each.lower(): each for each in NAMES.split()} | RENAMED).items():
+    define(_theirs)(_of_elements(FUNCTIONS[_name]))
+define("Elu")(_of_elements(activations.elu))
 define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
 
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946

@@ -7,7 +7,6 @@ from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import normalization
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import cast_back
-from repro.portable.numbers import precisions
 
 Six = tuple[Array, ...]
 
@@ -50,13 +49,13 @@ def batch_norm(given: Attributes, x: Array, scale: Array, offset: Array, mean: A
 
 @define("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def batch_norm_gradient(
-    given: Attributes, gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Array
+    given: Attributes, gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Array, slices: int
 ) -> Six:
     axes, shape = _channel(given, x)
     wide, g = x.astype(np.float32), gradient.astype(np.float32)
     eps = float(np.float32(given["epsilon"]))
     factor, middle, spread = (each.reshape(shape) for each in (scale, mean, variance))
-    needs, slices = (True, True, True), precisions.slices
+    needs = (True, True, True)
     if given["is_training"]:
         root = Backend.r32(np.sqrt(spread.astype(np.float64) + eps))
         inverse = Backend.r32(1.0 / root.astype(np.float64))

@@ -8,30 +8,26 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import integers, matrices
 from repro.portable.compiler.numpy.plan import run
-from repro.portable.definitions import doubles, products
+from repro.portable.definitions import products
 from repro.portable.definitions.grids import product_of_slices, scaled
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.sums import total
-from repro.portable.numbers import precisions
 from repro.portable.numbers.constants import BITS
 
 
-def product(a: Array, b: Array) -> Array:
+def product(a: Array, b: Array, slices: int) -> Array:
     """[..., M, K] and [..., K, N] -> [..., M, N], of float32 or float64."""
     if not a.size or not b.size:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*outer, a.shape[-2], b.shape[-1]), a.dtype)
-    if a.dtype == np.float64:
-        result, p, s = doubles.product(Backend, a, b, ((-1,), (-2,)), a.shape[-1], np.matmul)
-        return result * p * s
-    if integers.fits(a.shape[-1]):
-        return _by_kernels(a, b)
+    if integers.fits(a, a.shape[-1]):
+        return _by_kernels(a, b, slices)
     multiply = products.matmul if a.ndim == b.ndim == 2 else products.batched
-    return multiply(Backend, a, b, slices=precisions.slices)
+    return multiply(Backend, a, b, slices=slices)
 
 
-def _by_kernels(a: Array, b: Array) -> Array:
+def _by_kernels(a: Array, b: Array, slices: int) -> Array:
     """A product by kernels of int16. Each operand is stored by rows or by columns."""
     rows, columns = a.shape[-2], b.shape[-1]
     if b.ndim == 2:
@@ -40,19 +36,19 @@ def _by_kernels(a: Array, b: Array) -> Array:
     else:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a, b = (np.broadcast_to(x, (*outer, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
-    if precisions.slices == 1:
+    if slices == 1:
         return matrices.product(a, b).reshape(*outer, rows, columns)
-    (first, p, a_turned), (second, s, b_turned) = _operand(a, -1), _operand(b, -2)
-    total = product_of_slices(Backend, lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
+    (first, p, a_turned), (second, s, b_turned) = _operand(a, -1, slices), _operand(b, -2, slices)
+    total = product_of_slices(lambda x, y: integers.multiply(x, y, a_turned, b_turned), first, second)
     return run((-2,), _finished, total, p, s).reshape(*outer, rows, columns)
 
 
-def _operand(x: Array, axis: int) -> tuple[list[Array], Array, bool]:
+def _operand(x: Array, axis: int, slices: int) -> tuple[list[Array], Array, bool]:
     """Slices of matrices on a grid for each row or column, their scales, and whether they lie the other way."""
     turned = x.strides[-1] > x.strides[-2]
     if not turned:
-        return *integers.quantized(x, (axis,), precisions.slices), False
-    q, p = integers.quantized(x.swapaxes(-1, -2), (-3 - axis,), precisions.slices)
+        return *integers.quantized(x, (axis,), slices), False
+    q, p = integers.quantized(x.swapaxes(-1, -2), (-3 - axis,), slices)
     return q, p.swapaxes(-1, -2), True
 
 
@@ -66,17 +62,17 @@ def _checked(a: Array, b: Array) -> None:
 
 
 @define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-def matmul(given: Attributes, a: Array, b: Array) -> Array:
+def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     dtype = a.dtype
     a, b = as_float32(a), as_float32(b)
     a = a.swapaxes(-1, -2) if given.get("transpose_a") or given.get("adj_x") else a
     b = b.swapaxes(-1, -2) if given.get("transpose_b") or given.get("adj_y") else b
     _checked(a, b)
-    return cast_back(product(a, b), dtype)
+    return cast_back(product(a, b, slices), dtype)
 
 
 @define("Einsum")
-def einsum(given: Attributes, *operands: Array) -> Array:
+def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
     """An einsum of one or two operands. Axes that both have are batch axes, or are summed over."""
     inputs, output = given["equation"].replace(" ", "").split("->")
     terms = inputs.split(",")
@@ -103,7 +99,7 @@ def einsum(given: Attributes, *operands: Array) -> Array:
     flat = [math.prod(each) for each in shape[1:]]
     a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
     b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
-    result = product(a, b).reshape(*shape[0], *shape[1], *shape[3])
+    result = product(a, b, slices).reshape(*shape[0], *shape[1], *shape[3])
     return cast_back(_expanded(result, "".join((*batch, *rows, *columns)), output), dtype)
 
 

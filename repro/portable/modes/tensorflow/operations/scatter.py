@@ -7,9 +7,10 @@ import numpy as np
 from tensorflow.python.framework import dtypes
 from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
-from repro.portable.backends.numpy import Array, Backend
-from repro.portable.definitions import doubles
-from repro.portable.definitions.grids import check_length, quantize
+from repro.portable.backends.numpy import Array
+from repro.portable.compiler.numpy.plan import run
+from repro.portable.definitions import sums as definitions
+from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.numbers.constants import SUM_BITS
@@ -24,16 +25,11 @@ def added(index: Array, x: Array, rows: int) -> Array:
 
     def add(q: Array) -> Array:
         sums = np.zeros((rows, x.shape[1]))
-        sums[there] = np.add.reduceat(q[order].astype(np.float64), begins, 0)
+        sums[there] = np.add.reduceat(q[order], begins, 0)
         return sums
 
-    if x.dtype == np.float64:
-        bits = doubles.sum_bits(x.size)
-        parts, unit = doubles.slices(Backend, x, (0, 1), bits, numbers=2)
-        return doubles.joined([add(part) for part in parts], bits) * unit
     check_length(len(x), SUM_BITS)
-    q, p = quantize(Backend, np.ascontiguousarray(x), (0, 1), SUM_BITS)
-    return add(q) * (p.astype(np.float64) * 2.0**-SUM_BITS)
+    return definitions.joined(run((0, 1), definitions.sliced, np.ascontiguousarray(x), (0, 1), numbers=2), add)
 
 
 def segments(x: Array, ids: Array, number: int) -> Array:

@@ -5,26 +5,19 @@ import numpy as np
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import softmax
-from repro.portable.definitions.functions import exponential, logarithmic
+from repro.portable.definitions.sums import as_type_of
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations import sums
-from repro.portable.modes.tensorflow.operations.functions import evaluate
 
 
 def shares(x: Array) -> Array:
     """The softmax of the last axis, of float32 or float64."""
-    if x.dtype == np.float64 and x.size:
-        powers = evaluate(exponential.exp, x - x.max(-1, keepdims=True))
-        return powers / sums.exact(powers, (x.ndim - 1,))
     return run((-1,), softmax.shares, x) if x.size else x
 
 
 def logarithms(x: Array) -> Array:
     """Those of the softmax."""
-    if x.dtype == np.float64 and x.size:
-        below = x - x.max(-1, keepdims=True)
-        return below - evaluate(logarithmic.log, sums.exact(evaluate(exponential.exp, below), (x.ndim - 1,)))
     return run((-1,), softmax.log_softmax, x) if x.size else x
 
 
@@ -44,7 +37,7 @@ def cross_entropy(given: Attributes, logits: Array, labels: Array) -> tuple[Arra
     dtype = logits.dtype
     x, target = np.broadcast_arrays(as_float32(logits), as_float32(labels))
     each = -target.astype(np.float64) * logarithms(x).astype(np.float64)
-    each = each if x.dtype == np.float64 else Backend.r32(each)
+    each = as_type_of(Backend, each, x)
     loss = sums.total(np.where(target == 0, each.dtype.type(0), each), (1,))[:, 0]
     return cast_back(loss, dtype), cast_back(shares(x) - target, dtype)
 

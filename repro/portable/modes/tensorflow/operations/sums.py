@@ -1,53 +1,46 @@
 """Sums, means, norms, products and scans along axes."""
 
 import math
+import operator
 from collections.abc import Callable
 
 import numpy as np
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
-from repro.portable.definitions import doubles, functions, grids
+from repro.portable.definitions import scans
 from repro.portable.definitions import sums as definitions
 from repro.portable.definitions.functions import logarithmic
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, axes_of, cast_back
-from repro.portable.numbers.constants import SUM_BITS
+from repro.portable.modes.tensorflow.operations.functions import evaluate
 
 Axes = tuple[int, ...]
 
 
 def exact(x: Array, axes: Axes) -> Array:
-    """The sum of float32 or float64 numbers, float64, with axes of size 1."""
-    if not x.size:
-        return x.sum(axes, keepdims=True, dtype=np.float64)
-    return doubles.total(Backend, x, axes) if x.dtype == np.float64 else run(axes, grids.exact_sum, x, axes)
+    """The sum, float64, with axes of size 1."""
+    return run(axes, definitions.exact, x, axes)
 
 
 def total(x: Array, axes: Axes) -> Array:
-    """The sum over axes, rounded to the type of x."""
-    if x.dtype == np.float64 or not x.size:
-        return exact(x, axes).astype(x.dtype)
+    """The sum, of the type of x, with axes of size 1."""
     return run(axes, definitions.total, x, axes)
 
 
 def mean(x: Array, axes: Axes) -> Array:
-    """The mean along axes, of the type of x, with axes of size 1."""
-    if x.dtype == np.float64 or not x.size:
-        terms = math.prod(x.shape[axis] for axis in axes)
-        return (exact(x, axes) * (1.0 / terms if terms else math.nan)).astype(x.dtype)
+    """The mean, of the type of x, with axes of size 1."""
     return run(axes, definitions.mean, x, axes)
 
 
 def squares(x: Array, axes: Axes) -> Array:
     """The sum of squares, float64, with axes of size 1."""
-    if x.dtype == np.float64 or not x.size:
-        return exact(x * x, axes)
     return run(axes, definitions.sum_of_squares, x, axes)
 
 
 def norm(x: Array, axes: Axes) -> Array:
-    return np.sqrt(squares(x, axes)) if x.dtype == np.float64 else Backend.r32(np.sqrt(squares(x, axes)))
+    """The Euclidean norm, of the type of x, with axes of size 1."""
+    return run(axes, definitions.norm, x, axes)
 
 
 def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep: bool) -> Array:
@@ -72,15 +65,10 @@ def _reduction(function: Callable[[Array, Axes], Array]) -> Callable[[Attributes
 
 
 def product(x: Array, axes: Axes) -> Array:
-    """The product along axes, of neighbors, in rounds, float64."""
+    """The product, float64, without the axes."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
-    values = x.astype(np.float64).transpose(*kept, *axes).reshape([x.shape[axis] for axis in kept] + [-1])
-    if not values.shape[-1]:
-        values = np.ones((*values.shape[:-1], 1))
-    while values.shape[-1] > 1:
-        even = values.shape[-1] & ~1
-        values = np.concatenate([values[..., 0:even:2] * values[..., 1::2], values[..., even:]], -1)
-    return values
+    values = x.astype(np.float64).transpose(*kept, *axes)
+    return scans.product(Backend, values.reshape([x.shape[axis] for axis in kept] + [-1]))
 
 
 for _name, _function in {"Sum": total, "Mean": mean, "EuclideanNorm": norm, "Prod": product}.items():
@@ -110,52 +98,37 @@ def add_n(given: Attributes, *arrays: Array) -> Array:
 # --- scans ------------------------------------------------------------------------------------------------------------
 
 
-def _scan(function: Callable[[Array], Array], neutral: float) -> Callable[[Attributes, Array, Array], Array]:
-    """A scan of the last axis, for any axis, in both directions, with the number itself or without."""
+def _scan(function: Callable[[Array, int], Array], neutral: float) -> Callable[[Attributes, Array, Array], Array]:
+    """A scan along an axis, in both directions, with the number itself or without."""
 
     def scanned(given: Attributes, x: Array, axis: Array) -> Array:
         if not x.size or not x.ndim:
             return x.copy()
-        values = np.moveaxis(as_float32(x), int(axis), -1)
-        values = values[..., ::-1] if given.get("reverse") else values
+        along = int(axis) % x.ndim
+        values = np.flip(as_float32(x), along) if given.get("reverse") else as_float32(x)
         if given.get("exclusive"):
-            edge = np.full((*values.shape[:-1], 1), neutral, values.dtype)
-            values = np.concatenate([edge, values[..., :-1]], -1)
-        values = function(np.ascontiguousarray(values))
-        values = values[..., ::-1] if given.get("reverse") else values
-        return cast_back(np.moveaxis(values, -1, int(axis)), x.dtype)
+            edge = np.full_like(values.take([0], along), neutral)
+            values = np.concatenate([edge, values.take(range(x.shape[along] - 1), along)], along)
+        values = function(np.ascontiguousarray(values), along)
+        return cast_back(np.ascontiguousarray(np.flip(values, along) if given.get("reverse") else values), x.dtype)
 
     return scanned
 
 
-def _cumulative_sum(x: Array) -> Array:
+def _cumulative_sum(x: Array, axis: int) -> Array:
     """On one grid for each line, where the sums are exact."""
-    axis = x.ndim - 1
-    if x.dtype == np.float64:
-        bits = doubles.sum_bits(x.shape[axis])
-        parts, unit = doubles.slices(Backend, x, (axis,), bits)
-        return doubles.joined([part.cumsum(axis) for part in parts], bits) * unit
-    q, p = grids.quantize(Backend, x, (axis,), SUM_BITS)
-    return (q.astype(np.float64).cumsum(axis) * (p.astype(np.float64) * 2.0**-SUM_BITS)).astype(np.float32)
+    return definitions.joined(run((axis,), definitions.sliced, x, (axis,)), lambda part: part.cumsum(axis)).astype(
+        x.dtype
+    )
 
 
-def _cumulative_product(x: Array) -> Array:
-    values, step = x.astype(np.float64), 1
-    while step < values.shape[-1]:
-        values = np.concatenate([values[..., :step], values[..., step:] * values[..., :-step]], -1)
-        step *= 2
-    return values
+def _cumulative_product(x: Array, axis: int) -> Array:
+    return scans.cumulative(Backend, x.astype(np.float64), axis, operator.mul)
 
 
-def _cumulative_log(x: Array) -> Array:
+def _cumulative_log(x: Array, axis: int) -> Array:
     """The logarithm of the sum of exponential functions."""
-    function = logarithmic.logaddexp if x.dtype == np.float64 else functions.rounded(logarithmic.logaddexp)
-    values, step = x, 1
-    while step < values.shape[-1]:
-        more = function(Backend, *(np.ascontiguousarray(each) for each in (values[..., step:], values[..., :-step])))  # type: ignore[arg-type]
-        values = np.concatenate([values[..., :step], more], -1)
-        step *= 2
-    return values
+    return scans.cumulative(Backend, x, axis, lambda *arrays: evaluate(logarithmic.logaddexp, *arrays))
 
 
 define("CumulativeLogsumexp")(_scan(_cumulative_log, -math.inf))
