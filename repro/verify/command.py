@@ -71,9 +71,9 @@ class OwnCommand:
     stops: int | None = None
     """The number of points at which a command is stopped that is resumed; one of each question's own where it is None."""
     shared: list[str] = field(default_factory=list)
-    """What is to be said about runs that wrote to one place."""
+    """Warnings about runs that wrote to one place."""
     notes: list[str] = field(default_factory=list)
-    """What people should know beside the answers."""
+    """Notes to print beside the answers."""
     baseline: Trial | None = None
     repeat: Trial | None = None
     divergence: Difference | None = None
@@ -81,9 +81,9 @@ class OwnCommand:
     volatile: Difference | None = None
     """Files that differ from run to run though all steps are the same: all other answers do without them."""
     names_vary: bool = False
-    """Whether some of them have other names in each run, as TensorBoard's, so that others are none of a run's own."""
+    """True if some outputs have other names in each run, as TensorBoard's: then no run is expected to write them."""
     why: str | None = None
-    """Why two baseline runs differ."""
+    """The reason that two baseline runs differ."""
     cause: Hypothesis | None = None
     """The only cause of that, where runs have shown it."""
     further: list[Change] = field(default_factory=list)
@@ -105,7 +105,7 @@ class OwnCommand:
 
     @property
     def warnings(self) -> list[RecordWarning]:
-        """What is suspicious in the baseline."""
+        """Warnings about the baseline."""
         return warnings(self.baseline.record) if self.baseline and self.baseline.record else []
 
     # --- runs -------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class OwnCommand:
         return FULLY_HASHED if question.resumes and self.command.every > 1 else question.base
 
     def _missing(self, question: Question) -> str | None:
-        """Why a question is skipped here."""
+        """The reason that a question is skipped here."""
         if question.needs and getattr(self.command, question.needs) is None:
             return NEEDS[question.needs]
         return question.obstacle()
@@ -165,9 +165,9 @@ class OwnCommand:
 
     @property
     def may_end_early(self) -> bool:
-        """Whether a run need not go on once it differs.
+        """True if a run need not go on once it differs.
 
-        What is half done may be read by the next run, unless each has a folder of its own and writes nowhere else.
+        The next run may read what is half done, unless each run has its own folder and writes nowhere else.
         """
         own_folder = any(RUN in word for word in self.command.words)
         changed = any(trial.changed_files for trial in (self.baseline, self.repeat) if trial)
@@ -189,7 +189,7 @@ class OwnCommand:
 
     @property
     def went_on(self) -> bool:
-        """Whether the second run went on from what the first left, or found nothing to do."""
+        """True if the second run continued from what the first left, or had nothing to do."""
         if self.divergence is None or self.divergence.pair is None:
             return False
         pair = self.divergence.pair
@@ -198,7 +198,7 @@ class OwnCommand:
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def answer(self, question: Question, run: RunNamed) -> Answer:
-        """What the runs of a question say."""
+        """The answer that follows from the runs of a question."""
         baseline, repeat = run(run_name(BASELINE)), run(run_name(REPEAT))
         if self.divergence:
             return self._divergent(question, self.divergence, baseline, repeat, run)
@@ -251,7 +251,7 @@ class OwnCommand:
         return answer
 
     def _tested(self, judgment: StepJudgment, trial: Trial, difference: Difference, run: RunNamed) -> str | None:
-        """What one more run shows: that a generator decides; or, with the same change again, that not the change does."""
+        """The result of one more run: a generator decides; or, with the same change again, chance does."""
         further = partial(self._further, run)
         if judgment.question.resumes:
             return None if self.divergence else dependence.said(difference, record_of(judgment.baseline), further)

@@ -14,7 +14,7 @@ from repro.machine import facts
 AnswerWord = Literal["same", "differs", "cannot tell", "not asked"]
 Promise = Literal["same", "differs"] | None
 Evidence = Literal["fingerprint", "evaluation", "record"]
-"""What must be the same: every bit of the weights, or of loss and accuracy, or a whole record."""
+"""The evidence that must be the same: every bit of the weights, or of loss and accuracy, or a whole record."""
 
 SAME: Literal["same"] = "same"
 DIFFERS: Literal["differs"] = "differs"
@@ -36,7 +36,7 @@ def shown(answer: str) -> str:
 
 
 def kept(promise: Promise, answer: str) -> bool | None:
-    """Whether a promise was kept; None without one, or without an answer."""
+    """True if a promise was kept; None without one, or without an answer."""
     return None if promise is None or answer in UNANSWERED else promise == answer
 
 
@@ -63,7 +63,7 @@ class Change:
     stops: tuple[float, ...] = ()
     """The shares of the steps after which it is stopped, and then resumed."""
     at_border: bool = False
-    """Whether the first of them is moved to where an epoch begins, if that is seen."""
+    """True if the first of them is moved to where an epoch begins, if that is seen."""
     window: float | None = None
     """The share of the steps from which on it is stopped sooner, if a checkpoint is written between two backward passes."""
     observed: bool = True
@@ -108,11 +108,11 @@ class Question:
     """What the changes are compared with."""
     promise: tuple[Promise, Promise] = ALWAYS
     control: bool = False
-    """Whether it must differ: one that came out the same would show that the check cannot fail."""
+    """True if it must differ: one that came out the same would show that the check cannot fail."""
     slow: bool = False
-    """Whether it takes long, so that it is asked only by name."""
+    """True if it takes long, so that it is asked only by name."""
     obstacle: Callable[[], str | None] = lambda: None
-    """What this machine lacks for it."""
+    """A function that returns what this machine lacks for it."""
     needs: Literal["resume", "image", "seed_option"] | None = None
     """The option of `verify` that must be given."""
     compared: Literal[
@@ -124,9 +124,9 @@ class Question:
     listed (steps, where a folder was listed) | clocked
     (steps, of runs with another clock) | fingerprint, evaluation (what a reference trainer says of itself)."""
     meaning: str = ""
-    """What a difference means, as this question changes nothing else; a resumed run's records show it."""
+    """The meaning of a difference, as this question changes nothing else; a resumed run's records show it."""
     sameness: str = ""
-    """What sameness means, where it is not that so much was compared."""
+    """The meaning of sameness, if it is not that so much was compared."""
 
     @property
     def evidence(self) -> Evidence:
@@ -135,12 +135,12 @@ class Question:
 
     @property
     def repeats(self) -> bool:
-        """Whether it asks for nothing but the baseline once more."""
+        """True if it asks only for the baseline once more."""
         return self.changes == (REPEAT,)
 
     @property
     def resumes(self) -> bool:
-        """Whether its runs are stopped, and resumed by a command of their own."""
+        """True if its runs are stopped, and resumed by a command of their own."""
         return self.compared == "resumed"
 
     @property
@@ -149,7 +149,7 @@ class Question:
         return tuple(change for change in self.changes if change.possible)
 
     def promised(self, numerics: str) -> Promise:
-        """What is promised where a training has this arithmetic: fast, deterministic or portable."""
+        """The promise for a training with this arithmetic: fast, deterministic or portable."""
         if self.control:
             return DIFFERS
         return {"fast": None, "portable": self.promise[1]}.get(numerics, self.promise[0])

@@ -43,7 +43,7 @@ def slices(xp: Backend, x: Array, axes: Axes, bits: int, numbers: int = 1) -> tu
 
 
 def joined(parts: Sequence[Array], bits: int) -> Array:
-    """What the slices have together, in units of the first."""
+    """Adds up slices, in units of the first."""
     if len(parts) == 1:
         return parts[0]
     total = 0.0

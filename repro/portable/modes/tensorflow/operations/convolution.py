@@ -60,7 +60,7 @@ def correlated(q: Array, w: Array, how: Steps) -> Array:
 
 
 def _depthwise(q: Array, w: Array, how: Steps, outputs: Sequence[int]) -> Array:
-    """Where each channel has weights of its own: [taps ..., 1, I M]."""
+    """A convolution in which each channel has weights of its own: [taps ..., 1, I M]."""
     x, channels = how.padded(q).astype(np.float64), q.shape[-1]
     y = np.zeros((len(q), *outputs, channels, w.shape[-1] // channels))
     weights = w.reshape(*w.shape[:-2], channels, -1).astype(np.float64)
@@ -111,7 +111,7 @@ def _rest(x: Array, axis: int) -> tuple[int, ...]:
 
 
 def _slices(x: Array, axes: tuple[int, ...], bits: int, paired: bool, slices: int) -> tuple[list[Array], Array]:
-    """Those of an operand, int16 where kernels multiply pairs."""
+    """The slices of an operand, int16 where kernels multiply pairs."""
     x = np.ascontiguousarray(x)
     if paired:
         return integers.quantized(x, axes, slices)

@@ -17,7 +17,7 @@ def shares(x: Array) -> Array:
 
 
 def logarithms(x: Array) -> Array:
-    """Those of the softmax."""
+    """The logarithms of the softmax."""
     return run((-1,), softmax.log_softmax, x) if x.size else x
 
 
