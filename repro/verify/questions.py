@@ -85,7 +85,7 @@ class Change:
 
     @property
     def possible(self) -> bool:
-        """Whether it would change anything on this machine."""
+        """True if it would change anything on this machine."""
         if self.narrowed_to is None:
             return True
         widths, own = [*facts.INSTRUCTION_SETS], _instruction_set()
@@ -130,7 +130,7 @@ class Question:
 
     @property
     def evidence(self) -> Evidence:
-        """What must be the same, as results.json has it."""
+        """The evidence that must be the same, as results.json names it."""
         return self.compared if self.compared in ("fingerprint", "evaluation") else "record"
 
     @property

@@ -5,7 +5,7 @@ from repro.portable.numbers.constants import SMALLEST
 
 
 def is_float64(x: Array) -> bool:
-    """Whether an array is float64, whatever the framework; it is float32 otherwise."""
+    """True for an array of float64, whatever the framework; all others are float32."""
     size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else x.dtype.size  # as TensorFlow has it
     return size == 8
 

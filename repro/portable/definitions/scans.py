@@ -19,7 +19,7 @@ def product(xp: Backend, x: Array) -> Array:
 
 
 def cumulative(xp: Backend, x: Array, axis: int, join: Callable[[Array, Array], Array]) -> Array:
-    """What a function of two arrays makes of the first numbers along an axis."""
+    """Results of a function of two arrays, joined over the first 1, 2, ... numbers along an axis; the shape of x."""
     along, size, step = (slice(None),) * axis, x.shape[axis], 1
     while step < size:
         more = join(x[(*along, slice(step, None))], x[(*along, slice(0, -step))])

@@ -50,7 +50,7 @@ class FingerprintRow(Struct):
 
 @dataclass
 class TrainerRun(Record):
-    """What a training run left, read and checked."""
+    """The folder of a training run, read and checked."""
 
     trace: Recorded
     states: dict[int, Path]
@@ -206,7 +206,7 @@ def _setting(run: TrainerRun, key: str) -> Any:
 
 
 def other_losses(a: TrainerRun, b: TrainerRun) -> str | None:
-    """Which loss that training reported is the first with other bits, in words; None where all are the same."""
+    """The first reported loss with other bits, in words; None if all are the same."""
     for step in sorted(a.trace.losses.keys() & b.trace.losses.keys()):
         if a.trace.losses[step] != b.trace.losses[step]:
             x, y = (trace.loss_of(run.trace.losses[step]) for run in (a, b))
@@ -215,7 +215,7 @@ def other_losses(a: TrainerRun, b: TrainerRun) -> str | None:
 
 
 def deciding(trained: Experiment, steps: int) -> dict[str, object]:
-    """What decides the bits of a run on a given machine; a key that this version does not know may, so it counts."""
+    """Settings that decide the bits of a run on a given machine; a key that this version does not know may, so it counts."""
     recorded = trained.config
     names = {key.name for key in fields(Params)}
     params = Params(**{name: value for name, value in recorded.params.items() if name in names})

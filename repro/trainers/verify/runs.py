@@ -56,7 +56,7 @@ class Runner:
     folder: Path
 
     def missing(self, framework: str, change: Change) -> str | None:
-        """What this machine lacks for a change, or None."""
+        """Returns what this machine lacks for a change, or None."""
         settings = self.config.verify
         if change.runtime in ("host", "qemu") and not (ROOT / ".venv" / framework / "installed").exists():
             return f"no environment for {framework}: requirements/install.sh {framework}"
@@ -181,7 +181,7 @@ class _Processes:
         return [str(ROOT / "run.sh"), self.task, *places]
 
     def outcome(self, numerics: str, seconds: float) -> Run:
-        """What came of it. The run's folder is DIR in it, the data's DATA, ROOT a dot, and the home ~."""
+        """The run as results.json has it. Its folder is DIR there, the data's DATA, ROOT a dot, and the home ~."""
         run = Run(
             task=self.task,
             numerics=numerics,

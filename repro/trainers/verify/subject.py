@@ -54,11 +54,11 @@ class Column:
                 yield f"{self.numerics}/{framework}/{slug(change.label)}", change, tasks
 
     def _missing(self, change: Change, tasks: Sequence[str]) -> str | None:
-        """What this machine lacks for a run."""
+        """Returns what this machine lacks for a run, or None."""
         return next(filter(None, (self.runner.missing(task, change) for task in tasks)), None)
 
     def answer(self, question: Question, run: Callable[[str], Run]) -> Answer:
-        """Whether the runs of a question end alike."""
+        """Compares how the runs of a question end."""
         runs, not_made = made(self.needed(question), run)
         done = {name: one for name, one in runs.items() if one.status == DONE}
         lacks = dict.fromkeys(self._missing(change, tasks) for _, change, tasks in self._planned(question))
@@ -103,7 +103,7 @@ def questions(names: Sequence[str]) -> list[TrainerQuestion]:
 
 
 def _comparison(done: Mapping[Path, Run]) -> Comparison | None:
-    """Where the first run, by its workspace, and the first with other weights diverge; None where all have the same."""
+    """Compares the first run, by its workspace, with the first that has other weights; None if all have the same."""
     first = next(iter(done.items()))
     other = next((item for item in done.items() if item[1].fingerprint != first[1].fingerprint), None)
     if other is None:

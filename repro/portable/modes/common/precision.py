@@ -9,7 +9,7 @@ from repro.portable.numbers.precisions import SLICES
 
 
 class Setting:
-    """What the mode was enabled with; self-checks compute with another."""
+    """The precision that the mode was enabled with; self-checks compute with another."""
 
     slices = SLICES["high"]
     """The number of slices of float32 operands."""

@@ -24,14 +24,14 @@ LEAST_WORK = 2**12
 
 
 def multiplies(x: Array, rows: int, terms: int, columns: int) -> bool:
-    """Whether products of matrices of these sizes, of numbers as of an array, are calls of kernels."""
+    """True if products of matrices of these sizes, of the type of x, are calls of kernels."""
     if not Backend.calls_kernels() or x.dtype != jnp.float32:
         return False
     return rows * terms * columns >= LEAST_WORK and terms < products.LONGEST - 1
 
 
 def adds(x: Array, axes: Sequence[int]) -> bool:
-    """Whether sums along these axes are."""
+    """True if sums of x along these axes are calls of kernels."""
     together = sorted(axes) == list(range(min(axes), max(axes) + 1))
     return Backend.calls_kernels() and x.dtype == jnp.float32 and x.size >= LEAST_WORK and together
 

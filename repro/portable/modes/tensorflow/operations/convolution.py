@@ -119,7 +119,7 @@ def _slices(x: Array, axes: tuple[int, ...], bits: int, paired: bool, slices: in
 
 
 def _paired(x: Array, terms: int, dense: bool) -> bool:
-    """Whether kernels multiply pairs, where each output is a sum over all channels."""
+    """True if kernels multiply pairs; `dense`: each output is a sum over all channels."""
     return integers.fits(x, terms) and dense
 
 
