@@ -40,7 +40,7 @@ def test_compare_names_portable_numerics(tree: Path, tmp_path: Path) -> None:
     )
     done = repro(tree, tmp_path, "compare", "a", "b")
     assert done.returncode == 3 and "why     portable numerics are in only one of the two (a guess)" in done.stdout
-    assert "portable_numerics.precision: None and highest (portable numerics are another arithmetic" in done.stdout
+    assert "portable_numerics.precision: None and highest (portable numerics use a different arithmetic" in done.stdout
 
 
 def test_a_record_without_pytorch_is_not_of_portable_numerics(tree: Path, tmp_path: Path) -> None:
