@@ -80,11 +80,11 @@ docs: ## build the site of docs/ into site/; stop at a dead link or path, or an 
 
 test: ## set up everything and run the tests of the tool, the trainers and the core of portable numerics; PYTEST_ADDOPTS chooses among them
 	@$(INSTALL) pytorch tensorflow jax dev mlcube
-	$(PYTEST) -m "not slow and not containers and not portable"
+	$(PYTEST) -m "not slow and not containers and not deep"
 
-test-portable: ## the tests of portable numerics in depth: each mode, library and compiler
+test-portable: ## the deep tests: each mode, library and compiler of portable numerics, and what `make test` has in one framework
 	@$(INSTALL) pytorch tensorflow jax dev
-	$(PYTEST) -m "portable and not slow"
+	$(PYTEST) -m "deep and not slow"
 
 test-containers: ## the tests of the images, with Docker and Apptainer: each builds its image
 	@$(INSTALL) pytorch tensorflow jax dev

@@ -24,6 +24,8 @@ LONGEST = (
     "ports",
     "trainers/test_portable.py",
     "commands/test_verify_command.py",
+    "test_pytest_plugin.py",
+    "observe/test_keras.py",
 )
 
 

@@ -14,7 +14,7 @@ from repro.machine.variables import DECIDING
 from repro.trainers.loop import golden
 from support.runs import HANG, ROOT, needs
 
-pytestmark = [pytest.mark.spread, pytest.mark.portable]
+pytestmark = [pytest.mark.spread, pytest.mark.deep]
 
 SMALL, LONG = 5, {"gpt": 300, "resnet": 400}
 EXAMPLES = list(product(LONG, ("pytorch", "jax", "tensorflow")))

@@ -99,7 +99,7 @@ def test_options_of_a_record() -> None:
 STEPS = str(PROGRAMS / "portable_steps.py")
 
 
-@pytest.mark.portable
+@pytest.mark.deep
 def test_a_network_has_the_same_bits_with_any_number_of_threads(tmp_path: Path) -> None:
     """Of PyTorch itself: a worker computes, too, an operation is run natively, and another process is observed."""
     train = ("--", interpreter("pytorch"), STEPS, "--factors")

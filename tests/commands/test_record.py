@@ -80,6 +80,7 @@ def test_other_options_are_told(here: Path, capfd: pytest.CaptureFixture[str]) -
     assert told.startswith("    command: ") and "(another command, or other options)" in told
 
 
+@pytest.mark.deep
 def test_workers_that_seed_themselves(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         recorded("--to", name, "--", interpreter("pytorch"), str(SCRIPTS / "workers_unseeded.py"))

@@ -102,6 +102,7 @@ def test_the_generators_of_a_compiled_step_are_those_before_its_first(results: A
     assert any("of a compiled step, the gradients are not observed" in note for note in said)
 
 
+@pytest.mark.deep
 def test_keys_are_generators_and_counts_no_batch(others: dict[str, Any]) -> None:
     seen, _ = others["key"]
     assert all(set(line["generator"]) - {"numpy"} == {"key"} for line in seen)
@@ -109,6 +110,7 @@ def test_keys_are_generators_and_counts_no_batch(others: dict[str, Any]) -> None
     assert all(set(line["batch"]) == {"x"} for line in seen)
 
 
+@pytest.mark.deep
 def test_state_that_is_no_weight(others: dict[str, Any]) -> None:
     """BatchNorm's averages and what Dropout draws from: before each compiled step, and of NNX after each eager one."""
     (eager, after), (compiled, before), (linen_eager, _), (linen, _) = (others[name] for name in OTHERS[:4])
@@ -128,6 +130,7 @@ def test_state_that_is_no_weight(others: dict[str, Any]) -> None:
     assert set(compiled[0]["batch"]) == {"x"}
 
 
+@pytest.mark.deep
 def test_state_that_is_an_argument_of_its_own_and_comes_back(others: dict[str, Any]) -> None:
     """As Haiku's. A prediction like the batch does not make state of it; a count of its own is neither."""
     seen, _ = others["state"]
@@ -209,6 +212,7 @@ def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None
     assert all(line["changed weights"] == {} for step, line in seen.items() if step)
 
 
+@pytest.mark.deep
 def test_what_changes_weights_between_two_steps_is_seen(others: dict[str, Any], tmp_path: Path) -> None:
     """Between calls of a step of Optax, of one that is written by hand, and of one that NNX compiled."""
     script, names = str(SCRIPTS / "jax_by_hand.py"), ("halved", "halved nnx")

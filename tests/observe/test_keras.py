@@ -81,6 +81,7 @@ def test_what_a_callback_changes_between_two_steps_is_seen(results: Any) -> None
     assert [[*line.values()] for line in changed] == [[results[1][place][str(step)]] for step in range(1, COUNT)]
 
 
+@pytest.mark.deep
 def test_a_loop_in_xla_says_that_it_is_not_seen(tmp_path: Path) -> None:
     _, written = watched("tensorflow", tmp_path, LOOPS, "own, XLA")
     assert not steps(written)
@@ -102,6 +103,7 @@ def test_steps_that_mixed_precision_skips(tmp_path: Path) -> None:
     assert {"iteration", "dynamic_scale"} <= {name.split("/")[-1] for name in seen[1]["optimizer"]}
 
 
+@pytest.mark.deep
 def test_replicas_on_several_devices(tmp_path: Path) -> None:
     printed, written = watched("tensorflow", tmp_path, LOOPS, "distributed")
     seen = steps(written)

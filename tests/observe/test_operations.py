@@ -62,6 +62,7 @@ def test_what_has_no_values_yet_is_not_hashed(second: tuple[list[Line], list[Lin
     assert drawn["inputs"] == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("scenario", ["workers", "fused"])
 def test_the_first_step_begins_with_the_optimizer(scenario: str, tmp_path: Path) -> None:
     operations, written = traced(tmp_path, 1, scenario)

@@ -182,7 +182,7 @@ def test_optimizers_within_the_backward_pass(eager: Any) -> None:
 @pytest.mark.parametrize(
     "scenarios",
     [
-        ("compiled", "compiled optimizer"),
+        pytest.param(("compiled", "compiled optimizer"), marks=pytest.mark.deep),
         pytest.param(("inductor", "inductor, optimizer"), marks=pytest.mark.slow),
     ],
 )

@@ -11,7 +11,7 @@ from reference.checks import expected
 from repro.portable.backends.checks import cases as checks
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 NAMES = {"pytorch": ["PyTorch"], "tensorflow": ["TensorFlow", "XLA in TensorFlow"], "jax": ["JAX"]}

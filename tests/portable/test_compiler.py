@@ -10,7 +10,7 @@ import pytest
 from support.runs import ROOT, needs, some
 from support.vectors import WIDTHS, needs_width
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 def python(*command: str) -> str:

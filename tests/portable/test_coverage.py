@@ -8,7 +8,7 @@ from repro.verify.command_questions import SSE4, THREADS
 from support.programs import program
 from support.runs import ROOT
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 COUNT = 6
 

@@ -101,7 +101,7 @@ def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: i
             compare(ask, way, file, name, {"bits": bits} | OPTIONS[name])
 
 
-@pytest.mark.portable
+@pytest.mark.deep
 def test_no_error_is_larger_than_the_documentation_has_it() -> None:
     needs("pytorch")
     command = [str(ROOT / ".venv" / "pytorch" / "bin" / "python"), "-s", "-P", "docs/functions.py", "--quick"]

@@ -7,7 +7,7 @@ from repro.frameworks import FRAMEWORKS
 from support.programs import program
 from support.runs import ROOT
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 TABLE = str(ROOT / "golden" / "operations.txt")

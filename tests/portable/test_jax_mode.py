@@ -10,7 +10,7 @@ from repro.verify.command_questions import SSE4
 from support.programs import program
 from support.runs import PROGRAMS
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 FOLDER = "jax_mode"
 LINES = (PROGRAMS / FOLDER / "cases.py").read_text().splitlines()

@@ -7,7 +7,7 @@ import pytest
 from repro.verify.command_questions import SSE4
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 def test_boxes_and_regions_are_those_of_torchvision() -> None:

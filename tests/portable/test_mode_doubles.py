@@ -6,7 +6,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 def test_float64_is_as_exact_as_pytorchs_and_has_one_result_with_any_threads() -> None:

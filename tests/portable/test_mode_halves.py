@@ -6,7 +6,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 EPSILON = {"torch.bfloat16": 2.0**-8, "torch.float16": 2.0**-11}
 

@@ -8,7 +8,7 @@ import pytest
 from repro.verify.command_questions import SSE4
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 @pytest.fixture(scope="module")

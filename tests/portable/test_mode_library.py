@@ -4,7 +4,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 def test_modules_have_the_bits_of_the_library_s() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 PRODUCTS = ("lu of", "lu_unpack", "qr of", "eigh", "svd of")
 """Cases that multiply their factors, by operands of 13 bits in float32."""

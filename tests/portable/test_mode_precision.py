@@ -6,7 +6,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 def test_products_with_both_precisions_are_those_of_the_reference_implementation() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 UNUSUAL = 3.3
 """Beyond it is one of a thousand samples; they follow from a seed."""

@@ -7,7 +7,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = [pytest.mark.portable, pytest.mark.xdist_group("ports")]
+pytestmark = [pytest.mark.deep, pytest.mark.xdist_group("ports")]
 
 
 @pytest.fixture(scope="module")

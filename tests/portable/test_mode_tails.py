@@ -13,7 +13,7 @@ from reference import activations, functions
 from repro.frameworks import FRAMEWORKS
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 VALUES: dict[str, Callable[..., np.ndarray]] = {
     "sigmoid": functions.sigmoid,

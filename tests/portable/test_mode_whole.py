@@ -7,7 +7,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 NOTE = "portable numerics: torch.compile runs eagerly, as kernels that it makes have no portable form\n"
 ON = "portable: they are on already, with other options; call disable() first"

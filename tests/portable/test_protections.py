@@ -14,7 +14,7 @@ from support.runs import some
 from support.workers import WAYS, ask
 
 pytestmark = [
-    pytest.mark.portable,
+    pytest.mark.deep,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="what compilers do was seen on x86-64 alone"),
 ]
 

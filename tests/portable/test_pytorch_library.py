@@ -9,7 +9,7 @@ import pytest
 from support.programs import program
 from support.runs import PROGRAMS
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from programs import library_cases as cases
 from support.libraries import assert_same, library, lines
 from support.runs import python, some
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 MODES = ("eager", "graph", "compiled")
 WITHOUT_THE_SUITE = """

@@ -8,7 +8,7 @@ import pytest
 
 from support.programs import program
 
-pytestmark = pytest.mark.portable
+pytestmark = pytest.mark.deep
 
 OTHER_CPU = {
     "TF_NUM_INTRAOP_THREADS": "1",

@@ -37,7 +37,7 @@ def alone(name: str) -> Iterator[Path]:
 def some(values: Iterable[Any], *quick: Any, deep: Iterable[Any] = ()) -> list[Any]:
     """Values of a parameter: `make test` runs the quick ones, `make test-portable` the deep ones, `make test-all` all."""
     marks: dict[Any, list[pytest.MarkDecorator]] = {value: [] for value in quick} | {
-        value: [pytest.mark.portable] for value in deep
+        value: [pytest.mark.deep] for value in deep
     }
     return [pytest.param(value, marks=marks.get(value, [pytest.mark.slow])) for value in values]
 

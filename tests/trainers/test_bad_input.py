@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from repro.frameworks import FRAMEWORKS
 from repro.trainers.loop import checkpoint
-from support.runs import Run
+from support.runs import Run, some
 
 pytestmark = pytest.mark.spread
 
@@ -120,7 +121,7 @@ def test_no_network(run: Run, workspace: Path, labels: Path):
 # --- device ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "jax"])
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=["tensorflow", "jax"]))
 def test_no_gpu(run: Run, workspace: Path, framework: str):
     done = run(framework, "params.device=gpu", "params.max_steps=2", env={"CUDA_VISIBLE_DEVICES": ""})
     refused(done, 2, "params.device=gpu", "use auto or cpu")

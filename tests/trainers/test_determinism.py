@@ -15,7 +15,7 @@ from support.runs import Run, program, python, some
 FRAMEWORKS = ("pytorch", "tensorflow", "jax")
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax", deep=["tensorflow"]))
 @pytest.mark.parametrize("times", some(["3", "10"], "3"))
 def test_deterministic_is_strict_and_steps_give_the_same_bits_however_threads_interleave(
     framework: str, times: str
@@ -128,6 +128,7 @@ tf.nn.conv2d(tf.ones((1, 8, 8, 1)), tf.ones((3, 3, 1, 4)), 1, "VALID")
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="not an x86-64 CPU")
+@pytest.mark.deep
 def test_tensorflow_convolves_with_onednn_unless_told_otherwise() -> None:
     convolved = ",exec,cpu,convolution,"
     assert convolved in python("tensorflow", CONVOLVED)

@@ -33,7 +33,7 @@ def after_one_step(framework: str, numerics: str, workspace: Path) -> dict[str, 
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=["jax"]))
 @pytest.mark.parametrize("numerics", some(["deterministic", "fast"], "deterministic"))
 def test_a_run_without_portable_numerics_loads_none_of_them(framework: str, numerics: str, workspace: Path) -> None:
     result = after_one_step(framework, numerics, workspace)

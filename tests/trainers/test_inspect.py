@@ -23,7 +23,7 @@ def inspected(framework: str, run: Run, workspace: Path, *keys: str) -> tuple[di
 
 
 @pytest.mark.parametrize("keys", some([(), (CUT,)], ()))
-@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], deep=["jax"]))
 def test_a_step_computes_the_same_on_its_way(framework: str, keys: tuple[str, ...], run: Run, workspace: Path) -> None:
     seen, momenta = {}, {}
     for one in ("pytorch", framework):

@@ -14,7 +14,7 @@ from support.runs import Run, fingerprint, needs, run_sh, some
 OTHERWISE = ("params.threads=1", "params.num_workers=1", "params.batch_size_test=313")
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))  # TensorFlow's are in test_examples.py
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=["jax"]))  # TensorFlow's are in test_examples.py
 @pytest.mark.parametrize(
     "keys", [(), pytest.param(OTHERWISE, marks=pytest.mark.slow)], ids=["as it comes", "otherwise"]
 )
@@ -64,7 +64,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     return path
 
 
-@pytest.mark.portable
+@pytest.mark.deep
 @pytest.mark.parametrize("framework", some(("jax", "tensorflow"), "jax"))
 def test_a_checkpoint_of_another_framework_resumes_to_the_published_bits(framework: str, taken: Path, run: Run) -> None:
     done = run(framework, *ADAM, "params.max_steps=10", f"params.resume={taken}")

@@ -104,7 +104,7 @@ def test_a_trainers_task_is_one_run(run: Run, workspace: Path) -> None:
     assert len(metrics(workspace, "pytorch")) == 1
 
 
-@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax"))
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=["jax"]))
 def test_another_seed_gives_other_bits(framework: str, references) -> None:
     """From the first loss on, to which no optimizer has contributed yet."""
     assert references(framework, *ADAM).losses[0] != references(framework).losses[0]
@@ -152,7 +152,7 @@ def check_times(content: dict[str, Any]) -> None:
     assert content["peak_memory"] > 100_000_000
 
 
-@each_framework
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", deep=("tensorflow", "jax")))
 def test_fast_trains_too(framework: str, references, run: Run, workspace: Path) -> None:
     fingerprint(run(framework, SHORT, "params.numerics=fast"))
     assert largest_difference(newest_losses(workspace, framework), references(framework).losses) < SAME_CURVE
@@ -166,14 +166,14 @@ def test_loss_curves_lie_on_one_another(framework: str, references) -> None:
     assert largest_difference(losses, others) < NEAR_CURVE
 
 
-@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], "jax"))
+@pytest.mark.parametrize("framework", some(["tensorflow", "jax"], deep=["jax"]))
 def test_steps_in_parts_follow_the_same_curve(framework: str, references) -> None:
     keys = (CUT, "params.max_steps=20")
     assert largest_difference(references(framework, *keys).losses, references("pytorch", *keys).losses) < SAME_CURVE
 
 
 @pytest.mark.parametrize(
-    "framework", some(["tensorflow", "jax"], "jax")
+    "framework", some(["tensorflow", "jax"], deep=["jax"])
 )  # native/test_layers.py compares the optimizers
 def test_adam_follows_the_same_curve(framework: str, references) -> None:
     """As far as no maximum that another framework chose has grown, see SAME_CURVE."""
@@ -263,7 +263,7 @@ def test_fashion_mnist(framework: str, references, run: Run, tmp_path: Path) -> 
     assert fingerprint(run(framework, SHORT, fashion, workspace=tmp_path)) != references(framework).fingerprint
 
 
-@pytest.mark.parametrize("numerics", ["deterministic", pytest.param("portable", marks=slow)])
+@pytest.mark.parametrize("numerics", some(["deterministic", "portable"], deep=["deterministic"]))
 def test_jax_finds_what_it_compiled(run: Run, workspace: Path, numerics: str) -> None:
     """With the bits of a program that was just compiled; one that is damaged, here that of the step, is compiled anew.
     (What JAX says of the check's goes to its log.)"""

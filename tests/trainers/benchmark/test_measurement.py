@@ -198,6 +198,7 @@ def test_interrupted(interruptible: None, workspace: Path):
 
 @pytest.mark.parametrize("framework", some(config.FRAMEWORKS, "pytorch"))
 @pytest.mark.parametrize("baseline", some(cells.BASELINES, "tuned"))
+@pytest.mark.deep
 def test_a_baseline(baseline: str, framework: str, data_dir: Path):
     python = ROOT / ".venv" / framework / "bin" / "python"
     if not python.exists():
