@@ -11,7 +11,7 @@ import pytest
 
 import repro
 from repro.errors import UsageError
-from support.runs import HANG, ROOT
+from support.runs import HANG, ROOT, some
 
 # What a script draws from each framework's global generator, and what the framework says of its switches.
 PROBES = {
@@ -50,7 +50,7 @@ def fresh(*command: str, **env: str) -> str:
     return subprocess.run(command, env=clean, capture_output=True, text=True, timeout=HANG, check=True).stdout
 
 
-@pytest.mark.parametrize("framework", PROBES)
+@pytest.mark.parametrize("framework", some(PROBES, "pytorch", "jax", deep=["tensorflow"]))
 def test_it_seeds_and_switches_what_is_imported(framework: str) -> None:
     code = f"""
 import json, os, random
@@ -74,7 +74,7 @@ print(json.dumps([before, after(7), after(8), after(7), after(7, False)]))"""
         assert not free["strict"][0]
 
 
-@pytest.mark.parametrize("framework", PROBES)
+@pytest.mark.parametrize("framework", some(PROBES, "pytorch", deep=["tensorflow", "jax"]))
 def test_it_imports_no_framework(framework: str) -> None:
     code = (
         "import repro, sys; repro.set_seeds(0); print([m for m in ('torch', 'tensorflow', 'jax') if m in sys.modules])"
@@ -82,6 +82,7 @@ def test_it_imports_no_framework(framework: str) -> None:
     assert python(framework, code, PYTHONHASHSEED="0") == "[]\n"
 
 
+@pytest.mark.deep
 def test_tensorflow_is_seeded_without_keras() -> None:
     code = """
 import sys, tensorflow, repro

@@ -220,6 +220,7 @@ def test_bad_folders(arguments: list[str], code: int, said: str) -> None:
     assert said in done.stderr
 
 
+@pytest.mark.deep
 def test_runs_of_two_configurations(run: Run, workspace: Path) -> None:
     for seed in (0, 1):
         assert run("pytorch", "params.max_steps=2", f"params.seed={seed}").returncode == 0

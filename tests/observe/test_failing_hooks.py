@@ -45,7 +45,7 @@ HOOKS = {
     "rounds": {"boosting.remember": "rounds", "boosting.before": "rounds", "boosting.after": "rounds"},
 }
 """By program, each hook of its framework, and a training that calls it."""
-DEEP = {"jax_by_hand", "keras_loops"}
+DEEP = {"jax_loops", "jax_by_hand", "keras_loops"}
 COUNTING = {"pytorch.after", "jax._record", "jax._if_first", "jax._observe_step", "keras.before", "keras.after"}
 COUNTING |= {"keras._record", "keras.after_batch", "watched._write"}
 COUNTING |= {

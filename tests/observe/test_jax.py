@@ -171,6 +171,7 @@ def test_an_array_that_equinox_hands_on_has_a_name_that_people_read(name: str, s
     assert jax._path(name, []) == shown
 
 
+@pytest.mark.deep
 def test_updates_by_hand_are_calls_of_compiled_functions(tmp_path: Path) -> None:
     """Not those that normalize data, or predict: their results are no argument of their next calls."""
     printed, written = watched_and_alone("jax", tmp_path, str(SCRIPTS / "jax_by_hand.py"))

@@ -8,6 +8,7 @@ import pytest
 from support.programs import program
 from support.runs import PROGRAMS
 
+pytestmark = pytest.mark.deep
 ONCE = "compute it once, outside of the training, and load its result, or "
 LINES = (PROGRAMS / "mode_refusals.py").read_text().splitlines()
 

@@ -240,9 +240,15 @@ HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize(
-    ("harm", "resume"), [*((harm, "PATH") for harm in HARMS), ("truncated", "auto"), ("foreign", "auto")]
+    "case",
+    some(
+        [*((harm, "PATH") for harm in HARMS), ("truncated", "auto"), ("foreign", "auto")],
+        *(("tampered", "PATH"), ("missing", "PATH"), ("truncated", "auto")),
+        deep=[("truncated", "PATH"), ("foreign", "PATH"), ("text", "PATH"), ("foreign", "auto")],
+    ),
 )
-def test_bad_checkpoint(run: Run, workspace: Path, good: Path, harm: str, resume: str):
+def test_bad_checkpoint(run: Run, workspace: Path, good: Path, case: tuple[str, str]):
+    harm, resume = case
     folder = workspace / "model" / "pytorch"
     folder.mkdir(parents=True)
     shutil.copy(good, folder / "epoch_0000.safetensors")

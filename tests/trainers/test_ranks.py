@@ -156,7 +156,9 @@ def variables(process: int) -> list[str]:
             *("tensorflow", "params.resume=auto", "rank 1 differs from rank 0 in params.resume: auto and never"),
             marks=pytest.mark.slow,
         ),
-        ("jax", "params.seed=1", "rank 1 differs from rank 0 in SHA-256 of batch_order"),
+        pytest.param(
+            *("jax", "params.seed=1", "rank 1 differs from rank 0 in SHA-256 of batch_order"), marks=pytest.mark.deep
+        ),
     ],
 )
 def test_ranks_that_differ_are_refused(framework: str, key: str, said: str, workspace: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from repro.frameworks import FRAMEWORKS
-from support.runs import PROGRAMS, ROOT, needs
+from support.runs import PROGRAMS, ROOT, needs, some
 
 # Height and width of the kernel, rows and columns of the result, channels in and out. An image of one channel with an
 # even number of both gives two by two results at once.
@@ -32,7 +32,7 @@ def drawn(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     return {name: draw.integers(-3, 4, shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
+@pytest.fixture(scope="module", params=some(FRAMEWORKS, "pytorch", "jax", deep=["tensorflow"]))
 def framework(request: pytest.FixtureRequest) -> str:
     needs(request.param)
     return request.param
