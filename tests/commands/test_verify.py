@@ -143,6 +143,7 @@ def test_portable_across_frameworks(
     assert {name: (answer.answer, len(answer.runs)) for name, answer in result.items()} == expected
 
 
+@pytest.mark.deep
 def test_another_environment(run: Run, workspace: Path) -> None:
     asked = ("questions=other", "frameworks=pytorch", "verify.steps=10")
     other = "+verify.others.pytorch='.venv/pytorch/bin/python tests/programs/plant.py'"

@@ -7,6 +7,7 @@ import pytest
 import repro
 from repro.record import lines
 from support.observed import HERE, ended, observed, start, steps, watched
+from support.runs import some
 
 
 def seen(python: str, tmp_path: Path, text: str, **env: str) -> dict[int, dict[str, dict[str, str]]]:
@@ -60,7 +61,7 @@ FRAMEWORKS = {
 }
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", some(FRAMEWORKS, "pytorch", "jax", deep=["tensorflow"]))
 def test_what_a_framework_has(framework: str, tmp_path: Path) -> None:
     make, names = FRAMEWORKS[framework]
     script = tmp_path / "a.py"

@@ -111,7 +111,7 @@ def test_another_seed_gives_other_bits(framework: str, references) -> None:
 
 
 @pytest.mark.parametrize(
-    "framework", ["pytorch", "jax", pytest.param("tensorflow", marks=pytest.mark.slow)]
+    "framework", some(["pytorch", "jax", "tensorflow"], "pytorch", deep=["jax"])
 )  # three times the start of TensorFlow
 def test_a_killed_run_resumes_to_the_same_bits(framework: str, references, workspace: Path) -> None:
     reference = references(framework)
