@@ -74,7 +74,7 @@ def read_json(path: Path, most: int = MOST) -> Any:
 
 
 def parsed(text: bytes) -> Any:
-    """Parses JSON. ValueError if it is none, or is nested too deep to be read."""
+    """Parses JSON. ValueError if the text is not JSON, or is nested too deep."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -169,7 +169,7 @@ def check_space(folder: Path) -> None:
 
 
 def write_json(path: Path, content: Any, indent: int = 2) -> None:
-    """Writes JSON in the place of a file, whole or not at all."""
+    """Replaces a file by JSON, atomically."""
     write_atomically(path, json.dumps(content, indent=indent).encode() + b"\n")
 
 

@@ -47,7 +47,7 @@ class RunResult:
 
     @property
     def result(self) -> str:
-        """The result in words: whose bits it has, or why it has none."""
+        """The result in words: the run whose bits it has, or why it has no result."""
         if self.failed:
             return f"fails: {self.failed}"
         return "B's bits" if self.as_b else "other bits" if self.differs else "A's bits"

@@ -107,7 +107,7 @@ class Live:
         return (process, taken.step) if isinstance(taken, Step) else None
 
     def _sides(self, processes: Iterable[Process]) -> Sides:
-        """Pairs the processes of the record with those of the run, once as many take steps as did in the record."""
+        """Pairs the processes of the record with those of the run, once the same number of them take steps."""
         ours, theirs = self.recorded.processes, in_order(process for process in processes if process.steps)
         wanted, seen = (Counter(process.label for process in side) for side in (ours, theirs))
         both = ([one for one in side if wanted[one.label] == seen[one.label]] for side in (ours, theirs))

@@ -53,8 +53,8 @@ def sliced(
 ) -> tuple[list[Array], Array]:
     """Integers as quantize gives them, with BITS bits; then those of what they leave, with the next BITS bits; and p.
 
-    The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact. Of float64 the
-    slices have these `bits`, and are so many that they hold all of its own, and p is the unit of the first one.
+    The first slice lies below 2^BITS, or equals it, each further one is at most half of it. All are exact. Slices
+    of float64 have `bits` bits; there are enough of them to hold each number whole, and p is the unit of the first.
     """
     if is_float64(x):
         return doubles.slices(xp, x, axes, bits)

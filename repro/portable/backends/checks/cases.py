@@ -104,7 +104,7 @@ def _integers(key: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(key: int, shape: tuple[int, ...], smallest: float) -> np.ndarray:
-    """Random float64 of both signs and all 53 bits, as many between 1 and 2 as in each octave down to `smallest`."""
+    """Random float64 of both signs and all 53 bits, equally many in each octave from `smallest` to 2."""
     words = np.random.Philox(key=[1, key]).random_raw(2 * int(np.prod(shape))).reshape(2, *shape)
     significands = (words[0] >> np.uint64(11)) * 2.0**-52 + 1  # [1, 3)
     octaves = (words[1] >> np.uint64(1)).astype(np.int64) % (1 - int(np.log2(smallest)))

@@ -29,7 +29,7 @@ FINISHED = (np.float64, np.float32)
 
 
 def fits(x: Array, terms: int) -> bool:
-    """True if kernels sum so many products of the type of x."""
+    """True if kernels can sum this number of products of the type of x."""
     return available and x.dtype == np.float32 and terms <= products.LONGEST
 
 

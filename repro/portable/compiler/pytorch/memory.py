@@ -34,7 +34,7 @@ def watched() -> bool:
 
 
 def plain(arguments: Any) -> Any:
-    """Replaces tensors in nested arguments by ones whose memory holds their numbers. UsageError if one has none."""
+    """Replaces tensors in nested arguments by ones whose memory holds their numbers. UsageError if there is no such memory."""
     return arguments if _are_plain(arguments) else mapped(arguments, Tensor, _plain)
 
 
