@@ -1,0 +1,171 @@
+"""Outcomes of the settings side by side: bits, errors, and what is taken.
+
+    python compare.py FRAMEWORK FOLDER [--all] [--only PART] [--jobs N]
+
+Runs run.py in each setting, unless FOLDER has its output already, and prints a row for each operation, then what is wrong.
+Fails where anything is.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from programs.fuzz.cases import HALVES, Kept, Outcome, read
+from programs.fuzz.limits import limit_of
+from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
+
+RUN = Path(__file__).with_name("run.py")
+ROOT = Path(__file__).parents[3]
+Outcomes = dict[tuple[str, str], Outcome]
+
+
+@dataclass
+class Row:
+    """What the calls of one operation gave."""
+
+    calls: int = 0
+    compared: int = 0
+    """Calls with results in each setting."""
+    refused: int = 0
+    ulps: float = 0
+    """The largest distance from float64, in units in the last place of the result's type."""
+    share: float = 0
+    """The largest one relative to the largest number of the same result."""
+    faults: list[str] = field(default_factory=list)
+
+
+def table(framework: str, results: dict[str, Outcomes]) -> dict[str, Row]:
+    """A row for each operation. `results` are outcomes by the names of settings."""
+    rows: dict[str, Row] = {}
+    for key, base in results[BASE.name].items():
+        row = rows.setdefault(base.operation, Row())
+        row.calls += 1
+        row.refused += base.status == "refused"
+        row.compared += base.status == "computed"
+        row.faults += [f"{base.sample}: {fault}" for fault in _faults(framework, key, base, results, row)]
+    for setting, outcomes in results.items():
+        if len(outcomes) != len(results[BASE.name]):
+            name = next(iter({*outcomes} ^ {*results[BASE.name]}))[0]
+            rows.setdefault(name, Row()).faults.append(f"{setting}: {len(outcomes)} calls; the process ended early?")
+    return dict(sorted(rows.items()))
+
+
+def _faults(
+    framework: str, key: tuple[str, str], base: Outcome, results: dict[str, Outcomes], row: Row
+) -> Iterator[str]:
+    for setting in VARIED:
+        other = results[setting.name].get(key)
+        if other and (other.status, _digests(other)) != (base.status, _digests(base)):
+            yield f"{setting.name}: {base.status} {base.text} -> {other.status} {other.text}, other bits"
+    native, exact = results[NATIVE.name].get(key), results[DOUBLE.name].get(key)
+    if native is None or native.status != "computed":
+        return
+    if base.status == "failed":
+        yield f"the framework computes it: {base.text}"
+    if base.status != "computed":
+        return
+    if (what := [(each.dtype, each.shape) for each in base.arrays]) != [(x.dtype, x.shape) for x in native.arrays]:
+        yield f"other types or shapes: {what}"
+        return
+    limit = limit_of(framework, base.operation)
+    reference = exact if exact is not None and exact.status == "computed" else native
+    if not limit.compared or len(reference.arrays) != len(base.arrays):
+        return
+    for x, y, own in zip(base.arrays, reference.arrays, native.arrays, strict=True):
+        ulps, share, wrong = distance(x, y, own, limit.accepts)
+        row.ulps, row.share = max(row.ulps, ulps), max(row.share, share)
+        if wrong:
+            yield wrong
+
+
+def _digests(outcome: Outcome) -> list[str]:
+    return [each.digest for each in outcome.arrays]
+
+
+def distance(
+    x: Kept, exact: Kept, native: Kept, accepts: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> tuple[float, float, str]:
+    """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
+    and what is wrong with it, or "".
+
+    Where float64 has no number of the result's type (an overflow, NaN), the framework's own result is right as well.
+    """
+    result, right, own = x.array, exact.array, native.array
+    if result is None or right is None or own is None or not result.size or right.shape != result.shape:
+        return 0, 0, ""
+    if result.dtype.kind not in "fc":
+        return 0, 0, ""
+    if result.dtype.kind == "c":
+        result, right, own = (each.view(each.real.dtype) for each in (result, right.astype(complex), own))
+    with np.errstate(all="ignore"):
+        right = right.astype(float)
+        bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
+        unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
+        error = np.abs(result.astype(float) - right)
+        finite = np.isfinite(right) & np.isfinite(result)
+        ulps = np.where(finite, error / unit, 0)
+        largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
+        shares = np.where(finite, error / (largest or 1), 0)
+        nearest = right.astype(np.float32 if x.dtype in HALVES or x.dtype != "float64" else float)
+        same = (
+            (result == nearest)
+            | (np.isnan(result) & np.isnan(right))
+            | (result == own)
+            | (np.isnan(result) & np.isnan(own))
+        )
+        wrong = ~(same | (finite & accepts(ulps, shares)))
+    text = ""
+    if wrong.any():
+        at = np.flatnonzero(wrong)[0]
+        text = f"{np.ravel(result)[at]}, float64 {np.ravel(right)[at]}, native {np.ravel(own)[at]}; {ulps.max():.3g} ulp, {shares.max():.3g} of the largest"
+    return float(ulps.max()), float(shares.max()), text
+
+
+def outcomes(framework: str, folder: Path, more: list[str], jobs: int) -> dict[str, Outcomes]:
+    """Runs each setting whose output is not in the folder yet, and reads all."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def run(name: str) -> Outcomes:
+        path = folder / f"{framework} {name}.jsonl"
+        if not path.exists():
+            environment = os.environ | SETTINGS[name].environment()
+            # one more process may end in a crash: what it has written counts, see table()
+            subprocess.run(
+                [sys.executable, "-s", "-P", RUN, framework, name, path, *more], env=environment, check=False
+            )
+        return read(path)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(SETTINGS, pool.map(run, SETTINGS), strict=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("framework", choices=("pytorch", "tensorflow", "jax"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    more = (["--all"] if given.all else []) + [f"--only={given.only}"]
+    rows = table(given.framework, outcomes(given.framework, given.folder, more, given.jobs))
+    for name, row in rows.items():
+        print(f"{name:<50} {row.calls:4} {row.compared:4} {row.refused:4} {row.ulps:10.3g} {row.share:10.3g}")
+    for name, row in rows.items():
+        for fault in row.faults:
+            print(f"{name}: {fault}")
+    sums = [sum(getattr(row, name) for row in rows.values()) for name in ("calls", "compared", "refused")]
+    faults = sum(len(row.faults) for row in rows.values())
+    print(f"{len(rows)} operations, {sums[0]} calls: {sums[1]} computed, {sums[2]} refused; {faults} faults")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
