@@ -1,5 +1,7 @@
 """How far from float64 a result may be, by operation, as docs/reference/specification.md has it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 
