@@ -176,15 +176,15 @@ def check_device(device: torch.device) -> None:
     It is made with one thread: OpenMP's others do not survive a fork, and a program may fork after `import torch`.
     """
     devices_checked.add(device.type)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    threads = torch._C.get_num_threads()
+    torch._C.set_num_threads(1)
     try:
         with_portable_ops(self_check)(device)
     except BaseException:
         devices_checked.discard(device.type)
         raise
     finally:
-        torch.set_num_threads(threads)
+        torch._C.set_num_threads(threads)
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
