@@ -38,7 +38,7 @@ def output(words: list[str], folder: Path, stdin: str = "", **variables: str) ->
     return done.stdout
 
 
-def weights(*given: Any, **more: str) -> str:
+def weights(*given: Any, **more: Any) -> str:
     """What ways/__main__.py prints of its weights."""
     return re.findall(r"weights ([0-9a-f]{64})", output(*given, **more))[0]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import lax
+from jax import Array, lax
 from jax import numpy as jnp
 
 import repro.portable.jax as portable
@@ -24,6 +24,12 @@ QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 CASES: dict[str, Case] = {}
 case = filler(CASES)
+
+
+def both(z: Array) -> Array:
+    """The real and the imaginary parts, side by side."""
+    return jnp.stack([lax.real(z), lax.imag(z)], -1)
+
 
 # --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -52,6 +58,9 @@ case("matmul-large", jnp.matmul)
 case("matmul-vector", jnp.matmul)
 case("dot", jnp.dot)
 case("einsum", lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b))
+case("complex-mul", lambda a, b: both(lax.complex(a, b) * lax.complex(b, a)))
+case("complex-matmul", lambda a, b: both(lax.complex(a, -a) @ lax.complex(b, b + b)))
+case("rfft2", lambda x: both(jnp.fft.rfft2(x)))
 case("sum", lambda x: jnp.sum(x, 1))
 case("sum-all", jnp.sum)
 case("sum-axes", lambda x: jnp.sum(x, (0, 2)))

@@ -33,6 +33,8 @@ DEFINITIONS = (
     "scatter",
     "linalg",
     "spectral",
+    "complexes",
+    "fourier",
     "collectives",
 )
 """The files of operations/ that define primitives."""

@@ -37,11 +37,16 @@ ARITHMETIC = """
 """One operation of IEEE 754, or a product of them in one order."""
 
 
+PARTS = "add add_any sub neg eq ne"
+"""Primitives of complex numbers that are one operation for each part."""
+
+
 def _names(*texts: str) -> frozenset[str]:
     return frozenset(name.replace("-", "_") for text in texts for name in text.split())
 
 
 CALLS = _names(STRUCTURE)
 MOVING = _names(MOVES)
+OF_PARTS = _names(PARTS)
 CHOOSES = _names(CHOICES)
 EXACT = _names(STRUCTURE, MOVES, CHOICES, ARITHMETIC)

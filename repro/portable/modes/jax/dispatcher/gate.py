@@ -26,7 +26,7 @@ from jax._src.interpreters import mlir
 
 from repro.errors import UsageError
 from repro.portable.modes.common.precision import handed
-from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, MOVING
+from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, MOVING, OF_PARTS
 from repro.portable.modes.jax.dispatcher.refusal import allowed_name, refuse
 
 Rule = Callable[..., Any]
@@ -34,6 +34,8 @@ Definition = Callable[..., Any]
 
 definitions: dict[str, Definition] = {}
 """Functions of arrays and of a primitive's parameters, by its name."""
+complex_definitions: dict[str, Definition] = {}
+"""Functions of complex arrays, likewise; the results of some are real."""
 rules: dict[str, Rule] = {}
 """Lowering rules by the primitive's name; the first parameter lowers a definition, see _lowered."""
 guards: dict[str, Callable[..., str]] = {}
@@ -46,6 +48,7 @@ ran_natively: Counter[str] = Counter()
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""
 DOUBLE = np.dtype(np.float64)
+COMPLEX = "complex numbers have no portable form"
 
 
 def define(*names: str) -> Callable[[Definition], Definition]:
@@ -55,6 +58,16 @@ def define(*names: str) -> Callable[[Definition], Definition]:
         for name in names:
             assert name not in definitions, name
             definitions[name] = handed(function)
+        return function
+
+    return register
+
+
+def define_complex(*names: str) -> Callable[[Definition], Definition]:
+    """Registers a function in the place of primitives of complex numbers."""
+
+    def register(function: Definition) -> Definition:
+        complex_definitions.update(dict.fromkeys(names, handed(function)))
         return function
 
     return register
@@ -144,12 +157,13 @@ class Gate:
             return None
         if not floating:
             return None
+        if any(map(_is_complex, floating)):
+            return self._complex_rule(name, avals, eqn)
         defined = name in definitions or name in rules
         if not defined and name not in EXACT:
             raise refuse(name, "it has no portable form", "", avals, eqn)
-        unknown = floating - SINGLE - {DOUBLE}
-        if unknown and (defined or (name not in MOVING and any(map(_is_complex, unknown)))):
-            raise refuse(name, *_unknown(unknown), avals, eqn)
+        if floating - SINGLE - {DOUBLE} and defined:
+            raise refuse(name, "numbers of this type have no portable form", "use float32 or bfloat16", avals, eqn)
         why = guards[name](avals, **eqn.params) if name in guards else ""
         if why:
             raise refuse(name, why, "", avals, eqn)
@@ -157,6 +171,18 @@ class Gate:
             return None
         counts[name] += 1
         return partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
+
+    def _complex_rule(self, name: str, avals: list[Any], eqn: Any) -> Rule | None:
+        """The rule of a primitive with complex numbers, None for JAX's own; RefusedError where it has none."""
+        if name in MOVING or name in OF_PARTS:
+            return None
+        if name not in complex_definitions:
+            raise refuse(name, COMPLEX, "compute with the real and imaginary parts", avals, eqn)
+        why = guards[name](avals, **eqn.params) if name in guards else ""
+        if why:
+            raise refuse(name, why, "", avals, eqn)
+        counts[name] += 1
+        return partial(_lowered, complex_definitions[name])
 
 
 def _equation() -> Any:
@@ -171,12 +197,6 @@ def _equation() -> Any:
 
 def _is_complex(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, np.complexfloating))
-
-
-def _unknown(dtypes: set[Any]) -> tuple[str, str]:
-    if any(map(_is_complex, dtypes)):
-        return "complex numbers have no portable form", "compute with the real and imaginary parts"
-    return "numbers of this type have no portable form", "use float32 or bfloat16"
 
 
 def _inner(ctx: Any) -> Any:

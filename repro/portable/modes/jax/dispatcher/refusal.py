@@ -10,7 +10,7 @@ from jax._src.interpreters import mlir
 from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, program_line, refused
 
 REMEDIES = {
-    "fft": "multiply by matrices of cosines and sines",
+    "fft": "transform frames that overlap",
     "rng_": "use jax.random with threefry2x32 keys, which is its default",
     "pure_callback": "compute it with jax.numpy",
     "io_callback": "load the data before the step, and pass them to it",

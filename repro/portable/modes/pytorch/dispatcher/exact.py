@@ -46,6 +46,7 @@ SINGLE = """
     sign trunc leaky_relu leaky_relu_backward softshrink_backward hardshrink hardshrink_backward
     _prelu_kernel _prelu_kernel_backward native_dropout_backward_none _amp_update_scale
     _amp_foreach_non_finite_check_and_unscale deg2rad rad2deg
+    _conj _conj_copy _conj_physical conj_physical view_as_complex view_as_complex_copy complex
 """
 """One IEEE 754 operation for each element."""
 
@@ -78,7 +79,7 @@ STATE = """
 """
 """Operations that ask about tensors, and checks."""
 
-GUARDED = "abs angle reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
+GUARDED = "abs angle reciprocal square sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
 
 WINDOWS = "bartlett_window blackman_window hamming_window hann_window fft_fftfreq fft_rfftfreq"

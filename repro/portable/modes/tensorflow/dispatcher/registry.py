@@ -28,6 +28,8 @@ DEFINITIONS = (
     "conversions",
     "collectives",
     "optimizers",
+    "complexes",
+    "fourier",
 )
 """The files of operations/ that define operations."""
 
