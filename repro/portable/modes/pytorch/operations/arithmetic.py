@@ -4,6 +4,7 @@ PyTorch's kernels contract a product and a sum on some processors, and divide by
 on GPUs.
 """
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -170,3 +171,21 @@ def _several(function: Function) -> Function:
 
 for _name, _function in {"lerp": _lerp, "addcmul": _addcmul, "addcdiv": _addcdiv}.items():
     define(*([_name] if _name != "lerp" else ["lerp.Scalar", "lerp.Tensor"]))(_several(_function))  # type: ignore[arg-type]
+
+
+# --- signs ------------------------------------------------------------------------------------------------------------
+
+
+def _positive(x: Any) -> Any:
+    """NaN without its sign, which differs between processors."""
+    return torch.where(x.isnan(), math.nan, x) if isinstance(x, Tensor) and x.is_floating_point() else x
+
+
+@define("copysign.Tensor", "copysign.Scalar")
+def copysign(self: Tensor, other: Any) -> Tensor:
+    return torch.copysign(self, _positive(other))
+
+
+@define("signbit")
+def signbit(self: Tensor) -> Tensor:
+    return torch.signbit(_positive(self))
