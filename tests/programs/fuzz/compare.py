@@ -112,7 +112,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
     if not limit.signed:
         result, right, own = (np.abs(each) for each in (result, right, own))
     with np.errstate(all="ignore"):
-        right = right.astype(float)
+        right = np.where(np.isfinite(right) | ~np.isfinite(own), right, own).astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
         error, others = (np.abs(each.astype(float) - right) for each in (result, own))
@@ -129,6 +129,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (result == own)
             | (np.isnan(result) & np.isnan(own))
             | (np.isnan(result) & limit.spreads)
+            | (~np.isfinite(own) & limit.spreads)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))

@@ -36,7 +36,7 @@ CHOICES = """
     heaviside isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor lt max min ne
     searchsorted threshold threshold_backward unique_consecutive unique_dim unique_dim_consecutive where
     hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d
-    fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d _is_all_true _is_any_true nan_to_num
+    fractional_max_pool2d fractional_max_pool3d _is_all_true _is_any_true nan_to_num
 """
 """Comparisons, and the numbers that they choose; the first of equals."""
 

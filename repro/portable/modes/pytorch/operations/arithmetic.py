@@ -5,7 +5,7 @@ on GPUs.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -157,7 +157,8 @@ def _several(function: Function) -> Function:
 
     def computed(*arguments: Any, **options: Any) -> Tensor:
         first = arguments[0]
-        given = [each if isinstance(each, Tensor) else number_like(first, each) for each in arguments]
+        number = partial(scalar, dtype=torch.float32) if first.dtype in HALVES else partial(number_like, first)
+        given = [each if isinstance(each, Tensor) else number(each) for each in arguments]
         dtypes = {each.dtype for each in given}
         if len(dtypes) > 1 or first.dtype in HALVES:
             return of_any_type(*given, **options)
