@@ -35,9 +35,9 @@ class Row:
     """Calls with results in each setting."""
     refused: int = 0
     ulps: float = 0
-    """The largest distance from float64, in units in the last place of the result's type."""
+    """The largest distance from float64 of functions of numbers, in units in the last place of the result's type."""
     share: float = 0
-    """The largest one relative to the largest number of the same result."""
+    """That of sums and products, relative to the largest number of the same result."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -85,7 +85,10 @@ def _faults(
         return
     for x, y, own in zip(base.arrays, reference.arrays, native.arrays, strict=True):
         ulps, share, wrong = distance(x, y, own, limit)
-        row.ulps, row.share = max(row.ulps, ulps), max(row.share, share)
+        if limit.share:
+            row.share = max(row.share, share)
+        else:
+            row.ulps = max(row.ulps, ulps)
         if wrong:
             yield wrong
 
@@ -96,7 +99,7 @@ def _digests(outcome: Outcome) -> list[str]:
 
 def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, float, str]:
     """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
-    and what is wrong with it, or "".
+    and what is wrong with it, or "". What is below the limit's `least`, or within its `own`, is no error.
 
     Where float64 has no number of the result's type (an overflow, NaN), the framework's own result is right as well.
     """
@@ -120,8 +123,9 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
         others = np.where(np.isfinite(others), others, 0)
         allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
-        ulps = np.where(finite, error / unit, 0)
-        shares = np.where(finite, error / (largest or 1), 0)
+        excess = np.maximum(error - limit.least - limit.own * others, 0)
+        ulps = np.where(finite, excess / unit, 0)
+        shares = np.where(finite, excess / (largest or 1), 0)
         nearest = right.astype(np.float32 if x.dtype in HALVES or x.dtype != "float64" else float)
         same = (
             (result == nearest)
