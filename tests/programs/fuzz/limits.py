@@ -151,6 +151,7 @@ LIMITS["pytorch"] |= {
     "special.i1e gradients": replace(FUNCTION, least=2.0**-20),
     "special.log_ndtr gradients": RANDOM,
     "sinc gradients": replace(FUNCTION, share=2.0**-11),
+    "logsumexp forward": replace(SUM, spreads=False),
     # logarithms in halves
     "logcumsumexp": PRODUCT,
     "logcumsumexp bfloat16 gradients": replace(PRODUCT, share=2.0**-4),
