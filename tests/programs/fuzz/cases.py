@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,10 @@ LARGEST = 4096
 HALVES = ("bfloat16", "float16")
 
 
+Array = np.ndarray | tuple[str, np.ndarray]
+"""A result; with the name of its type, where NumPy has none of its numbers, which are given as float32."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A call."""
@@ -22,7 +26,7 @@ class Case:
     """The name in the table."""
     sample: str
     """What sets it apart from other calls of the operation: types, shapes, layout, kind of values."""
-    compute: Callable[[bool], list[np.ndarray]]
+    compute: Callable[[bool], Sequence[Array]]
     """The results, then the gradients of the floating-point arguments. True: of arguments in float64."""
 
 
@@ -67,12 +71,12 @@ def outcome(case: Case, double: bool) -> Outcome:
     return Outcome(case.operation, case.sample, "computed", "", arrays)
 
 
-def kept(array: np.ndarray) -> Kept:
+def kept(array: Array) -> Kept:
     """The digest of an array, and a small one's values."""
-    name = array.dtype.name
+    name, array = array if isinstance(array, tuple) else (array.dtype.name, array)
     array = np.array(array, _stored(name), order="C")
-    with np.errstate(all="ignore"):
-        array[array != array] = np.nan
+    if array.dtype.kind in "fc":
+        array[np.isnan(array)] = np.nan
     data = base64.b64encode(array.tobytes()).decode() if array.size <= LARGEST else None
     digest = sha256(repr((name, array.shape)).encode() + array.tobytes()).hexdigest()[:16]
     return Kept(name, array.shape, digest, data)
@@ -80,7 +84,9 @@ def kept(array: np.ndarray) -> Kept:
 
 def _stored(name: str) -> np.dtype:
     """The type of NumPy in which numbers are kept: they fit into it exactly."""
-    return np.dtype(np.float32) if name.startswith(("bfloat", "float8", "float4", "float6")) else np.dtype(name)
+    if name == "complex32":
+        return np.dtype(np.complex64)
+    return np.dtype(np.float32) if name.startswith(("bfloat", "float8_", "float4_", "float6_")) else np.dtype(name)
 
 
 def write(outcomes: Iterator[Outcome], path: Path) -> None:

@@ -269,14 +269,20 @@ def guard(operation: OpOverload, name: str) -> Function:
 
 
 def refusal(operation: OpOverload, name: str) -> Function:
-    """The function that the dispatcher calls for an operation without a portable form; integers pass."""
+    """The function that the dispatcher calls for an operation without a portable form; integers pass that give integers."""
     redispatch = operation._handle.redispatch_boxed
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
-        if not thread.inside and needs_portable_kernel(name, arguments, options, integers=False):
-            values = tensors_in((*arguments, *options.values()))
-            raise refuse(name, "it has no portable form", tensors=values)
-        return redispatch(keys & BELOW, *arguments, **options)
+        if thread.inside:
+            return redispatch(keys & BELOW, *arguments, **options)
+        needed, values = (
+            needs_portable_kernel(name, arguments, options, integers=False),
+            (*arguments, *options.values()),
+        )
+        result = None if needed else redispatch(keys & BELOW, *arguments, **options)
+        if needed or has_numbers((result,)):
+            raise refuse(name, "it has no portable form", tensors=tensors_in(values))
+        return result
 
     return refused
 
