@@ -1,0 +1,133 @@
+"""Calls of TensorFlow's raw operations: every one of the registry that takes floating-point numbers."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import op_def_registry
+
+from programs.fuzz import tensorflow_indices
+from programs.fuzz.cases import Case
+from programs.fuzz.tensorflow_arguments import TABLE
+from programs.fuzz.tensorflow_draws import KINDS, TYPES, Draw, arrays
+from repro.portable.modes.tensorflow.dispatcher import registry
+
+assert tensorflow_indices.SEEDS  # its arguments are in the table
+FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_BFLOAT16}
+OF_ELEMENTS = ("plain", "range", "special", "empty", "scalar", "huge", "tiny", "large", "graph")
+OTHERS = ("plain", "graph", "special", "huge", "tiny")
+
+
+@cache
+def takes_fractions(name: str) -> bool:
+    """True if an argument or a result of an operation may be of a floating-point type."""
+    operation = op_def_registry.get(name)
+    return any(_types(operation, each) & FLOATS for each in (*operation.input_arg, *operation.output_arg))
+
+
+def _types(operation: Any, argument: Any) -> set[int]:
+    """The types that an argument may have."""
+    name = argument.type_attr or argument.type_list_attr
+    if not name:
+        return {argument.type}
+    allowed = next(each for each in operation.attr if each.name == name).allowed_values.list.type
+    return set(allowed) or FLOATS
+
+
+@cache
+def of_elements(name: str) -> int:
+    """The number of arguments of an operation that takes one or two arrays of one type and needs nothing else."""
+    operation = op_def_registry.get(name)
+    attributes = {each.type_attr for each in operation.input_arg}
+    needs = [each for each in operation.attr if not each.HasField("default_value") and each.name not in attributes]
+    several = any(each.number_attr or each.type_list_attr for each in operation.input_arg)
+    fractions = all(_types(operation, each) & FLOATS for each in operation.input_arg)
+    number = len(operation.input_arg)
+    single = fractions and len(attributes) == 1 and not needs and not several and not operation.is_stateful
+    return number if single and number <= 2 else 0
+
+
+def without_arguments() -> list[str]:
+    """Operations of floating-point numbers that have none here."""
+    return [name for name in _names() if name not in TABLE and not of_elements(name)]
+
+
+def _names() -> list[str]:
+    names = (each.name for each in registry._operations())
+    return sorted(name for name in names if hasattr(tf.raw_ops, name) and takes_fractions(name))
+
+
+def cases(everything: bool) -> Iterator[Case]:
+    """All kinds in all types, or two of each operation, by turns."""
+    types, single = cycle(TYPES), cycle(OF_ELEMENTS)
+    others = cycle(OTHERS)
+    for name in _names():
+        if name in without_arguments():
+            continue
+        kinds = OF_ELEMENTS if of_elements(name) and name not in TABLE else OTHERS
+        if everything:
+            chosen = [(kind, dtype) for kind in kinds for dtype in TYPES if kind != "graph" or dtype == "float32"]
+        else:
+            chosen = [("plain", "float32"), (next(single if kinds is OF_ELEMENTS else others), next(types))]
+            chosen = list(dict.fromkeys(chosen))
+        for kind, dtype in chosen:
+            yield from _calls(name, kind, dtype)
+
+
+def _calls(name: str, kind: str, dtype: str) -> Iterator[Case]:
+    special = " of special numbers" if kind in ("special", "huge", "tiny") and name in TABLE else ""
+
+    def forward(double: bool) -> list[np.ndarray]:
+        return _computed(name, kind, dtype, double)[0]
+
+    def backward(double: bool) -> list[np.ndarray]:
+        return _computed(name, kind, dtype, double)[1]
+
+    yield Case(f"{name}{special}", f"{dtype} {kind}", forward)
+    if kind in ("plain", "graph", "range"):
+        yield Case(f"gradient of {name}", f"{dtype} {kind}", backward)
+
+
+def _computed(name: str, kind: str, dtype: str, double: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The results, and the gradients."""
+    draw = Draw(name, dtype, kind if kind in KINDS else "plain", double)
+    given = _given(name, kind, draw)
+    variables = [each for each in given.values() if isinstance(each, tf.Variable)]
+    values = {key: each.handle if isinstance(each, tf.Variable) else each for key, each in given.items()}
+    function = _function(name)
+    sources = [each for each in tf.nest.flatten(values) if isinstance(each, tf.Tensor) and each.dtype.is_floating]
+
+    def compute() -> tuple[Any, Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            results = function(**values)
+        fractions = [each for each in tf.nest.flatten(results) if getattr(each, "dtype", tf.bool).is_floating]
+        if not fractions or not sources or kind not in ("plain", "graph", "range"):
+            return results, []
+        try:
+            return results, tape.gradient(fractions, sources, [draw.weights(each) for each in fractions])
+        except LookupError:  # the operation has no gradient
+            return results, []
+
+    if kind == "graph":
+        compute = tf.function(compute, autograph=False)
+    results, gradients = compute()
+    return arrays(results) + arrays(variables), arrays(gradients)
+
+
+def _given(name: str, kind: str, draw: Draw) -> dict[str, Any]:
+    if name in TABLE:
+        given = TABLE[name](draw)
+        known = inspect.signature(_function(name)).parameters
+        return {key: each for key, each in given.items() if key in known}
+    keys = list(inspect.signature(_function(name)).parameters)[: of_elements(name)]
+    return {key: draw.patterns() if kind == "range" else draw.elements() for key in keys}
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return getattr(tf.raw_ops, name)
