@@ -1,16 +1,18 @@
-"""Calls of TensorFlow and Keras."""
+"""Calls of TensorFlow and Keras: raw operations, the Python that is made of them, layers."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import tensorflow as tf
 
 import repro.portable.tensorflow as portable
-from programs.fuzz import tensorflow_raw
+from programs.fuzz import tensorflow_layers, tensorflow_python, tensorflow_raw
 from programs.fuzz.cases import Case
 from programs.fuzz.settings import Setting
 
 
 def start(setting: Setting) -> None:
+    tf.get_logger().setLevel("ERROR")
     tf.config.threading.set_intra_op_parallelism_threads(setting.threads)
     tf.config.threading.set_inter_op_parallelism_threads(setting.threads)
     if setting.portable:
@@ -18,6 +20,5 @@ def start(setting: Setting) -> None:
 
 
 def cases(everything: bool, only: str) -> Iterator[Case]:
-    for each in tensorflow_raw.cases(everything):
-        if only in each.operation:
-            yield each
+    parts = (each.cases(everything) for each in (tensorflow_raw, tensorflow_python, tensorflow_layers))
+    return (each for each in chain.from_iterable(parts) if only in each.operation)

@@ -51,11 +51,6 @@ class Draw:
         square = (a[..., :, None, :] * a[..., None, :, :]).sum(-1)
         return self.tensor((square + 8 * np.eye(shape[-1], dtype=int)) * 0.25)
 
-    def weights(self, result: Any) -> Any:
-        """Multiples of 1/8 from -1 to 1 for the numbers of a result, by their places."""
-        places = tf.range(tf.size(result)) * 7 % 17 - 8
-        return tf.cast(tf.reshape(places, tf.shape(result)), result.dtype) * 0.125
-
     def elements(self, number: int = 33) -> Any:
         """Numbers of a function of each element, whose array may be empty or without axes."""
         shape = {"empty": (0, 3), "scalar": (), "large": (LARGE,)}.get(self.kind, (3, number))
@@ -87,9 +82,42 @@ class Draw:
             return tf.constant(values.astype(np.float64) if self.double else values)
 
 
-def arrays(results: Any) -> list[np.ndarray]:
+def results(function: Any, given: Any, graph: bool) -> Any:
+    """What a function gives, in eager code or in tf.function."""
+
+    def compute() -> Any:
+        return function(**given) if isinstance(given, dict) else function(*given)
+
+    return tf.function(compute, autograph=False)() if graph else compute()
+
+
+def gradients(function: Any, given: Any, graph: bool) -> list[Any]:
+    """The gradients of a function with respect to its floating-point arguments and its variables; none where it has none."""
+    sources = [each for each in tf.nest.flatten(given) if isinstance(each, tf.Tensor) and each.dtype.is_floating]
+
+    def compute() -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            flat = tf.nest.flatten(results(function, given, False), expand_composites=True)
+        watched = [*sources, *tape.watched_variables()]
+        fractions = [each for each in flat if isinstance(each, tf.Tensor) and each.dtype.is_floating]
+        try:
+            return tape.gradient(fractions, watched, [_weights(each) for each in fractions])
+        except LookupError:  # the operation has no gradient
+            return []
+
+    return results(compute, [], graph)
+
+
+def _weights(result: Any) -> Any:
+    """Multiples of 1/8 from -1 to 1 for the numbers of a result, by their places."""
+    places = tf.range(tf.size(result)) * 7 % 17 - 8
+    return tf.cast(tf.reshape(places, tf.shape(result)), result.dtype) * 0.125
+
+
+def arrays(values: Any) -> list[np.ndarray]:
     """Arrays of numbers; strings and handles are left out, and None of a gradient is an empty array."""
-    flat = tf.nest.flatten(results, expand_composites=True)
+    flat = tf.nest.flatten(values, expand_composites=True)
     values = [np.zeros(0, bool) if each is None else np.asarray(each) for each in flat if _is_array(each)]
     return [each for each in values if each.dtype.kind != "O" and each.dtype.kind != "S"]
 

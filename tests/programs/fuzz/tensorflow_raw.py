@@ -14,7 +14,7 @@ from tensorflow.python.framework import op_def_registry
 from programs.fuzz import tensorflow_indices
 from programs.fuzz.cases import Case
 from programs.fuzz.tensorflow_arguments import TABLE
-from programs.fuzz.tensorflow_draws import KINDS, TYPES, Draw, arrays
+from programs.fuzz.tensorflow_draws import KINDS, TYPES, Draw, arrays, gradients, results
 from repro.portable.modes.tensorflow.dispatcher import registry
 
 assert tensorflow_indices.SEEDS  # its arguments are in the table
@@ -58,7 +58,7 @@ def without_arguments() -> list[str]:
 
 
 def _names() -> list[str]:
-    names = (each.name for each in registry._operations())
+    names = (each.name for each in registry.operations())
     return sorted(name for name in names if hasattr(tf.raw_ops, name) and takes_fractions(name))
 
 
@@ -82,45 +82,27 @@ def cases(everything: bool) -> Iterator[Case]:
 def _calls(name: str, kind: str, dtype: str) -> Iterator[Case]:
     special = " of special numbers" if kind in ("special", "huge", "tiny") and name in TABLE else ""
 
-    def forward(double: bool) -> list[np.ndarray]:
-        return _computed(name, kind, dtype, double)[0]
-
-    def backward(double: bool) -> list[np.ndarray]:
-        return _computed(name, kind, dtype, double)[1]
-
-    yield Case(f"{name}{special}", f"{dtype} {kind}", forward)
+    yield Case(f"{name}{special}", f"{dtype} {kind}", lambda double: _computed(name, kind, dtype, double))
     if kind in ("plain", "graph", "range"):
-        yield Case(f"gradient of {name}", f"{dtype} {kind}", backward)
+        yield Case(f"gradient of {name}", f"{dtype} {kind}", lambda double: _differentiated(name, kind, dtype, double))
 
 
-def _computed(name: str, kind: str, dtype: str, double: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The results, and the gradients."""
-    draw = Draw(name, dtype, kind if kind in KINDS else "plain", double)
-    given = _given(name, kind, draw)
+def _computed(name: str, kind: str, dtype: str, double: bool) -> list[np.ndarray]:
+    given = _given(name, kind, dtype, double)
     variables = [each for each in given.values() if isinstance(each, tf.Variable)]
     values = {key: each.handle if isinstance(each, tf.Variable) else each for key, each in given.items()}
-    function = _function(name)
-    sources = [each for each in tf.nest.flatten(values) if isinstance(each, tf.Tensor) and each.dtype.is_floating]
-
-    def compute() -> tuple[Any, Any]:
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            results = function(**values)
-        fractions = [each for each in tf.nest.flatten(results) if getattr(each, "dtype", tf.bool).is_floating]
-        if not fractions or not sources or kind not in ("plain", "graph", "range"):
-            return results, []
-        try:
-            return results, tape.gradient(fractions, sources, [draw.weights(each) for each in fractions])
-        except LookupError:  # the operation has no gradient
-            return results, []
-
-    if kind == "graph":
-        compute = tf.function(compute, autograph=False)
-    results, gradients = compute()
-    return arrays(results) + arrays(variables), arrays(gradients)
+    return arrays(results(_function(name), values, kind == "graph")) + arrays(variables)
 
 
-def _given(name: str, kind: str, draw: Draw) -> dict[str, Any]:
+def _differentiated(name: str, kind: str, dtype: str, double: bool) -> list[np.ndarray]:
+    given = _given(name, kind, dtype, double)
+    if any(isinstance(each, tf.Variable) for each in given.values()):
+        return []
+    return arrays(gradients(_function(name), given, kind == "graph"))
+
+
+def _given(name: str, kind: str, dtype: str, double: bool) -> dict[str, Any]:
+    draw = Draw(name, dtype, kind if kind in KINDS else "plain", double)
     if name in TABLE:
         given = TABLE[name](draw)
         known = inspect.signature(_function(name)).parameters
