@@ -99,6 +99,10 @@ def test_classes_are_drawn_as_often_as_expected() -> None:
     assert set(results()["classes"].values()) == {True}
 
 
+def test_boxes_regions_and_places_of_maxima_are_those_of_tensorflows_kernels() -> None:
+    assert results()["regions"] == []
+
+
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
     said, lines = results()["refusals"], results()["lines"]
     assert said.keys() == REFUSED.keys()

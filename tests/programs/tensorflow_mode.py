@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from programs import conversion_cases
 from programs import tensorflow_lite as lite
+from programs import tensorflow_regions as regions
 from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.modes import tensorflow as portable
@@ -283,6 +284,7 @@ if __name__ == "__main__":
         "systems": systems(),
         "images": images(),
         "classes": classes(),
+        "regions": regions.wrong(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

@@ -60,7 +60,9 @@ class Draw:
         """Numbers over the whole range of the type, by their bits."""
         size = tf.as_dtype(self.dtype).size
         bits = self.generator.integers(0, 2 ** (8 * size), VALUES, np.uint64, endpoint=False).astype(f"uint{8 * size}")
-        return self.widened(bits.view(tf.as_dtype(self.dtype).as_numpy_dtype))
+        numbers = bits.view(tf.as_dtype(self.dtype).as_numpy_dtype)
+        # TensorFlow takes subnormals of float64 for zeros, and there is no wider type to say what is right
+        return self.widened(numbers if size < 8 else np.where(np.abs(numbers) < 2.0**-1022, 1.0, numbers))
 
     def plain(self, shape: tuple[int, ...]) -> np.ndarray:
         return self.generator.integers(-(2**23), 2**23, shape) * 2.0**-21

@@ -87,21 +87,24 @@ def listed(layer: Any) -> Any:
     return layer
 
 
+SAMPLES = [("plain", each) for each in TYPES] + [
+    ("graph", "float32"),
+    ("special", "float32"),
+    ("huge", "bfloat16"),
+    ("tiny", "float16"),
+]
+
+
 def cases(everything: bool) -> Iterator[Case]:
-    """All kinds in all types, or two of each layer, by turns."""
-    kinds, types = cycle(("special", "graph", "tiny")), cycle(TYPES)
+    """All samples, or one by turns."""
+    turns = cycle(SAMPLES)
     for name in CALLS:
-        if everything:
-            chosen = [(kind, dtype) for kind in ("plain", "special", "huge", "tiny") for dtype in TYPES]
-            chosen.append(("graph", "float32"))
-        else:
-            chosen = [("plain", "float32"), (next(kinds), next(types))]
-        for kind, dtype in chosen:
+        for kind, dtype in SAMPLES if everything else [next(turns)]:
             special = " of special numbers" if kind in ("special", "huge", "tiny") else ""
-            for title, what in {"": results, "gradient of ": gradients}.items():
-                if title == "" or not special:
-                    compute = partial(_computed, name, kind, dtype, what)
-                    yield Case(f"{title}keras.layers.{name}{special}", f"{dtype} {kind}", compute)
+            calls = {f"keras.layers.{name}{special}": results, f"gradient of keras.layers.{name}": gradients}
+            for operation, what in calls.items():
+                if what is results or not special:
+                    yield Case(operation, f"{dtype} {kind}", partial(_computed, name, kind, dtype, what))
 
 
 def _computed(name: str, kind: str, dtype: str, what: Callable[..., Any], double: bool) -> list[np.ndarray]:

@@ -166,16 +166,22 @@ call("tf.ragged mean", lambda x: tf.reduce_mean(tf.RaggedTensor.from_row_lengths
 call("tf.strings of numbers", lambda x: tf.strings.to_number(tf.strings.as_string(x)), lambda d: [d.singles(7)])
 
 
+SAMPLES = [("plain", each) for each in TYPES] + [
+    ("special", "float32"),
+    ("graph", "float32"),
+    ("huge", "bfloat16"),
+    ("tiny", "float32"),
+    ("scalar", "float64"),
+    ("empty", "float16"),
+    ("special", "bfloat16"),
+]
+
+
 def cases(everything: bool) -> Iterator[Case]:
-    """All kinds in all types, or two of each function, by turns."""
-    kinds, types = cycle(("special", "graph", "huge", "tiny", "scalar", "empty")), cycle(TYPES)
+    """All samples, or one by turns."""
+    turns = cycle(SAMPLES)
     for name in CALLS:
-        if everything:
-            chosen = [(kind, dtype) for kind in ("plain", "special", "huge", "tiny", "empty") for dtype in TYPES]
-            chosen.append(("graph", "float32"))
-        else:
-            chosen = [("plain", "float32"), (next(kinds), next(types))]
-        for kind, dtype in chosen:
+        for kind, dtype in SAMPLES if everything else [next(turns)]:
             yield from _calls(name, kind, dtype)
 
 

@@ -27,6 +27,8 @@ DEFINITIONS = (
     "scatter",
     "linalg",
     "images",
+    "detection",
+    "regions",
     "random",
     "candidates",
     "conversions",
