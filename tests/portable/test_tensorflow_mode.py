@@ -41,8 +41,10 @@ REFUSED = {
     "signature": "TFLite's interpreter",
     "calibration": "a calibration by TFLite",
     "traced": "the conversion of a function that was traced",
+    "session": "the conversion of a function that was traced",
+    "code": "XLA's code of a function",
 }
-NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced"}
+NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced", "session", "code"}
 
 
 @cache
@@ -150,6 +152,13 @@ def test_fit_has_one_result_with_any_threads_and_instructions() -> None:
     other = fitted(**OTHER_CPU)
     assert other["threads"] == 1
     assert other["hashes"] == fitted()["hashes"]
+
+
+def test_what_goes_round_operations_has_one_result() -> None:
+    results = json.loads(program("tensorflow", "tensorflow_ways.py"))
+    assert len(results["fit"]) == 4 and len(set(results["fit"].values())) == 1
+    assert len(results["data"]) == 5 and len(set(results["data"].values())) == 1
+    assert results["conversions"] == []
 
 
 @pytest.mark.slow

@@ -196,6 +196,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "signature": lambda: lite.interpreter().get_signature_runner()(),
     "calibration": lambda: lite.calibrated().convert(),
     "traced": lambda: lite.traced().convert(),
+    "session": lambda: lite.of_session().convert(),
+    "code": lambda: tf.function(tf.exp, jit_compile=True).experimental_get_compiler_ir(tf.ones(2))(),
 }
 
 

@@ -120,8 +120,12 @@ def _weights(result: Any) -> Any:
 def arrays(values: Any) -> list[np.ndarray]:
     """Arrays of numbers; strings and handles are left out, and None of a gradient is an empty array."""
     flat = tf.nest.flatten(values, expand_composites=True)
-    values = [np.zeros(0, bool) if each is None else np.asarray(each) for each in flat if _is_array(each)]
-    return [each for each in values if each.dtype.kind != "O" and each.dtype.kind != "S"]
+    numbers = [np.zeros(0, bool) if each is None else _array(each) for each in flat if _is_array(each)]
+    return [each for each in numbers if each.dtype.kind not in "OSU"]
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)  # NumPy asks bfloat16 without axes in vain
 
 
 def _is_array(value: Any) -> bool:
