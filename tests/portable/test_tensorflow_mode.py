@@ -101,6 +101,10 @@ def test_classes_are_drawn_as_often_as_expected() -> None:
     assert set(results()["classes"].values()) == {True}
 
 
+def test_zeros_nan_and_lengths_of_ranges_are_as_tensorflow_has_them() -> None:
+    assert results()["ends"] == []
+
+
 def test_boxes_regions_and_places_of_maxima_are_those_of_tensorflows_kernels() -> None:
     assert results()["regions"] == []
 

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from programs import conversion_cases
+from programs import tensorflow_ends as ends
 from programs import tensorflow_lite as lite
 from programs import tensorflow_regions as regions
 from programs.tensorflow_definitions import classes, images, same, samples, systems
@@ -286,6 +287,7 @@ if __name__ == "__main__":
         "systems": systems(),
         "images": images(),
         "classes": classes(),
+        "ends": ends.wrong(),
         "regions": regions.wrong(),
         "refusals": refusals(),
         "lines": lines(),

@@ -100,11 +100,10 @@ def cases(everything: bool) -> Iterator[Case]:
     turns = cycle(SAMPLES)
     for name in CALLS:
         for kind, dtype in SAMPLES if everything else [next(turns)]:
-            special = " of special numbers" if kind in ("special", "huge", "tiny") else ""
-            calls = {f"keras.layers.{name}{special}": results, f"gradient of keras.layers.{name}": gradients}
-            for operation, what in calls.items():
-                if what is results or not special:
-                    yield Case(operation, f"{dtype} {kind}", partial(_computed, name, kind, dtype, what))
+            for way, what in {"": results, " gradients": gradients}.items():
+                if what is results or kind in ("plain", "graph"):
+                    compute = partial(_computed, name, kind, dtype, what)
+                    yield Case(f"keras.layers.{name}", f"{dtype} {kind}{way}", compute)
 
 
 def _computed(name: str, kind: str, dtype: str, what: Callable[..., Any], double: bool) -> list[np.ndarray]:

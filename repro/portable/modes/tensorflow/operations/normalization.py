@@ -68,7 +68,7 @@ def batch_norm_gradient(
         gradients = run(
             axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
         )
-    none = np.zeros(0, np.float32)
+    none = np.zeros((), np.float32)
     return cast_back(gradients[0], x.dtype), gradients[1].reshape(-1), gradients[2].reshape(-1), none, none
 
 
