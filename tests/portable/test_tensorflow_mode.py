@@ -41,8 +41,10 @@ REFUSED = {
     "signature": "TFLite's interpreter",
     "calibration": "a calibration by TFLite",
     "traced": "the conversion of a function that was traced",
+    "session": "the conversion of a function that was traced",
+    "code": "XLA's code of a function",
 }
-NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced"}
+NO_OPERATION = {"saved", "interpreter", "signature", "calibration", "traced", "session", "code"}
 
 
 @cache
@@ -99,6 +101,14 @@ def test_classes_are_drawn_as_often_as_expected() -> None:
     assert set(results()["classes"].values()) == {True}
 
 
+def test_zeros_nan_and_lengths_of_ranges_are_as_tensorflow_has_them() -> None:
+    assert results()["ends"] == []
+
+
+def test_boxes_regions_and_places_of_maxima_are_those_of_tensorflows_kernels() -> None:
+    assert results()["regions"] == []
+
+
 def test_what_has_no_portable_form_is_refused_by_name_and_line() -> None:
     said, lines = results()["refusals"], results()["lines"]
     assert said.keys() == REFUSED.keys()
@@ -146,6 +156,13 @@ def test_fit_has_one_result_with_any_threads_and_instructions() -> None:
     other = fitted(**OTHER_CPU)
     assert other["threads"] == 1
     assert other["hashes"] == fitted()["hashes"]
+
+
+def test_what_goes_round_operations_has_one_result() -> None:
+    results = json.loads(program("tensorflow", "tensorflow_ways.py"))
+    assert len(results["fit"]) == 4 and len(set(results["fit"].values())) == 1
+    assert len(results["data"]) == 5 and len(set(results["data"].values())) == 1
+    assert results["conversions"] == []
 
 
 @pytest.mark.slow

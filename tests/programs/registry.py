@@ -33,7 +33,17 @@ def pytorch() -> Registry:
     return Registry(f"PyTorch {torch.__version__.partition('+')[0]}", {name: registry.kind_of(name) for name in names})
 
 
-REGISTRIES = {"pytorch": pytorch}
+def tensorflow() -> Registry:
+    """Operations of TensorFlow's registry."""
+    import tensorflow as tf
+
+    from repro.portable.modes.tensorflow.dispatcher import registry
+
+    names = [each.name for each in registry.operations()]
+    return Registry(f"TensorFlow {tf.__version__}", {name: registry.kind_of(name) for name in names})
+
+
+REGISTRIES = {"pytorch": pytorch, "tensorflow": tensorflow}
 
 
 def written(registry: Registry) -> str:

@@ -37,6 +37,12 @@ def traced() -> Any:
     return tf.lite.TFLiteConverter.from_concrete_functions([function], network())
 
 
+def of_session() -> Any:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, (1, 3))
+        return tf.compat.v1.lite.TFLiteConverter.from_session(session, [x], [tf.exp(x)])
+
+
 def interpreter() -> Any:
     made = tf.lite.Interpreter(model_content=converted())
     made.allocate_tensors()

@@ -16,7 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from programs import conversion_cases
+from programs import tensorflow_ends as ends
 from programs import tensorflow_lite as lite
+from programs import tensorflow_regions as regions
 from programs.tensorflow_definitions import classes, images, same, samples, systems
 from programs.tensorflow_kernels import by_kernels, by_threads, convolutions
 from repro.portable.modes import tensorflow as portable
@@ -195,6 +197,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "signature": lambda: lite.interpreter().get_signature_runner()(),
     "calibration": lambda: lite.calibrated().convert(),
     "traced": lambda: lite.traced().convert(),
+    "session": lambda: lite.of_session().convert(),
+    "code": lambda: tf.function(tf.exp, jit_compile=True).experimental_get_compiler_ir(tf.ones(2))(),
 }
 
 
@@ -283,6 +287,8 @@ if __name__ == "__main__":
         "systems": systems(),
         "images": images(),
         "classes": classes(),
+        "ends": ends.wrong(),
+        "regions": regions.wrong(),
         "refusals": refusals(),
         "lines": lines(),
         "faults": faults(),

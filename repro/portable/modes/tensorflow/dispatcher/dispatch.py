@@ -9,27 +9,30 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from tensorflow.core.framework import types_pb2
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import core, execute
-from tensorflow.python.framework import constant_op, dtypes, op_def_registry
+from tensorflow.python.framework import constant_op, dtypes
 
 from repro.portable.modes.common.precision import handed
 from repro.portable.modes.tensorflow.dispatcher.exact import REAL, is_exact
+from repro.portable.modes.tensorflow.dispatcher.kinds import (
+    COMPLEX,
+    COMPLEX_TYPES,
+    FLOATS,
+    INTEGERS,
+    QUANTIZED,
+    attribute_types,
+    fixed_types,
+    hides_types,
+    type_attributes,
+)
 from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
 
 Function = Callable[..., Any]
 Attributes = dict[str, Any]
-
-FLOATS = {types_pb2.DT_HALF, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_BFLOAT16}
-INTEGERS = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_INT", "DT_UINT"))}
-COMPLEX = {types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128}
-COMPLEX_TYPES = {dtypes.complex64, dtypes.complex128}
-QUANTIZED = {value for name, value in types_pb2.DataType.items() if name.startswith(("DT_Q", "DT_FLOAT8", "DT_FLOAT4"))}
 
 
 @dataclass(frozen=True)
@@ -101,25 +104,6 @@ def _registration(
 # --- what an operation is ---------------------------------------------------------------------------------------------
 
 
-FRACTIONAL = {"EuclideanNorm", "RandomPoissonV2", "StatelessRandomPoisson", "StatelessRandomBinomial"}
-"""Operations that compute with fractions though their arguments and results are integers."""
-
-
-@cache
-def fixed_types(name: str) -> frozenset[int]:
-    """The types of results that no argument has, as of images of bytes that are resized."""
-    known = op_def_registry.get(name)
-    fractions = {types_pb2.DT_FLOAT} if name in FRACTIONAL else set()
-    return frozenset(fractions | {each.type for each in known.output_arg})
-
-
-@cache
-def type_attributes(name: str) -> tuple[str, ...] | None:
-    """The attributes of an operation that are types; None where there is no such operation, as of functions."""
-    known = op_def_registry.get(name)
-    return None if known is None else tuple(each.name for each in known.attr if each.type == "type")
-
-
 CONVERSION = "Cast"
 
 
@@ -145,11 +129,14 @@ def _is_integer(x: Any) -> bool:
 
 def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition | None:
     """The definition of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
+    result = definitions.get(name)
     types = types | fixed_types(name)
     if types & COMPLEX and name not in allowed:
         if name not in complex_definitions:
             raise complex_numbers(name, values)
         return complex_definitions[name]
+    if result is None and hides_types(name):
+        types = types | FLOATS
     if not types & FLOATS:
         if types & QUANTIZED and name not in allowed:
             raise refuse(name, "quantized numbers have no portable form", values=values)
@@ -157,7 +144,6 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
     if name in allowed:
         ran_natively[name] += 1
         return None
-    result = definitions.get(name)
     if result is None:
         raise refuse(name, values=values)
     return result
@@ -193,7 +179,7 @@ def executed(op_name: Any, num_outputs: int, inputs: Any, attrs: Any, ctx: Any, 
     if own is None or passes(operation, inputs, given.get("DstT")):
         return _execute(op_name, num_outputs, inputs, attrs, ctx, name)
     types = {each.dtype.as_datatype_enum for each in inputs}
-    types.update(int(given[each]) for each in own if each in given)
+    types.update(attribute_types(own, given, lambda value: value))
     results = definition(operation, types, inputs)
     if results is None:
         return _execute(op_name, num_outputs, inputs, attrs, ctx, name)

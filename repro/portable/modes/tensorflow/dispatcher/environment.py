@@ -123,6 +123,7 @@ def without_xla(undo: ExitStack) -> None:
     tf.config.optimizer.set_jit(False)
     undo.callback(tf.config.optimizer.set_jit, before or False)
     replace(undo, polymorphic_function.Function, "_jit_compile", NotCompiled())
+    replace(undo, polymorphic_function.Function, "experimental_get_compiler_ir", _no_code)
     replace(undo, jit, "experimental_jit_scope", _scope)
     replace(undo, context.Context, "optimizer_jit", property(lambda self: False, lambda self, enabled: None))
 
@@ -137,6 +138,13 @@ class NotCompiled:
 
     def __set__(self, function: Any, value: Any) -> None:
         vars(function)["_jit_compile"] = value
+
+
+def _no_code(*_: Any, **__: Any) -> Any:
+    raise RefusedError(
+        f"portable numerics: XLA's code of a function at {place() or 'an unknown line'}: with jit_compile=True a function "
+        "runs as a graph, without XLA; ask for the code in a process without portable numerics"
+    )
 
 
 def _scope(compile_ops: Any = True, separate_compiled_gradients: Any = False) -> ExitStack:

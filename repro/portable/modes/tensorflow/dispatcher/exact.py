@@ -4,7 +4,7 @@ Copies, comparisons, choices, integers and what is one IEEE 754 operation for ea
 every processor, and TensorFlow's own kernels run.
 """
 
-from functools import cache
+from repro.portable.modes.tensorflow.dispatcher.holders import HOLDERS
 
 MEMORY = """
     Assign AssignVariableOp BatchToSpace BatchToSpaceND Bitcast BroadcastTo Concat ConcatV2 Const Copy CopyHost DeepCopy
@@ -33,7 +33,7 @@ CHOICES = """
 
 SINGLE = """
     Abs Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd BiasAddV1 Cast Ceil CheckNumerics
-    CheckNumericsV2 Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RealDiv Relu
+    CheckNumericsV2 Div DivNoNan EditDistance Floor FloorDiv FloorMod LeakyRelu LeakyReluGrad Mod Mul MulNoNan Neg NextAfter RaggedRange RealDiv Relu
     Relu6 Relu6Grad ReluGrad Rint Round Sign Sqrt Square SquaredDifference Sub TruncateDiv TruncateMod Xdivy
 """
 """One IEEE 754 operation for each element, or several of which no two can be contracted."""
@@ -57,38 +57,10 @@ CONTROL = """
 OF_PARTS = "Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd Cast Neg Sub"
 REAL = frozenset(SINGLE.split()) - frozenset(OF_PARTS.split())
 """Operations that are exact for real numbers alone. Of complex ones each is several operations."""
+CONTROLLING = frozenset(CONTROL.split())
 EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
-WORDS = (
-    *("Dataset", "Iterator", "Optional", "TensorList", "TensorArray", "TensorMap", "Queue", "Stack", "LookupTable"),
-    *("Summary", "Stage", "Barrier", "MutableDenseHashTable", "CompositeTensorVariant", "InitializeTable"),
-)
-"""Parts of the names of what holds tensors, or hands them on."""
-BEGINNINGS = (
-    *(
-        "Parse",
-        "Decode",
-        "Encode",
-        "Serialize",
-        "Deserialize",
-        "String",
-        "AsString",
-        "Save",
-        "Restore",
-        "ShardedFilename",
-    ),
-    *("RaggedGather", "RaggedRange", "RaggedTensorFrom", "RaggedTensorTo", "Shutdown", "Read", "Write", "Device"),
-    *("Regex", "Unicode", "Wav", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll", "CollectiveAssign"),
-    *("CollectivePermute", "CollectiveInitialize"),
-)
-"""Beginnings of the names of operations that read and write."""
-COMPUTING = {"RaggedTensorToVariantGradient", "EncodeWav"}
 
 
-@cache
 def is_exact(name: str) -> bool:
-    """True if TensorFlow computes an operation exactly."""
-    if name in EXACT:
-        return True
-    if name in COMPUTING:
-        return False
-    return name.startswith(BEGINNINGS) or any(word in name for word in WORDS)
+    """True if TensorFlow computes an operation exactly, or only hands its numbers on."""
+    return name in EXACT or name in HOLDERS

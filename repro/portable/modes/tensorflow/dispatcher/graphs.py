@@ -16,11 +16,7 @@ from tensorflow.python.ops import script_ops
 
 from repro.portable.modes.tensorflow.dispatcher import dispatch
 from repro.portable.modes.tensorflow.dispatcher.dispatch import (
-    COMPLEX,
-    COMPLEX_TYPES,
     CONVERSION,
-    FLOATS,
-    QUANTIZED,
     Attributes,
     Function,
     allowed,
@@ -29,9 +25,16 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     definition,
     passes,
     ran_natively,
-    type_attributes,
 )
 from repro.portable.modes.tensorflow.dispatcher.exact import REAL
+from repro.portable.modes.tensorflow.dispatcher.kinds import (
+    COMPLEX,
+    COMPLEX_TYPES,
+    FLOATS,
+    QUANTIZED,
+    attribute_types,
+    type_attributes,
+)
 from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
 
 NODE = "PyFuncStateless"
@@ -60,7 +63,7 @@ def created(
             raise complex_numbers(op_type, made.outputs)
         return made
     types = {each.dtype.base_dtype.as_datatype_enum for each in inputs}
-    types.update(attrs[each].type for each in own if attrs and each in attrs)
+    types.update(attribute_types(own, attrs or {}, _types))
     result = definition(op_type, types, inputs)
     if result is None:
         return _create(graph, op_type, inputs, *rest)
@@ -137,6 +140,11 @@ def _value(attribute: Any) -> Any:
     if kind == "list":
         return next((list(part) for _, part in value.ListFields()), [])
     return value.decode("utf-8", "replace") if kind == "s" else value
+
+
+def _types(attribute: Any) -> Any:
+    """The type, or types, of an attribute that is some."""
+    return list(attribute.list.type) if attribute.WhichOneof("value") == "list" else attribute.type
 
 
 _callbacks: dict[Any, tuple[str, Function]] = {}

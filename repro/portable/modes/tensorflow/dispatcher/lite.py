@@ -33,16 +33,21 @@ def _converting(own: Callable[..., Any]) -> Callable[..., Any]:
     def converted(converter: Any, *arguments: Any, **options: Any) -> Any:
         if getattr(converter, "representative_dataset", None) is not None:
             raise _refused("a calibration by TFLite", "convert without representative_dataset")
-        for function in getattr(converter, "_funcs", None) or ():
-            if any(
-                node.type == graphs.NODE or isinstance(node, graphs.Answering)
-                for node in function.graph.get_operations()
-            ):
-                raise _refused("the conversion of a function that was traced", "give the converter the Keras model")
+        if _was_traced(converter):
+            raise _refused("the conversion of a function that was traced", "give the converter the Keras model")
         with Passing():
             return own(converter, *arguments, **options)
 
     return converted
+
+
+def _was_traced(converter: Any) -> bool:
+    """True if a graph that is converted calls definitions: one of a function, or of a session."""
+    nodes = (node for function in getattr(converter, "_funcs", None) or () for node in function.graph.get_operations())
+    if any(node.type == graphs.NODE or isinstance(node, graphs.Answering) for node in nodes):
+        return True
+    graph = getattr(converter, "_graph_def", None)
+    return graph is not None and any(node.op == graphs.NODE for node in graph.node)
 
 
 def _not_invoked(*_: Any, **__: Any) -> Any:

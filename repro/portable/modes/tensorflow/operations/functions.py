@@ -9,7 +9,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
-from repro.portable.definitions.functions import powers
+from repro.portable.definitions.functions import logarithmic, powers
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
@@ -27,7 +27,7 @@ def _of_elements(function: Callable[..., Any], **options: Any) -> Callable[..., 
 
 NAMES = """
     Exp Expm1 Log Log1p Rsqrt Sin Cos Tan Asin Acos Atan Atan2 Sinh Cosh Tanh Sigmoid Asinh Acosh Atanh
-    Erf Erfc Erfinv Ndtri Lgamma Digamma Xlogy Xlog1py
+    Erf Erfc Erfinv Ndtri Lgamma Digamma
 """
 """Functions that have their names here in TensorFlow, too, but for the first letter."""
 RENAMED = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
@@ -60,22 +60,18 @@ def softplus_gradient(given: Attributes, gradient: Array, x: Array) -> Array:
     return evaluate(activations.softplus_backward, gradient, x, threshold=math.inf)
 
 
-@define("EluGrad")
-def elu_gradient(given: Attributes, gradient: Array, y: Array) -> Array:
-    return evaluate(activations.elu_backward, gradient, y, is_result=True)
-
-
-@define("SeluGrad")
-def selu_gradient(given: Attributes, gradient: Array, y: Array) -> Array:
-    return evaluate(activations.elu_backward, gradient, y, alpha=ALPHA, scale=SCALE, is_result=True)
+def _elu_gradient(xp: Any, gradient: Array, y: Array, alpha: float = 1.0, scale: float = 1.0, bits: int = 53) -> Array:
+    """From the result; at 0 and of NaN it is that of positive numbers."""
+    return xp.where(y < 0.0, gradient * (y + alpha * scale), gradient * scale)
 
 
 def _root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
-    return gradient * 0.5 / y
+    return xp.where(gradient == 0.0, 0.0, gradient * 0.5 / y)
 
 
 def _inverse_root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
-    return gradient * -0.5 * (y * y * y)
+    """Factor by factor: so nothing is too large or too small on the way."""
+    return xp.where(gradient == 0.0, 0.0, gradient * -0.5 * y * y * y)
 
 
 def _inverse(xp: Any, x: Array, bits: int = 53) -> Array:
@@ -83,7 +79,7 @@ def _inverse(xp: Any, x: Array, bits: int = 53) -> Array:
 
 
 def _inverse_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
-    return -gradient * (y * y)
+    return xp.where(gradient == 0.0, 0.0, -gradient * y * y)
 
 
 def _softsign(xp: Any, x: Array, bits: int = 53) -> Array:
@@ -99,14 +95,23 @@ def _size(xp: Any, x: Array) -> Array:
     return xp.where(x < 0.0, -x, x)
 
 
+def _x_log(logarithm: Callable[..., Any]) -> Callable[..., Any]:
+    """x log y: 0 where x is 0, also of NaN."""
+    return lambda xp, x, y, bits=53: xp.where(x == 0.0, 0.0, x * logarithm(xp, y, bits))
+
+
 OTHERS: dict[tuple[str, ...], Callable[..., Any]] = {
+    ("EluGrad",): _elu_gradient,
     ("SqrtGrad",): _root_gradient,
     ("RsqrtGrad",): _inverse_root_gradient,
     ("Inv", "Reciprocal"): _inverse,
     ("InvGrad", "ReciprocalGrad"): _inverse_gradient,
     ("Softsign",): _softsign,
     ("SoftsignGrad",): _softsign_gradient,
+    ("Xlogy",): _x_log(logarithmic.log),
+    ("Xlog1py",): _x_log(logarithmic.log1p),
 }
+define("SeluGrad")(_of_elements(_elu_gradient, alpha=ALPHA, scale=SCALE))
 for _names, _function in OTHERS.items():
     define(*_names)(_of_elements(_function))
 
@@ -133,12 +138,17 @@ def power(given: Attributes, x: Array, exponent: Array) -> Array:
 
 @define("Range")
 def numbers(given: Attributes, start: Array, limit: Array, delta: Array) -> Array:
-    """start + i delta, the product rounded first."""
-    dtype, (first, last, step) = start.dtype, (float(each) for each in (start, limit, delta))
-    if not step or (last - first) / step < 0:
-        raise ValueError(f"range from {first} to {last} by {step} is none")
-    count = np.arange(math.ceil(abs((last - first) / step)))
-    return cast_back(as_float32(start) + as_float32(delta) * count.astype(as_float32(start).dtype), dtype)
+    """start + i delta, the product rounded first. How many there are is computed in their type."""
+    first, step, length = (
+        as_float32(start),
+        as_float32(delta),
+        cast_back(as_float32(limit) - as_float32(start), start.dtype),
+    )
+    if not step or as_float32(length) / step < 0:
+        raise ValueError(f"range from {float(start)} to {float(limit)} by {float(delta)} is none")
+    number = float(cast_back(as_float32(length) / step, start.dtype))
+    count = np.arange(math.ceil(abs(number)))
+    return cast_back(first + step * count.astype(first.dtype), start.dtype)
 
 
 @define("LinSpace")

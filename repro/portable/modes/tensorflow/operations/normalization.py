@@ -1,12 +1,14 @@
-"""Batch normalization."""
+"""Batch normalization, and that of the channels beside each other (LRN)."""
 
 import numpy as np
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import normalization
+from repro.portable.definitions.functions import powers
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
-from repro.portable.modes.tensorflow.dispatcher.types import cast_back
+from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
+from repro.portable.modes.tensorflow.operations.functions import evaluate
 
 Six = tuple[Array, ...]
 
@@ -66,5 +68,40 @@ def batch_norm_gradient(
         gradients = run(
             axes, normalization.fixed_backward, wide, middle, spread, factor, factor, g, eps, needs, slices=slices
         )
-    none = np.zeros(0, np.float32)
+    none = np.zeros((), np.float32)
     return cast_back(gradients[0], x.dtype), gradients[1].reshape(-1), gradients[2].reshape(-1), none, none
+
+
+# --- channels beside each other ---------------------------------------------------------------------------------------
+
+
+def _beside(x: Array, radius: int) -> Array:
+    """The sums over the channels at most a radius away, in their order, float64."""
+    edge = ((0, 0),) * (x.ndim - 1)
+    padded = np.pad(x, (*edge, (radius, radius)))
+    result = np.zeros(x.shape)
+    for place in range(2 * radius + 1):
+        result = result + padded[..., place : place + x.shape[-1]]
+    return result
+
+
+def _response(given: Attributes, x: Array) -> tuple[Array, Array, tuple[int, float, float]]:
+    """bias + alpha times the sums of squares; its power to -beta; the radius, alpha and beta. All in float64."""
+    radius = min(int(given["depth_radius"]), x.shape[-1])
+    bias, alpha, beta = (float(np.float32(given[name])) for name in ("bias", "alpha", "beta"))
+    norm = bias + alpha * _beside(x * x, radius)
+    return norm, evaluate(powers.power, norm, np.full_like(norm, -beta)), (radius, alpha, beta)
+
+
+@define("LRN")
+def local_response(given: Attributes, x: Array) -> Array:
+    wide = as_float32(x).astype(np.float64)
+    return cast_back(wide * _response(given, wide)[1], x.dtype)
+
+
+@define("LRNGrad")
+def local_response_gradient(given: Attributes, gradient: Array, x: Array, y: Array) -> Array:
+    g, wide, result = (as_float32(each).astype(np.float64) for each in (gradient, x, y))
+    norm, power, (radius, alpha, beta) = _response(given, wide)
+    shared = _beside(g * result / norm, radius)
+    return cast_back(g * power - wide * (shared * (2.0 * alpha * beta)), x.dtype)

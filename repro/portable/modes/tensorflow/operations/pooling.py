@@ -1,9 +1,11 @@
 """Pooling: maxima, and means of windows in a fixed order."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from tensorflow.python.framework import dtypes
 
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy.plan import run
@@ -126,6 +128,43 @@ def _maximum(name: str) -> None:
         for place, tap in enumerate(np.ndindex(*kernel)):
             result = np.where(first == place, how.met(padded, tap, outputs), result)
         return back(result, channels)
+
+
+# --- maxima and their places ------------------------------------------------------------------------------------------
+
+
+def _places(given: Attributes, shape: Sequence[int], first: Array, kernel: Sequence[int], how: Steps) -> Array:
+    """The number of each maximum's pixel and channel in its image, or in all images."""
+    _, height, width, channels = shape
+    outputs = first.shape[1:3]
+    rows = np.arange(outputs[0]).reshape(-1, 1, 1) * how.stride[0] - how.edges[0][0] + first // kernel[1]
+    columns = np.arange(outputs[1]).reshape(-1, 1) * how.stride[1] - how.edges[1][0] + first % kernel[1]
+    rows, columns = np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)  # where all numbers are -infinity
+    places = (rows.astype(np.int64) * width + columns.astype(np.int64)) * channels + np.arange(channels)
+    if given["include_batch_in_index"]:
+        places = places + np.arange(len(first)).reshape(-1, 1, 1, 1) * (height * width * channels)
+    return places
+
+
+@define("MaxPoolWithArgmax")
+def largest_with_places(given: Attributes, x: Array) -> tuple[Array, Array]:
+    kernel, how, _ = _windows(given, x.shape[1:-1])
+    best, first, _ = _largest(as_float32(x), kernel, how)
+    places = _places(given, x.shape, first, kernel, how)
+    return cast_back(best, x.dtype), places.astype(dtypes.as_dtype(given["Targmax"]).as_numpy_dtype)
+
+
+@define("MaxPoolGradWithArgmax")
+def gradient_at_places(given: Attributes, x: Array, gradient: Array, places: Array) -> Array:
+    """Added where windows have one maximum, in their order."""
+    size = math.prod(x.shape[1:])
+    flat = places.reshape(len(places), -1).astype(np.int64)
+    if not given["include_batch_in_index"]:
+        flat = flat + np.arange(len(places))[:, None] * size
+    if flat.size and not (flat.min() >= 0 and flat.max() < x.size):
+        raise ValueError(f"places of maxima are not all in {list(x.shape)}")
+    sums = np.bincount(flat.reshape(-1), as_float32(gradient).astype(np.float64).reshape(-1), x.size)
+    return cast_back(sums.reshape(x.shape), x.dtype)
 
 
 for _dimensions in ("", "3D"):

@@ -3,15 +3,17 @@
 import math
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from tensorflow.python.ops import gen_math_ops
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import scans
 from repro.portable.definitions import sums as definitions
 from repro.portable.definitions.functions import logarithmic
-from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, axes_of, cast_back
 from repro.portable.modes.tensorflow.operations.functions import evaluate
 
@@ -86,7 +88,13 @@ def bias_gradient(given: Attributes, gradient: Array) -> Array:
     return along(total, gradient, tuple(axis for axis in range(gradient.ndim) if axis != channel), False)
 
 
-@define("AddN", "AccumulateNV2")
+@compose("AccumulateNV2")
+def accumulated(given: Attributes, *tensors: Any) -> Any:
+    """AddN: TensorFlow rewrites graphs that have this operation."""
+    return gen_math_ops.add_n(list(tensors))
+
+
+@define("AddN")
 def add_n(given: Attributes, *arrays: Array) -> Array:
     """In their order; halves are rounded once."""
     total = as_float32(arrays[0])
