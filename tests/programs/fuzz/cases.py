@@ -71,8 +71,8 @@ def kept(array: np.ndarray) -> Kept:
     """The digest of an array, and a small one's values."""
     name = array.dtype.name
     array = np.array(array, _stored(name), order="C")
-    with np.errstate(all="ignore"):
-        array[array != array] = np.nan
+    if array.dtype.kind in "fc":
+        array[np.isnan(array)] = np.nan
     data = base64.b64encode(array.tobytes()).decode() if array.size <= LARGEST else None
     digest = sha256(repr((name, array.shape)).encode() + array.tobytes()).hexdigest()[:16]
     return Kept(name, array.shape, digest, data)
