@@ -26,11 +26,11 @@ def _drawn(name: str, *parameters: Any, **more: Any) -> Callable[..., Any]:
 
 CALLS: dict[str, tuple[str, Callable[..., Any]]] = {
     # --- jax.numpy: shapes and places ---------------------------------------------------------------------------------
-    **{f"jnp.{name}": ("x y", _of_all(name)) for name in "column_stack concat concatenate dstack".split()},
-    **{f"jnp.{name}": ("x y", _of_all(name)) for name in "hstack lexsort stack vstack".split()},
+    **{f"jnp.{name}": ("x y", _of_all(name)) for name in ["column_stack", "concat", "concatenate", "dstack"]},
+    **{f"jnp.{name}": ("x y", _of_all(name)) for name in ["hstack", "lexsort", "stack", "vstack"]},
     **{
         f"jnp.{name}": ("x", _of_numpy(name, 2))
-        for name in "argpartition dsplit hsplit partition repeat split vsplit".split()
+        for name in ["argpartition", "dsplit", "hsplit", "partition", "repeat", "split", "vsplit"]
     },
     "jnp.block": ("x y", lambda x, y: jnp.block([[x, y], [y, x]])),
     "jnp.broadcast_to": ("x", lambda x: jnp.broadcast_to(x, (2, *x.shape))),
@@ -88,10 +88,10 @@ CALLS: dict[str, tuple[str, Callable[..., Any]]] = {
     "special.hyp2f1": ("|p q u", lambda p, q, u: special.hyp2f1(p, q, p + q, u)),
     "special.multigammaln": ("p", lambda p: special.multigammaln(p + 2, 2)),
     "special.polygamma": ("p", lambda p: special.polygamma(2, p)),
-    "scipy.linalg.cho_solve": ("|L B", lambda l, b: linalg.cho_solve((l, True), b)),
+    "scipy.linalg.cho_solve": ("|L B", lambda a, b: linalg.cho_solve((a, True), b)),
     "scipy.linalg.eigh_tridiagonal": ("|v", lambda v: linalg.eigh_tridiagonal(v, v[1:], eigvals_only=True)),
     "scipy.linalg.lu_solve": ("|A B", lambda a, b: linalg.lu_solve((a, jnp.arange(8)), b)),
-    "scipy.linalg.solve_triangular": ("|L B", lambda l, b: linalg.solve_triangular(l, b, trans=1, lower=True)),
+    "scipy.linalg.solve_triangular": ("|L B", lambda a, b: linalg.solve_triangular(a, b, trans=1, lower=True)),
     "image.resize": (
         "x",
         lambda x: [jax.image.resize(x, (5, 3, 13), how) for how in ("nearest", "linear", "cubic", "lanczos3")],
