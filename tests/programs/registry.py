@@ -7,6 +7,9 @@ table in a file, and fails where anything does. To write a table anew: python re
 """
 
 import argparse
+import contextlib
+import importlib
+import pkgutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +36,20 @@ def pytorch() -> Registry:
     return Registry(f"PyTorch {torch.__version__.partition('+')[0]}", {name: registry.kind_of(name) for name in names})
 
 
-REGISTRIES = {"pytorch": pytorch}
+def jax() -> Registry:
+    """Primitives of JAX and of its experimental modules: what it lowers, and what only its own transformations know."""
+    import jax
+    from jax import experimental
+
+    from repro.portable.modes.jax.dispatcher import registry
+
+    for module in pkgutil.walk_packages(experimental.__path__, "jax.experimental."):
+        with contextlib.suppress(ImportError):  # of a device, or of a package, that is not there
+            importlib.import_module(module.name)
+    return Registry(f"JAX {jax.__version__}", {name: registry.kind_of(name) for name in registry.all_names()})
+
+
+REGISTRIES = {"pytorch": pytorch, "jax": jax}
 
 
 def written(registry: Registry) -> str:

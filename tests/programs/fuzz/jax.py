@@ -112,7 +112,7 @@ def arguments(operation: Operation, sample: Sample) -> list[Any]:
     """NumPy's arrays, and keys, the same ones in every process."""
     random = np.random.Generator(np.random.PCG64([crc32(f"{operation.name} {sample.kind}".encode()), sample.turn]))
     shared, _, own = operation.letters.partition("|")
-    shape = (2, 16, 64) if operation.elementwise else (4, 3, 8)
+    shape: tuple[int, ...] = (2, 16, 64) if operation.elementwise else (4, 3, 8)
     if sample.kind in SHAPES:
         shape = {"transposed": shape[::-1], "empty": (shape[0], 0, shape[2]), "scalar": ()}[sample.kind]
     arrays = [_argument(letter, shape, sample, random) for letter in shared.split()]

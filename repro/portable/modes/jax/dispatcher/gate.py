@@ -25,19 +25,10 @@ from jax._src import config, core
 from jax._src.interpreters import mlir
 
 from repro.errors import UsageError
-from repro.portable.modes.common.precision import handed
-from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, MOVING
-from repro.portable.modes.jax.dispatcher.refusal import allowed_name, refuse
+from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, INTEGERS, MOVING
+from repro.portable.modes.jax.dispatcher.refusal import refuse
+from repro.portable.modes.jax.dispatcher.registry import Definition, Rule, allowed_name, definitions, guards, rules
 
-Rule = Callable[..., Any]
-Definition = Callable[..., Any]
-
-definitions: dict[str, Definition] = {}
-"""Functions of arrays and of a primitive's parameters, by its name."""
-rules: dict[str, Rule] = {}
-"""Lowering rules by the primitive's name; the first parameter lowers a definition, see _lowered."""
-guards: dict[str, Callable[..., str]] = {}
-"""Functions that say why a primitive is refused with some parameters, by its name; "" if it is not."""
 counts: Counter[str] = Counter()
 """The number of portable lowerings of each primitive."""
 ran_natively: Counter[str] = Counter()
@@ -46,38 +37,6 @@ ran_natively: Counter[str] = Counter()
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""
 DOUBLE = np.dtype(np.float64)
-
-
-def define(*names: str) -> Callable[[Definition], Definition]:
-    """Registers a function in the place of primitives of floating-point numbers."""
-
-    def register(function: Definition) -> Definition:
-        for name in names:
-            assert name not in definitions, name
-            definitions[name] = handed(function)
-        return function
-
-    return register
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers a lowering rule of primitives of floating-point numbers, which no function of arrays can give."""
-
-    def register(made: Rule) -> Rule:
-        rules.update(dict.fromkeys(names, made))
-        return made
-
-    return register
-
-
-def guard(*names: str) -> Callable[[Callable[..., str]], Callable[..., str]]:
-    """Registers a function of the parameters that says why primitives, else exact, are refused with some."""
-
-    def register(function: Callable[..., str]) -> Callable[..., str]:
-        guards.update(dict.fromkeys(names, function))
-        return function
-
-    return register
 
 
 class _Thread(threading.local):
@@ -142,11 +101,11 @@ class Gate:
             if floating:
                 ran_natively[name] += 1
             return None
+        defined = name in definitions or name in rules
+        if not defined and name not in EXACT and (floating or (eqn.outvars and name not in INTEGERS)):
+            raise refuse(name, "it has no portable form", "", avals, eqn)
         if not floating:
             return None
-        defined = name in definitions or name in rules
-        if not defined and name not in EXACT:
-            raise refuse(name, "it has no portable form", "", avals, eqn)
         unknown = floating - SINGLE - {DOUBLE}
         if unknown and (defined or (name not in MOVING and any(map(_is_complex, unknown)))):
             raise refuse(name, *_unknown(unknown), avals, eqn)

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax._src.lax import parallel
 
-from repro.portable.modes.jax.dispatcher.gate import rule
+from repro.portable.modes.jax.dispatcher.registry import rule
 from repro.portable.modes.jax.operations.sums import reduce_sum
 
 

@@ -8,7 +8,7 @@ from jax import numpy as jnp
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import sums
 from repro.portable.definitions.grids import check_length
-from repro.portable.modes.jax.dispatcher.gate import define, guard
+from repro.portable.modes.jax.dispatcher.registry import define, guard
 from repro.portable.modes.jax.dispatcher.types import as_float32
 from repro.portable.numbers.constants import SUM_BITS
 

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import sums
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 from repro.portable.modes.jax.dispatcher.types import as_float32
 
 Pairs = Sequence[tuple[int, int]]
