@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,10 @@ LARGEST = 4096
 HALVES = ("bfloat16", "float16")
 
 
+Array = np.ndarray | tuple[str, np.ndarray]
+"""A result; with the name of its type, where NumPy has none of its numbers, which are given as float32."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A call."""
@@ -22,7 +26,7 @@ class Case:
     """The name in the table."""
     sample: str
     """What sets it apart from other calls of the operation: types, shapes, layout, kind of values."""
-    compute: Callable[[bool], list[np.ndarray]]
+    compute: Callable[[bool], Sequence[Array]]
     """The results, then the gradients of the floating-point arguments. True: of arguments in float64."""
 
 
@@ -67,9 +71,9 @@ def outcome(case: Case, double: bool) -> Outcome:
     return Outcome(case.operation, case.sample, "computed", "", arrays)
 
 
-def kept(array: np.ndarray) -> Kept:
+def kept(array: Array) -> Kept:
     """The digest of an array, and a small one's values."""
-    name = array.dtype.name
+    name, array = array if isinstance(array, tuple) else (array.dtype.name, array)
     array = np.array(array, _stored(name), order="C")
     if array.dtype.kind in "fc":
         array[np.isnan(array)] = np.nan
@@ -80,6 +84,8 @@ def kept(array: np.ndarray) -> Kept:
 
 def _stored(name: str) -> np.dtype:
     """The type of NumPy in which numbers are kept: they fit into it exactly."""
+    if name == "complex32":
+        return np.dtype(np.complex64)
     return np.dtype(np.float32) if name.startswith(("bfloat", "float8", "float4", "float6")) else np.dtype(name)
 
 

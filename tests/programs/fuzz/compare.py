@@ -103,7 +103,9 @@ def distance(
     if result.dtype.kind not in "fc":
         return 0, 0, ""
     if result.dtype.kind == "c":
-        result, right, own = (each.view(each.real.dtype) for each in (result, right.astype(complex), own))
+        result, right, own = (
+            np.stack([each.real, each.imag]) for each in (result, right.astype(complex), own.astype(complex))
+        )
     with np.errstate(all="ignore"):
         right = right.astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
