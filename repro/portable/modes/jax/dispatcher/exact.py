@@ -10,7 +10,6 @@ STRUCTURE = """
     inspect_sharding check shape_assertion dim_as_value dimension_size platform_index
     sharding_constraint layout_constraint with_memory_space_constraint reshard pvary vary_unreduced_cast_p
     reduced_vary_cast_p axis_index device_put copy create_linear pin unpin empty empty2 multiple_of
-    igamma igammac igamma_grad_a regularized_incomplete_beta
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
     threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape
 """
@@ -37,7 +36,7 @@ ARITHMETIC = """
 """One operation of IEEE 754, or a product of them in one order."""
 
 WHOLE = """
-    lu_pivots_to_permutation reduce_window ragged_dot_general reduce_scatter select_and_scatter
+    lu_pivots_to_permutation reduce_window ragged_dot_general select_and_scatter
 """
 """Primitives of others' arithmetic, which are exact where all numbers are integers."""
 

@@ -11,8 +11,8 @@ of lowered operations are others inside, by which the gate knows.
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -25,6 +25,8 @@ from jax._src import config, core
 from jax._src.interpreters import mlir
 
 from repro.errors import UsageError
+from repro.portable.backends.jax import Backend
+from repro.portable.modes.jax.dispatcher import options
 from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, INTEGERS, MOVING
 from repro.portable.modes.jax.dispatcher.refusal import refuse
 from repro.portable.modes.jax.dispatcher.registry import Definition, Rule, allowed_name, definitions, guards, rules
@@ -36,7 +38,7 @@ ran_natively: Counter[str] = Counter()
 
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""
-DOUBLE = np.dtype(np.float64)
+DOUBLE, HALF = np.dtype(np.float64), np.dtype(np.float16)
 
 
 class _Thread(threading.local):
@@ -109,6 +111,8 @@ class Gate:
         unknown = floating - SINGLE - {DOUBLE}
         if unknown and (defined or (name not in MOVING and any(map(_is_complex, unknown)))):
             raise refuse(name, *_unknown(unknown), avals, eqn)
+        if HALF in floating and (name not in MOVING or name == "convert_element_type") and not options.has_float16():
+            raise refuse(name, "XLA cannot compute with float16 on a CPU without F16C", "use bfloat16", avals, eqn)
         why = guards[name](avals, **eqn.params) if name in guards else ""
         if why:
             raise refuse(name, why, "", avals, eqn)
@@ -148,8 +152,20 @@ def _inner(ctx: Any) -> Any:
 def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:
     """A definition as a lowering rule."""
     function = partial(_results, definition, tuple(each.dtype for each in ctx.avals_out))
-    with exactly():
+    with exactly(), _engine(ctx):
         return mlir.lower_fun(function, multiple_results=True)(_inner(ctx), *arguments, **params)
+
+
+@contextmanager
+def _engine(ctx: Any) -> Iterator[None]:
+    """The context in which a program that leaves this process, by `jax.export`, calls no kernels: it has the same bits."""
+    engine = Backend.engine
+    if ctx.module_context.lowering_parameters.for_export:
+        Backend.engine = "float64"
+    try:
+        yield
+    finally:
+        Backend.engine = engine
 
 
 def exactly() -> ExitStack:

@@ -14,6 +14,7 @@ from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, INT
 
 DEFINITIONS = (
     "functions",
+    "incomplete",
     "products",
     "convolution",
     "sums",
