@@ -2,15 +2,15 @@
 
     python compare.py FRAMEWORK FOLDER [--all] [--only PART] [--jobs N]
 
-Runs run.py in each setting, unless FOLDER has its output already, and prints a row for each operation, then what is wrong.
-Fails where anything is.
+Runs run.py in each setting, unless FOLDER has its output already, and prints a row for each operation. What is wrong is
+printed to stderr; fails where anything is.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from programs.fuzz.cases import HALVES, Kept, Outcome, read
-from programs.fuzz.limits import limit_of
+from programs.fuzz.limits import Limit, limit_of
 from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
 
 RUN = Path(__file__).with_name("run.py")
@@ -60,9 +60,12 @@ def table(framework: str, results: dict[str, Outcomes]) -> dict[str, Row]:
 def _faults(
     framework: str, key: tuple[str, str], base: Outcome, results: dict[str, Outcomes], row: Row
 ) -> Iterator[str]:
+    limit = limit_of(framework, base.operation, base.sample)
     for setting in VARIED:
         other = results[setting.name].get(key)
-        if other and (other.status, _digests(other)) != (base.status, _digests(base)):
+        if other is None or limit.memory:
+            continue
+        if (other.status, _digests(other)) != (base.status, _digests(base)):
             yield f"{setting.name}: {base.status} {base.text} -> {other.status} {other.text}, other bits"
     native, exact = results[NATIVE.name].get(key), results[DOUBLE.name].get(key)
     if native is None or native.status != "computed":
@@ -71,15 +74,17 @@ def _faults(
         yield f"the framework computes it: {base.text}"
     if base.status != "computed":
         return
-    if (what := [(each.dtype, each.shape) for each in base.arrays]) != [(x.dtype, x.shape) for x in native.arrays]:
-        yield f"other types or shapes: {what}"
+    kinds, own_kinds = (
+        [("" if limit.wider else each.dtype, each.shape) for each in outcome.arrays] for outcome in (base, native)
+    )
+    if kinds != own_kinds:
+        yield f"other types or shapes: {kinds}, the framework's own {own_kinds}"
         return
-    limit = limit_of(framework, base.operation)
     reference = exact if exact is not None and exact.status == "computed" else native
     if not limit.compared or len(reference.arrays) != len(base.arrays):
         return
     for x, y, own in zip(base.arrays, reference.arrays, native.arrays, strict=True):
-        ulps, share, wrong = distance(x, y, own, limit.accepts)
+        ulps, share, wrong = distance(x, y, own, limit)
         row.ulps, row.share = max(row.ulps, ulps), max(row.share, share)
         if wrong:
             yield wrong
@@ -89,9 +94,7 @@ def _digests(outcome: Outcome) -> list[str]:
     return [each.digest for each in outcome.arrays]
 
 
-def distance(
-    x: Kept, exact: Kept, native: Kept, accepts: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> tuple[float, float, str]:
+def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, float, str]:
     """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
     and what is wrong with it, or "".
 
@@ -106,14 +109,18 @@ def distance(
         result, right, own = (
             np.stack([each.real, each.imag]) for each in (result, right.astype(complex), own.astype(complex))
         )
+    if not limit.signed:
+        result, right, own = (np.abs(each) for each in (result, right, own))
     with np.errstate(all="ignore"):
         right = right.astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
-        error = np.abs(result.astype(float) - right)
+        error, others = (np.abs(each.astype(float) - right) for each in (result, own))
         finite = np.isfinite(right) & np.isfinite(result)
-        ulps = np.where(finite, error / unit, 0)
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
+        others = np.where(np.isfinite(others), others, 0)
+        allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
+        ulps = np.where(finite, error / unit, 0)
         shares = np.where(finite, error / (largest or 1), 0)
         nearest = right.astype(np.float32 if x.dtype in HALVES or x.dtype != "float64" else float)
         same = (
@@ -121,8 +128,10 @@ def distance(
             | (np.isnan(result) & np.isnan(right))
             | (result == own)
             | (np.isnan(result) & np.isnan(own))
+            | (np.isnan(result) & limit.spreads)
+            | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
-        wrong = ~(same | (finite & accepts(ulps, shares)))
+        wrong = ~(same | (finite & (error <= allowed)))
     text = ""
     if wrong.any():
         at = np.flatnonzero(wrong)[0]
@@ -162,7 +171,7 @@ def main() -> int:
         print(f"{name:<50} {row.calls:4} {row.compared:4} {row.refused:4} {row.ulps:10.3g} {row.share:10.3g}")
     for name, row in rows.items():
         for fault in row.faults:
-            print(f"{name}: {fault}")
+            print(f"{name}: {fault}", file=sys.stderr)
     sums = [sum(getattr(row, name) for row in rows.values()) for name in ("calls", "compared", "refused")]
     faults = sum(len(row.faults) for row in rows.values())
     print(f"{len(rows)} operations, {sums[0]} calls: {sums[1]} computed, {sums[2]} refused; {faults} faults")

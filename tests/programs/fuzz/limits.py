@@ -1,28 +1,132 @@
 """How far from float64 a result may be, by operation, as docs/reference/specification.md has it."""
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A result is right within `ulps` units in its last place, or within `share` of the largest number of its array."""
+    """The largest error of a result. What its fields allow is added up."""
 
     ulps: float = 2
+    """In units in the last place of the result."""
     share: float = 0
+    """Relative to the largest number of the same array."""
+    least: float = 0
+    """As it is: magnitudes below this one count as 0."""
+    own: float = 0
+    """Relative to the framework's own error."""
+    spreads: bool = False
+    """True if NaN, infinities and what is 2^127 and more make NaN of all numbers that they are grouped with."""
+    overflows: bool = False
+    """True if there may be a number where the framework's formula overflows to NaN."""
+    wider: bool = False
+    """True if statistics of halves are in float32, as on a GPU."""
+    signed: bool = True
+    """False for vectors that are unique up to their sign."""
     compared: bool = True
-    """False for random numbers and for contents of memory."""
-
-    def accepts(self, ulps: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        return (ulps <= self.ulps) | (shares <= self.share)
+    """False for random numbers."""
+    memory: bool = False
+    """True for contents of memory, which no setting keeps."""
 
 
 FUNCTION = Limit()
 """A function of one or two numbers."""
+PRODUCT = Limit(share=2.0**-9, least=2.0**-100, spreads=True)
+"""Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 9 at least."""
+SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
+"""Numbers have 24 bits below the largest of their group."""
+RANDOM = Limit(compared=False)
+MEMORY = Limit(compared=False, memory=True)
 LIMITS: dict[str, dict[str, Limit]] = {"pytorch": {}, "tensorflow": {}, "jax": {}}
 """Limits by framework and operation; all others are functions of numbers."""
 
 
-def limit_of(framework: str, operation: str) -> Limit:
-    return LIMITS[framework].get(operation, FUNCTION)
+def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
+    """The limit of a call, of which "OPERATION TYPE gradients" says more than its parts.
+
+    A variant, as "norm fro", has the limit of its operation. A gradient by the framework's own formula may have twice the
+    framework's own error.
+    """
+    dtype, way = sample.partition(" ")[0], sample.rpartition(" ")[2]
+    base = operation.partition(" ")[0]
+    names = [
+        f"{operation} {dtype} {way}",
+        f"{operation} {way}",
+        f"{base} {way}",
+        f"{operation} {dtype}",
+        operation,
+        base,
+    ]
+    limits = LIMITS[framework]
+    limit = next((limits[name] for name in names if name in limits), FUNCTION)
+    return replace(limit, own=2) if way == "gradients" else limit
+
+
+# --- PyTorch ----------------------------------------------------------------------------------------------------------
+
+_PYTORCH = {
+    PRODUCT: """
+        __rmatmul__ addbmm addmm addmv addr baddbmm bmm cdist corrcoef cov dot einsum inner kron linalg.multi_dot matmul mm
+        mv outer tensordot vdot linalg.vecdot linalg.matrix_power linalg.vander nn.functional.bilinear
+        nn.functional.conv1d nn.functional.conv2d nn.functional.conv3d nn.functional.conv_transpose1d
+        nn.functional.conv_transpose2d nn.functional.conv_transpose3d nn.functional.linear
+        nn.functional.linear_cross_entropy nn.functional.scaled_dot_product_attention torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        native_batch_norm _native_batch_norm_legit _batch_norm_with_update native_group_norm native_layer_norm
+        nn.functional.batch_norm nn.functional.group_norm nn.functional.instance_norm nn.functional.layer_norm
+        nn.functional.rms_norm nn.functional.local_response_norm
+        softmax log_softmax masked.softmax masked.log_softmax masked.softmin nn.functional.softmin _softmax_backward_data
+        torch.ops.aten._safe_softmax.default nn.functional.cross_entropy
+        std std_mean var var_mean masked.std masked.var norm linalg.norm linalg.vector_norm linalg.matrix_norm masked.norm
+        nn.functional.normalize masked.normalize renorm dist nn.functional.pairwise_distance nn.functional.pdist
+        nn.functional.cosine_similarity nn.functional.cosine_embedding_loss nn.functional.triplet_margin_loss
+        nn.functional.triplet_margin_with_distance_loss
+    """,
+    replace(PRODUCT, signed=False): "svd svd_lowrank pca_lowrank linalg.svd linalg.eigh linalg.svdvals",
+    replace(PRODUCT, share=2.0**-8): """
+        cholesky cholesky_inverse cholesky_solve linalg.cholesky linalg.cholesky_ex linalg.cond linalg.det
+        linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor
+        linalg.lu_factor_ex linalg.lu_solve linalg.matrix_rank linalg.pinv linalg.polar linalg.qr linalg.slogdet linalg.solve
+        linalg.solve_ex linalg.solve_triangular linalg.tensorinv linalg.tensorsolve logdet lu
+        lu_solve pinverse triangular_solve linalg.matrix_sqrth ormqr lu_unpack
+    """,
+    SUM: """
+        sum mean nansum nanmean masked.sum masked.mean cumsum masked.cumsum sum_to_size trace trapezoid trapz
+        cumulative_trapezoid logsumexp masked.logsumexp logcumsumexp index_add scatter_add scatter_reduce index_reduce
+        index_put put _unsafe_masked_index_put_accumulate nn.functional.embedding nn.functional.embedding_bag
+        nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
+        nn.functional.avg_pool1d nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.interpolate
+        nn.functional.upsample_bilinear nn.functional.upsample_nearest _upsample_bilinear2d_aa nn.functional.grid_sample
+        grid_sampler_2d grid_sampler_3d nn.functional.ctc_loss nn.functional.mse_loss nn.functional.l1_loss
+        nn.functional.nll_loss nn.functional.kl_div nn.functional.huber_loss nn.functional.smooth_l1_loss
+        nn.functional.poisson_nll_loss nn.functional.gaussian_nll_loss nn.functional.hinge_embedding_loss
+        nn.functional.margin_ranking_loss nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss
+        nn.functional.multilabel_soft_margin_loss nn.functional.soft_margin_loss nn.functional.binary_cross_entropy
+        nn.functional.binary_cross_entropy_with_logits linalg.cross cross prod cumprod masked.prod masked.cumprod
+    """,
+    replace(FUNCTION, overflows=True): """
+        i0 special.i0e special.i1 special.i1e
+    """,
+    MEMORY: """
+        empty empty_like empty_permuted empty_strided new_empty new_empty_strided
+    """,
+    RANDOM: """
+        bernoulli cauchy exponential geometric log_normal multinomial nn.functional.multi_head_attention_forward normal rand_like randint randint_like randn randn_like uniform
+        nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d
+        nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d
+        nn.functional.rrelu
+    """,
+}
+LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name in names.split()} | {
+    # gradients of shares are differences of products of numbers of about 1, which have 13 bits
+    **dict.fromkeys(
+        [f"{name} gradients" for name in _PYTORCH[PRODUCT].split() if "soft" in name], replace(PRODUCT, least=2.0**-12)
+    ),
+    # PyTorch's float64, to which they are compared, is wrong there: pi x is rounded, and 1 + erf x is 0
+    "sinc float64": replace(FUNCTION, least=2.0**-52),
+    "nn.functional.gelu float64": replace(FUNCTION, least=2.0**-52),
+    # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, and x^2 / 2 + log_ndtr x
+    "special.i1e gradients": replace(FUNCTION, least=2.0**-20),
+    "special.log_ndtr gradients": RANDOM,
+    "logcumsumexp": PRODUCT,
+    "native_layer_norm": replace(PRODUCT, wider=True),
+}

@@ -45,6 +45,8 @@ enabled = contextlib.ExitStack()
 def start(setting: Setting) -> None:
     """Sets the number of threads, and whether calls are portable."""
     torch.set_num_threads(setting.threads)
+    if setting.double:
+        torch.set_default_dtype(torch.float64)  # the type that functions of integers have
     if setting.portable:
         enabled.enter_context(portable.enable())
 
@@ -239,8 +241,8 @@ def _computation(
 
 
 def _weights(like: Tensor, dtype: torch.dtype, draw: np.random.Generator) -> Tensor:
-    """Gradients of a result: numbers between 1/2 and 3/2."""
-    numbers = torch.from_numpy(np.asarray(0.5 + draw.random(like.shape)))
+    """Gradients of a result: numbers of both signs between 1/2 and 3/2 in magnitude."""
+    numbers = torch.from_numpy(np.asarray((0.5 + draw.random(like.shape)) * draw.choice([-1, 1], like.shape)))
     return numbers.to(dtype).to(like.dtype)
 
 
