@@ -62,8 +62,7 @@ def test_refusals(results: dict[str, Any]) -> None:
         "call_exported of float32 [3, 3]" in said["exported"]
         and "call the function that was exported" in said["exported"]
     )
-    assert "products at repeated indices have no order" in said["products"]
-    assert (said["integers"], said["allowed"], said["summary"]) == ("passed", "passed", "run natively: schur")
+    assert (said["allowed"], said["summary"]) == ("passed", "run natively: schur")
 
 
 def test_options_that_cannot_be(results: dict[str, Any]) -> None:

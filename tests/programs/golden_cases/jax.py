@@ -16,7 +16,7 @@ import repro.portable.jax as portable
 from programs.golden_cases import cases, exceptions, jax_cases
 from programs.golden_cases.cases import DRAWS, Arrays, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
-from repro.portable.modes.jax.dispatcher import gate
+from repro.portable.modes.jax.dispatcher import gate, registry
 
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 """XLA compiles in half the time, and what it makes has the same bits."""
@@ -186,4 +186,4 @@ def rows(only: str = "") -> dict[Row, str]:
 
 def missing() -> list[str]:
     """Definitions of the mode's registry that no row computed, and that are no exceptions."""
-    return exceptions.unknown("jax", {*gate.definitions, *gate.rules} - set(gate.counts))
+    return exceptions.unknown("jax", {*registry.definitions, *registry.rules} - set(gate.counts))

@@ -271,8 +271,6 @@ def refusals() -> dict[str, str]:
         "complex": refused(lambda: jnp.sin(lax.complex(x, x))),
         "reduction": refused(lambda: lax.reduce(x, np.float32(0), lambda a, b: jnp.exp(a) + b, (0,))),
         "exported": refused(lambda: jax.export.export(jax.jit(jnp.tanh))(shape).call(x)),
-        "products": refused(lambda: jnp.ones(3).at[jnp.array([0, 0])].multiply(x[0, :2])),
-        "integers": refused(lambda: lax.linalg.lu_pivots_to_permutation(jnp.array([1, 2, 2]), 3)),
     }
     portable.disable()
     portable.enable(allow=["schur"])

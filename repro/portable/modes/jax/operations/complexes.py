@@ -11,7 +11,7 @@ from jax import numpy as jnp
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import complexes, sums
 from repro.portable.definitions.complexes import Pair
-from repro.portable.modes.jax.dispatcher.gate import define_complex
+from repro.portable.modes.jax.dispatcher.registry import define_complex
 from repro.portable.modes.jax.operations import products
 from repro.portable.modes.jax.operations import sums as scans
 

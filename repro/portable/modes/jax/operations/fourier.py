@@ -10,7 +10,7 @@ from jax.lax import FftType
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import fourier
-from repro.portable.modes.jax.dispatcher.gate import define, define_complex, guard
+from repro.portable.modes.jax.dispatcher.registry import define, define_complex, guard
 from repro.portable.modes.jax.operations.complexes import joined, parts
 
 

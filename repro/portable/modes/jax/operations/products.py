@@ -9,7 +9,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import products
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
 from repro.portable.numbers.precisions import SLICES
