@@ -29,7 +29,7 @@ def test_an_operation_has_one_result_in_three_frameworks(name: str, results: Res
     assert len(set(digests.values())) == 1, digests
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
 def test_results_and_gradients_are_those_of_complex128(framework: str, results: Results) -> None:
     """Relative to the largest number of each; products of matrices are here of numbers that 13 bits hold."""
     errors = {name: error for name, (_, errors) in results[framework].items() for error in errors}

@@ -3,7 +3,7 @@
     python mode_complex.py pytorch|tensorflow|jax
 
 Prints JSON: by operation the digest of the result of NUMBERS in complex64 and of its gradient, and the largest error of both beside
-complex128, as a share of the largest number. Operations that frameworks share have one name.
+complex128 (not in JAX), as a share of the largest number. Operations that frameworks share have one name.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, list[np.ndarray]] = {
     "matmul": [numbers(5, 37), numbers(37, 3)],
     **{name: [numbers(3, 6, 33)] for name in ("fft", "ifft", "fft2", "ifft2", "irfft", "irfft2")},
     **{name: [reals(3, 6, 33)] for name in ("rfft", "rfft2")},
-    "fft of 1000": [numbers(2, 1000)],
+    "fft of 500": [numbers(2, 500)],
     "rotation": [numbers(4, 6), reals(6) * 100],
 }
 Call = Callable[..., Any]
@@ -60,7 +60,7 @@ def pytorch() -> tuple[dict[str, Call], Call]:
         "mean": lambda x: x.mean(0),
         "cumsum": lambda x: x.cumsum(0),
         "matmul": torch.matmul,
-        "fft of 1000": torch.fft.fft,
+        "fft of 500": torch.fft.fft,
         "rotation": lambda x, angle: x * torch.polar(torch.ones_like(angle), angle),
     }
     return functions, called
@@ -76,10 +76,8 @@ def jax() -> tuple[dict[str, Call], Call]:
             return ((jnp.real(y).sum() + jnp.imag(y).sum()) if jnp.iscomplexobj(y) else y.sum()), y
 
         both = jax.jit(jax.value_and_grad(total, tuple(range(len(arrays))), has_aux=True))
-        with jax.enable_x64(arrays[0].dtype in (np.complex128, np.float64)):
-            (_, y), gradients = both(*arrays)
-            # JAX has the gradient of a complex number as PyTorch's conjugate
-            return [np.asarray(y), *(np.conj(each) for each in gradients)]
+        (_, y), gradients = both(*arrays)
+        return [np.asarray(y), *(np.conj(each) for each in gradients)]  # JAX has PyTorch's conjugates
 
     functions: dict[str, Call] = {name: getattr(jnp, name) for name in ("abs", "angle", "exp", "log", "sqrt", "square")}
     functions |= {name: getattr(jnp.fft, name) for name in ARGUMENTS if hasattr(jnp.fft, name)}
@@ -91,7 +89,7 @@ def jax() -> tuple[dict[str, Call], Call]:
         "mean": lambda x: x.mean(0),
         "cumsum": jnp.cumsum,
         "matmul": jnp.matmul,
-        "fft of 1000": jnp.fft.fft,
+        "fft of 500": jnp.fft.fft,
         "rotation": lambda x, angle: x * jnp.exp(1j * angle),
     }
     return functions, called
@@ -126,7 +124,7 @@ def tensorflow() -> tuple[dict[str, Call], Call]:
         "irfft": tf.signal.irfft,
         "irfft2": tf.signal.irfft2d,
         **{f"{name}fft2": getattr(tf.signal, f"{name}fft2d") for name in ("", "i", "r")},
-        "fft of 1000": tf.signal.fft,
+        "fft of 500": tf.signal.fft,
         "rotation": lambda x, angle: x * tf.exp(tf.complex(tf.zeros_like(angle), angle)),
     }
     return functions, called
@@ -144,16 +142,16 @@ def main() -> None:
 
     name = sys.argv[1]
     portable = importlib.import_module(f"repro.portable.{name}")
-    if name == "jax":  # which cannot compute before; there errors are beside the mode's own complex128
-        portable.enable()
     functions, called = {"pytorch": pytorch, "jax": jax, "tensorflow": tensorflow}[name]()
     results = {}
-    exact = {each: called(functions[each], [x.astype(WIDE[x.dtype]) for x in ARGUMENTS[each]]) for each in functions}
+    exact: dict[str, list[np.ndarray]] = {}
+    if name != "jax":  # which must not compute before
+        exact = {each: called(functions[each], [x.astype(WIDE[x.dtype]) for x in ARGUMENTS[each]]) for each in functions}
     with portable.enable():
         for each, function in functions.items():
             arrays = called(function, ARGUMENTS[each])
             digests = [hashlib.sha256((x + 0).tobytes()).hexdigest()[:16] for x in arrays]
-            results[each] = digests, [largest_error(x, y) for x, y in zip(arrays, exact[each], strict=True)]
+            results[each] = digests, [largest_error(x, y) for x, y in zip(arrays, exact.get(each, ()), strict=False)]
     print(json.dumps(results))
 
 
