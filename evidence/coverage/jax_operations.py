@@ -188,6 +188,43 @@ def fourier() -> Training:
     return descent(loss, jnp.ones(9), [normal(3, 16, key=key) for key in range(2)])
 
 
+@program("jax", "fourier operator")
+def fourier_operator() -> Training:
+    """Weights for the lowest frequencies of a plane: Z. Li et al., Fourier Neural Operator, arXiv 2010.08895."""
+
+    def loss(params: dict[str, Array], x: Array) -> Array:
+        given = jnp.fft.rfft2(x[..., None] * params["lift"], axes=(1, 2))
+        weight = lax.complex(params["real"], params["imaginary"])
+        kept = jnp.einsum("bxyi,ioxy->bxyo", given[:, :4, :4], weight)
+        made = jnp.zeros_like(given).at[:, :4, :4].set(kept)
+        outputs = nn.gelu(jnp.fft.irfft2(made, s=x.shape[1:], axes=(1, 2))) @ params["project"]
+        return ((outputs - jnp.cumsum(x, -1)) ** 2).mean()
+
+    shapes = {"lift": (5,), "real": (5, 5, 4, 4), "imaginary": (5, 5, 4, 4), "project": (5,)}
+    params = {name: 0.3 * jnp.asarray(normal(*shape, key=key)) for key, (name, shape) in enumerate(shapes.items())}
+    return descent(loss, params, [normal(3, 16, 12, key=key) for key in range(2)])
+
+
+@program("jax", "speech from raw sound")
+def speech() -> Training:
+    """The magnitudes of a spectrogram, bands, a recurrence over frames."""
+
+    def loss(params: dict[str, Array], x: Array) -> Array:
+        _, _, spectrum = jax.scipy.signal.stft(x, nperseg=64, noverlap=48)
+        bands = jnp.log(jnp.abs(spectrum).mT ** 2 @ jnp.abs(params["bands"]) + 1e-5)
+
+        def step(state: Array, frame: Array) -> tuple[Array, Array]:
+            state = jnp.tanh(frame @ params["in"] + state @ params["again"])
+            return state, state
+
+        _, states = lax.scan(step, jnp.zeros((x.shape[0], 8)), jnp.moveaxis(bands, 1, 0))
+        return -nn.log_softmax(states @ params["out"])[..., 1].mean()
+
+    shapes = {"bands": (33, 6), "in": (6, 8), "again": (8, 8), "out": (8, 5)}
+    params = {name: 0.3 * jnp.asarray(normal(*shape, key=key)) for key, (name, shape) in enumerate(shapes.items())}
+    return descent(loss, params, [normal(3, 400, key=key) for key in range(2)])
+
+
 @program("jax", "special functions")
 def special() -> Any:
     x = 0.4 * jnp.asarray(normal(64, key=9))

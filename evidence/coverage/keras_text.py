@@ -175,7 +175,6 @@ def _mixed(mix: Callable[[Any], Any]) -> Training:
 
 @program("keras", "fnet, fourier transforms")
 def fnet() -> Training:
-    """They have no portable form."""
     return _mixed(lambda x: ops.fft2((x, ops.zeros_like(x)))[0])
 
 
@@ -201,6 +200,40 @@ def speech() -> Training:
     model = keras.Model(given, layers.Dense(8)(layers.Dropout(0.5)(x)))
     batches = [(normal(4, 24, 8, key=key), 1 + integers(7, 4, 4, key=key)) for key in range(2)]
     return fitted(model, keras.optimizers.Adam(1e-3), keras.losses.CTC(), batches)
+
+
+@program("keras", "speech from raw sound")
+def speech_from_sound() -> Training:
+    """A spectrogram with bands as Mel has them, convolutions, a recurrent network."""
+    given = keras.Input((800,))
+    x = layers.MelSpectrogram(fft_length=64, sequence_stride=16, num_mel_bins=12, sampling_rate=8000)(given)
+    x = layers.Conv1D(16, 5, 2, padding="same", activation="relu")(layers.Permute((2, 1))(x))
+    x = layers.Bidirectional(layers.GRU(8))(x)
+    model = keras.Model(given, layers.Dense(WORDS)(x))
+    batches = [(normal(4, 800, key=key), integers(WORDS, 4, key=key)) for key in range(2)]
+    return fitted(model, keras.optimizers.Adam(1e-3), cross_entropy(), batches)
+
+
+@program("keras", "fourier operator")
+def fourier_operator() -> Training:
+    """Weights for the lowest frequencies of a signal: Z. Li et al., Fourier Neural Operator, arXiv 2010.08895."""
+
+    class Spectral(layers.Layer):
+        def build(self, _: Any) -> None:
+            self.real, self.imaginary = (self.add_weight(shape=(6, 6, 5)) for _ in range(2))
+
+        def call(self, x: Any) -> Any:
+            spectrum = tf.signal.rfft(tf.transpose(x, (0, 2, 1)))
+            kept = tf.einsum("bim,iom->bom", spectrum[..., :5], tf.complex(self.real, self.imaginary))
+            made = tf.pad(kept, ((0, 0), (0, 0), (0, spectrum.shape[-1] - 5)))
+            return tf.transpose(tf.signal.irfft(made), (0, 2, 1))
+
+    given = keras.Input((16, 1))
+    x = layers.Dense(6)(given)
+    x = layers.Activation("gelu")(Spectral()(x) + layers.Dense(6)(x))
+    model = keras.Model(given, layers.Dense(1)(x))
+    inputs = [normal(4, 16, 1, key=key) for key in range(2)]
+    return fitted(model, keras.optimizers.Adam(1e-3), "mse", [(x, np.roll(x, 1, 1)) for x in inputs])
 
 
 @program("keras", "tagging, convolutions over characters and lstm")

@@ -8,8 +8,11 @@ from torch.nn import functional as F  # noqa: N812
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from evidence.coverage import plain_spectra
 from evidence.coverage.pytorch_training import OPTIMIZERS, Training, classifier
 from evidence.coverage.registry import program
+
+__all__ = ["plain_spectra"]
 
 
 class Transformer(nn.Module):

@@ -10,7 +10,7 @@ from support.runs import ROOT
 
 pytestmark = pytest.mark.deep
 
-COUNT = 6
+COUNT = 9
 
 
 def fingerprints(

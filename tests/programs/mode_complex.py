@@ -146,7 +146,9 @@ def main() -> None:
     results = {}
     exact: dict[str, list[np.ndarray]] = {}
     if name != "jax":  # which must not compute before
-        exact = {each: called(functions[each], [x.astype(WIDE[x.dtype]) for x in ARGUMENTS[each]]) for each in functions}
+        exact = {
+            each: called(functions[each], [x.astype(WIDE[x.dtype]) for x in ARGUMENTS[each]]) for each in functions
+        }
     with portable.enable():
         for each, function in functions.items():
             arrays = called(function, ARGUMENTS[each])

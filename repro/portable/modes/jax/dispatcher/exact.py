@@ -41,7 +41,7 @@ WHOLE = """
 """Primitives of others' arithmetic, which are exact where all numbers are integers."""
 
 
-PARTS = "add add_any sub neg eq ne"
+PARTS = "add add_any sub neg eq ne scatter"
 """Primitives of complex numbers that are one operation for each part."""
 
 

@@ -12,7 +12,7 @@ from repro.portable.backends.jax import Backend
 from repro.portable.definitions import complexes, sums
 from repro.portable.definitions.complexes import Pair
 from repro.portable.modes.jax.dispatcher.registry import define_complex
-from repro.portable.modes.jax.operations import products
+from repro.portable.modes.jax.operations import products, scatter
 from repro.portable.modes.jax.operations import sums as scans
 
 
@@ -99,6 +99,13 @@ def reduce_prod(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
 def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
     real, imaginary = (scans.cumsum(each, axis=axis, reverse=reverse) for each in parts(x))
     return joined((real, imaginary), x.dtype)
+
+
+@define_complex("scatter_add")
+def scatter_add(operand: Array, indices: Array, updates: Array, **how: Any) -> Array:
+    pairs = zip(parts(operand), parts(updates), strict=True)
+    real, imaginary = (scatter.scatter_add(each, indices, added, **how) for each, added in pairs)
+    return joined((real, imaginary), operand.dtype)
 
 
 @define_complex("dot_general")
