@@ -35,6 +35,8 @@ PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
 """Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
 SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
 """Numbers have 24 bits below the largest of their group."""
+DOUBLE = 2.0**-40
+"""The share of sums and products of float64, whose operands have all their bits: 12 of them are left to what cancels."""
 SEVERAL = Limit(share=2.0**-20)
 """Several operations, each of which rounds, in the order of the framework's formula."""
 RANDOM = Limit(compared=False)
@@ -63,6 +65,8 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     ]
     limits = LIMITS[framework]
     limit = next((limits[name] for name in names if name in limits), FUNCTION)
+    if dtype == "float64" and limit.spreads:
+        limit = replace(limit, share=DOUBLE, least=DOUBLE)
     kind = sample.split(" ")[1] if sample else ""
     uncertain = kind == "tiny" or (kind == "special" and way == "gradients")
     if kind == "random" or (limit.spreads and uncertain):
