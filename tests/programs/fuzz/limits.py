@@ -35,6 +35,8 @@ PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
 """Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
 SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
 """Numbers have 24 bits below the largest of their group."""
+DOUBLE = 2.0**-36
+"""The share of sums and products of float64, whose operands have all their bits: 16 of them are left to what cancels."""
 SEVERAL = Limit(share=2.0**-20)
 """Several operations, each of which rounds, in the order of the framework's formula."""
 RANDOM = Limit(compared=False)
@@ -63,6 +65,8 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     ]
     limits = LIMITS[framework]
     limit = next((limits[name] for name in names if name in limits), FUNCTION)
+    if dtype == "float64":
+        limit = replace(limit, share=DOUBLE, least=DOUBLE) if limit.spreads else _beside_its_own(limit)
     kind = sample.split(" ")[1] if sample else ""
     uncertain = kind == "tiny" or (kind == "special" and way == "gradients")
     if kind == "random" or (limit.spreads and uncertain):
@@ -70,7 +74,14 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     if way != "gradients":
         return limit
     summed = not limit.share and kind != "range"
-    return replace(limit, own=2, **{name: getattr(SUM, name) for name in ("share", "least", "spreads") if summed})
+    if summed:
+        limit = replace(limit, share=SUM.share, least=max(limit.least, SUM.least), spreads=True)
+    return replace(limit, own=2)
+
+
+def _beside_its_own(limit: Limit) -> Limit:
+    """A function of float64 beside the framework's, which has an error, too: docs/reference/functions.md has those of ours."""
+    return replace(limit, ulps=max(limit.ulps, 32), least=max(limit.least, 2.0**-49))
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -116,6 +127,10 @@ _PYTORCH = {
         nn.functional.multilabel_soft_margin_loss nn.functional.soft_margin_loss nn.functional.binary_cross_entropy
         nn.functional.binary_cross_entropy_with_logits linalg.cross cross prod cumprod masked.prod masked.cumprod
     """,
+    replace(SEVERAL, least=2.0**-22): """
+        signal.windows.blackman signal.windows.general_cosine signal.windows.general_hamming signal.windows.hamming
+        signal.windows.nuttall
+    """,
     SEVERAL: "addcmul addcdiv lerp logaddexp2",
     replace(FUNCTION, overflows=True): """
         i0 special.i0e special.i1 special.i1e fmod remainder __rmod__
@@ -142,13 +157,22 @@ LIMITS["pytorch"] |= {
     # 1 / 6 is a number of float32, and gamma is reflected
     **{
         name: replace(FUNCTION, least=2.0**-50, overflows=True)
-        for name in ("sinc", "nn.functional.gelu", "nn.functional.tanhshrink float64", "tanh float64")
+        for name in ("sinc", "special.ndtr", "nn.functional.gelu", "nn.functional.tanhshrink float64", "tanh float64")
     },
     "nn.functional.hardsigmoid float64": replace(FUNCTION, share=2.0**-23),
     "digamma float64": RANDOM,
     "lgamma float64 gradients": RANDOM,
     # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, x^2 / 2 + log_ndtr x, cos x - sinc x
-    "special.i1e gradients": replace(FUNCTION, least=2.0**-20),
+    **{f"special.{name} gradients": replace(FUNCTION, least=2.0**-20) for name in ("i0e", "i1", "i1e")},
+    "special.i1e bfloat16 gradients": replace(FUNCTION, least=2.0**-8),
+    "special.i1e float16 gradients": replace(FUNCTION, least=2.0**-11),
+    # exp(y^2 / 2) multiplies the error of y by y^2
+    "special.ndtri gradients": replace(FUNCTION, ulps=8),
+    "special.ndtri float64 gradients": replace(FUNCTION, ulps=2.0**16),
+    # the sign of NaN, which PyTorch's conversions to bfloat16 change
+    "copysign bfloat16": RANDOM,
+    # vectors of the null space
+    "linalg.svd forward": RANDOM,
     "special.log_ndtr gradients": RANDOM,
     "sinc gradients": replace(FUNCTION, share=2.0**-11),
     "logsumexp forward": replace(SUM, spreads=False),

@@ -11,6 +11,7 @@ EXCEPTIONS = {
         "fill.Tensor": WRITTEN,
         "copysign": SIGN,
         "signbit": SIGN,
+        "max_unpool3d": "has the definition of max_unpool2d, which has a row",
         "c10d::": RANKS,
         "_foreach_": "lists of tensors call the operation of each tensor; some are in the table",
         "_use_cudnn_ctc_loss": CHOICE,
@@ -22,6 +23,7 @@ EXCEPTIONS = {
         "selu": "PyTorch makes it of elu; it has a row",
         "rms_norm": REPLACED,
         "linalg_det": REPLACED,
+        "special_ndtr": "erfc, which has a row",
         "linalg_slogdet": REPLACED,
     },
     "tensorflow": {

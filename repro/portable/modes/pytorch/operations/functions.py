@@ -11,7 +11,7 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import functions
 from repro.portable.definitions.functions import exponential, logarithmic, powers
 from repro.portable.definitions.functions.table import FUNCTIONS
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.dispatch import define, replace
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, scalar
 
 
@@ -61,6 +61,13 @@ for _name, _names in ({each: (each,) for each in NAMES.split()} | RENAMED).items
 def entropy(self: Tensor) -> Tensor:
     (x,), dtype = floats(self)
     return torch.where(x < 0, -math.inf, -evaluate(logarithmic.xlogy, x, x)).to(dtype)
+
+
+@replace("special_ndtr")
+def ndtr(self: Tensor) -> Tensor:
+    """erfc(-x / sqrt 2) / 2, in float64: of PyTorch's sum of 1 and erf nothing is left where it is small."""
+    dtype = self.dtype if self.is_floating_point() else torch.get_default_dtype()
+    return (torch.erfc(self.double() * -math.sqrt(0.5)) * 0.5).to(dtype)
 
 
 @define("logit", integers=True)

@@ -198,7 +198,8 @@ def slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
 def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:
     """Eigenvalues from the smallest, eigenvectors as columns."""
     vectors, values = spectral.eigh(Backend, A.double(), lower=UPLO.upper() == "L")
-    return values.to(A.dtype), (vectors.to(A.dtype) if compute_v else A.new_empty(0))
+    # a copy: of an empty matrix they would be that itself, and have no gradient
+    return values.to(A.dtype, copy=True), (vectors.to(A.dtype, copy=True) if compute_v else A.new_empty(0))
 
 
 @define("_linalg_svd")
