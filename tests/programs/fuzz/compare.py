@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from programs.fuzz.cases import HALVES, Kept, Outcome, read
+from programs.fuzz.cases import Kept, Outcome, read
 from programs.fuzz.limits import Limit, limit_of
 from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
 
@@ -122,7 +122,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
         ulps = np.where(finite, error / unit, 0)
         shares = np.where(finite, error / (largest or 1), 0)
-        nearest = right.astype(np.float32 if x.dtype in HALVES or x.dtype != "float64" else float)
+        nearest = right.astype({"float64": float, "float16": np.float16}.get(x.dtype, np.float32))
         same = (
             (result == nearest)
             | (np.isnan(result) & np.isnan(right))

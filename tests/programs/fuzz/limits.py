@@ -1,6 +1,7 @@
 """How far from float64 a result may be, by operation, as docs/reference/specification.md has it."""
 
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
@@ -130,3 +131,74 @@ LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name i
     "logcumsumexp": PRODUCT,
     "native_layer_norm": replace(PRODUCT, wider=True),
 }
+
+
+# --- TensorFlow -------------------------------------------------------------------------------------------------------
+
+_SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+_TENSORFLOW = {
+    # random numbers, and which number of a window with NaN gets a gradient
+    RANDOM: """
+        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special
+    """,
+    # the framework's squares overflow
+    replace(PRODUCT, overflows=True): "LRN* tf.nn.l*response*",
+    PRODUCT: """
+        MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* Softmax LogSoftmax *SoftmaxCross* EuclideanNorm L2Loss SparseTensorDenseMatMul
+        tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax* tf.nn.moments tf.nn.batch_normalization tf.nn.l2_*
+        tf.math.*softmax tf.math.l2_normalize tf.math.reduce_std tf.math.reduce_variance tf.math.reduce_euclidean_norm tf.norm
+        tf.clip_by* tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization tf.image.adjust_saturation
+        tf.sparse.* tf.linalg.norm tf.linalg.normalize tf.linalg.matmul tf.linalg.matvec tf.linalg.tensordot tf.linalg.einsum
+        tf.linalg.global_norm tf.linalg.l2_normalize tf.nn.ctc* tf.nn.weighted_moments tf.nn.normalize_moments
+        keras.layers.* keras.losses.* keras.activations.*softmax keras.ops.*softmax keras.ops.*normal* keras.ops.*dot
+        keras.ops.inner keras.ops.outer keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.norm
+        keras.ops.*crossentropy keras.ops.cdist keras.ops.corrcoef keras.ops.cov keras.ops.cross keras.ops.vander keras.ops.sparsemax
+        keras.activations.sparsemax keras.ops.moments keras.ops.segment* keras.ops.einsum keras.ops.erfinv
+    """,
+    replace(PRODUCT, share=2.0**-6): """
+        Cholesky* Qr Lu Matrix[ISTDE]* LogMatrix* tf.linalg.* keras.ops.qr keras.ops.solve* keras.ops.inv keras.ops.cholesky*
+        keras.ops.det keras.ops.slogdet keras.ops.lstsq tf.image.ssim*
+    """,
+    # the framework's own, beside which these are measured, looks weights up in a table of 1,024
+    replace(PRODUCT, share=2.0**-9, overflows=True): "ResizeBicubic* tf.image.resize",
+    # of these the framework has float32 alone, or places and factors in float32
+    replace(SUM, share=2.0**-18, overflows=True): """
+        ResizeBilinear* ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
+        tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
+    """,
+    SUM: """
+        Sum Mean Cumsum CumulativeLogsumexp Prod Cumprod AvgPool* Segment* UnsortedSegment* SparseSegment* *ScatterN* *Scatter[ASNU]*
+        *Bincount BiasAddGrad MaxPool* MirrorPadGrad AddN Accumulate* Gather* ResourceApply* ResourceGather*
+        tf.math.*bincount* tf.math.*cum* tf.math.reduce_* tf.math.segment* tf.math.unsorted* tf.nn.*pool* tf.ragged* tf.signal.*
+        keras.ops.*cum* keras.ops.*sum keras.ops.*mean keras.ops.trace keras.ops.trapezoid keras.ops.average keras.ops.*prod
+        keras.ops.*quantile keras.ops.*percentile keras.ops.*median keras.ops.*pool tf.math.lbeta tf.nn.log_poisson_loss
+        tf.math.zero_fraction tf.nn.zero_fraction tf.math.l2* tf.math.accumulate_n tf.math.add_n keras.ops.histogram
+    """,
+    # NaN in the framework's float64 where there is a number, or an infinity
+    replace(FUNCTION, overflows=True): "BesselI* Digamma Erf SoftplusGrad tf.math.bessel* tf.math.digamma keras.ops.i*",
+    # the framework's float64 is wrong there, by what 1 is rounded to: exp x - 1, and the quantile of (1 + x) / 2
+    replace(FUNCTION, least=2.0**-52): "Elu Selu Erfinv tf.nn.?elu tf.math.erfinv keras.*.?elu",
+}
+"""Limits of TensorFlow's operations by patterns of names, of which the first counts."""
+
+
+class _ByPattern(dict[str, Limit]):
+    """Limits of "OPERATION TYPE WAY"."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> Limit:
+        operation, dtype, way = name.rsplit(" ", 2)
+        patterns = ((pattern, limit) for limit, names in _TENSORFLOW.items() for pattern in names.split())
+        limit = next(
+            (limit for pattern, limit in patterns if fnmatchcase(operation.partition(" ")[0], pattern)), FUNCTION
+        )
+        if way != "gradients" and not operation.startswith(("tf.", "keras.")):
+            return limit
+        # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
+        last = 2.0 ** -_SIGNIFICANDS.get(dtype, 24)
+        return replace(limit, share=limit.share + 32 * last, least=limit.least + 16 * last)
+
+
+LIMITS["tensorflow"] = _ByPattern()
