@@ -137,27 +137,29 @@ LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name i
 
 _SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _TENSORFLOW = {
-    # random numbers, and which number of a window with NaN gets a gradient
+    # random numbers; which number of a window gets a gradient where several are equal, or one is NaN; TensorFlow's formulas
+    # overflow on the way
     RANDOM: """
-        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special
+        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special *sparsemax*special *[Qq]r*special
+        keras.layers.MaxPooling3D*gradients Lgamma*gradients Ndtri*gradients
+        Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients
     """,
-    # the framework's squares overflow
-    replace(PRODUCT, overflows=True): "LRN* tf.nn.l*response*",
+    # the framework's squares overflow; it has no float64
+    replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
     PRODUCT: """
-        MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* Softmax LogSoftmax *SoftmaxCross* EuclideanNorm L2Loss SparseTensorDenseMatMul
-        tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax* tf.nn.moments tf.nn.batch_normalization tf.nn.l2_*
-        tf.math.*softmax tf.math.l2_normalize tf.math.reduce_std tf.math.reduce_variance tf.math.reduce_euclidean_norm tf.norm
-        tf.clip_by* tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization tf.image.adjust_saturation
-        tf.sparse.* tf.linalg.norm tf.linalg.normalize tf.linalg.matmul tf.linalg.matvec tf.linalg.tensordot tf.linalg.einsum
-        tf.linalg.global_norm tf.linalg.l2_normalize tf.nn.ctc* tf.nn.weighted_moments tf.nn.normalize_moments
-        keras.layers.* keras.losses.* keras.activations.*softmax keras.ops.*softmax keras.ops.*normal* keras.ops.*dot
-        keras.ops.inner keras.ops.outer keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.norm
-        keras.ops.*crossentropy keras.ops.cdist keras.ops.corrcoef keras.ops.cov keras.ops.cross keras.ops.vander keras.ops.sparsemax
-        keras.activations.sparsemax keras.ops.moments keras.ops.segment* keras.ops.einsum keras.ops.erfinv
+        MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
+        tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
+        tf.math.reduce_std tf.math.reduce_variance tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization
+        tf.image.adjust_saturation tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
+        keras.layers.* keras.losses.*gradients keras.ops.*normalization keras.ops.*dot keras.ops.inner keras.ops.outer
+        keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
+        keras.ops.cov keras.ops.vander keras.ops.moments keras.ops.einsum
     """,
+    # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
+    replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
+    # gradients of factors are several products
     replace(PRODUCT, share=2.0**-6): """
-        Cholesky* Qr Lu Matrix[ISTDE]* LogMatrix* tf.linalg.* keras.ops.qr keras.ops.solve* keras.ops.inv keras.ops.cholesky*
-        keras.ops.det keras.ops.slogdet keras.ops.lstsq tf.image.ssim*
+        Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients tf.image.ssim*
     """,
     # the framework's own, beside which these are measured, looks weights up in a table of 1,024
     replace(PRODUCT, share=2.0**-9, overflows=True): "ResizeBicubic* tf.image.resize",
@@ -167,6 +169,9 @@ _TENSORFLOW = {
         tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
     """,
     SUM: """
+        LogSoftmax *SoftmaxCross* EuclideanNorm L2Loss SparseTensorDenseMatMul tf.sparse.* tf.norm tf.clip_by* tf.*.*softmax*
+        tf.math.l2_normalize tf.nn.l2_* tf.linalg.*norm* keras.*softmax keras.losses.* keras.ops.*norm* keras.ops.*crossentropy
+        keras.ops.cdist keras.ops.segment* keras.*sparsemax tf.nn.ctc*
         Sum Mean Cumsum CumulativeLogsumexp Prod Cumprod AvgPool* Segment* UnsortedSegment* SparseSegment* *ScatterN* *Scatter[ASNU]*
         *Bincount BiasAddGrad MaxPool* MirrorPadGrad AddN Accumulate* Gather* ResourceApply* ResourceGather*
         tf.math.*bincount* tf.math.*cum* tf.math.reduce_* tf.math.segment* tf.math.unsorted* tf.nn.*pool* tf.ragged* tf.signal.*
@@ -175,11 +180,16 @@ _TENSORFLOW = {
         tf.math.zero_fraction tf.nn.zero_fraction tf.math.l2* tf.math.accumulate_n tf.math.add_n keras.ops.histogram
     """,
     # NaN in the framework's float64 where there is a number, or an infinity
-    replace(FUNCTION, overflows=True): "BesselI* Digamma Erf SoftplusGrad tf.math.bessel* tf.math.digamma keras.ops.i*",
+    replace(
+        FUNCTION, overflows=True
+    ): "BesselI* Digamma Erf SoftplusGrad InvGrad ReciprocalGrad RsqrtGrad tf.math.bessel* tf.math.digamma keras.ops.i*",
     # the framework's float64 is wrong there, by what 1 is rounded to: exp x - 1, and the quantile of (1 + x) / 2
-    replace(FUNCTION, least=2.0**-52): "Elu Selu Erfinv tf.nn.?elu tf.math.erfinv keras.*.?elu",
+    replace(FUNCTION, least=2.0**-50): "Elu Selu tf.nn.?elu keras.*.?elu",
+    replace(FUNCTION, least=2.0**-50, spreads=True): "Erfinv tf.math.erfinv",  # of 1 + 2^-52, too
 }
-"""Limits of TensorFlow's operations by patterns of names, of which the first counts."""
+"""Limits of TensorFlow's operations by patterns of names, of which the first counts; one may end with a kind of numbers, or
+with gradients."""
+_PATTERNS = [(pattern, limit) for limit, patterns in _TENSORFLOW.items() for pattern in patterns.split()]
 
 
 class _ByPattern(dict[str, Limit]):
@@ -190,11 +200,12 @@ class _ByPattern(dict[str, Limit]):
 
     def __getitem__(self, name: str) -> Limit:
         operation, dtype, way = name.rsplit(" ", 2)
-        patterns = ((pattern, limit) for limit, names in _TENSORFLOW.items() for pattern in names.split())
-        limit = next(
-            (limit for pattern, limit in patterns if fnmatchcase(operation.partition(" ")[0], pattern)), FUNCTION
+        base = operation.partition(" ")[0]
+        matching = (
+            limit for pattern, limit in _PATTERNS for each in (base, f"{base} {way}") if fnmatchcase(each, pattern)
         )
-        if way != "gradients" and not operation.startswith(("tf.", "keras.")):
+        limit = next(matching, FUNCTION)
+        if way != "gradients" and not operation.startswith(("tf.", "keras.", "ResourceApply")):
             return limit
         # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
         last = 2.0 ** -_SIGNIFICANDS.get(dtype, 24)
