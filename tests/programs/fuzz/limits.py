@@ -140,9 +140,11 @@ _TENSORFLOW = {
     # random numbers; which number of a window gets a gradient where several are equal, or one is NaN; TensorFlow's formulas
     # overflow on the way
     RANDOM: """
-        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special *sparsemax*special *[Qq]r*special
+        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special *sparsemax*special *geomspace*special tf.image.resize*special
+        *[Qq]r*special
         keras.layers.MaxPooling3D*gradients Lgamma*gradients Ndtri*gradients
-        Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients
+        Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients Erfinv*float64* InvGrad*float64*
+        ReciprocalGrad*float64* RsqrtGrad*float64* SqrtGrad*float64*
     """,
     # the framework's squares overflow; it has no float64
     replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
@@ -201,9 +203,8 @@ class _ByPattern(dict[str, Limit]):
     def __getitem__(self, name: str) -> Limit:
         operation, dtype, way = name.rsplit(" ", 2)
         base = operation.partition(" ")[0]
-        matching = (
-            limit for pattern, limit in _PATTERNS for each in (base, f"{base} {way}") if fnmatchcase(each, pattern)
-        )
+        names = base, f"{base} {dtype} {way}"
+        matching = (limit for pattern, limit in _PATTERNS for each in names if fnmatchcase(each, pattern))
         limit = next(matching, FUNCTION)
         if way != "gradients" and not operation.startswith(("tf.", "keras.", "ResourceApply")):
             return limit
