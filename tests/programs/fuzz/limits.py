@@ -148,6 +148,8 @@ _TENSORFLOW = {
     """,
     # the framework's squares overflow; it has no float64
     replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
+    # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
+    replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
     PRODUCT: """
         MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
         tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
@@ -157,8 +159,6 @@ _TENSORFLOW = {
         keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
         keras.ops.cov keras.ops.vander keras.ops.moments keras.ops.einsum
     """,
-    # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
-    replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
     # gradients of factors are several products
     replace(PRODUCT, share=2.0**-6): """
         Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients tf.image.ssim*
