@@ -99,6 +99,32 @@ case(
     floats=SINGLE,
 )
 
+# --- boxes, regions, places of maxima ---------------------------------------------------------------------------------
+
+
+def cropped(x: Any, boxes: Any) -> Any:
+    return tf.image.crop_and_resize(x, tf.cast(boxes, tf.float32), [0, 1, 1, 0, 1], (5, 4))
+
+
+def suppressed(boxes: Any, scores: Any) -> Any:
+    """The boxes that each version keeps."""
+    limits = {"boxes": boxes, "scores": scores, "max_output_size": 9, "iou_threshold": 0.3}
+    more = {**limits, "score_threshold": 0.1}
+    image = {"boxes": boxes[None, :, None], "scores": scores[None, :, None], "max_output_size_per_class": 9}
+    return [
+        *(raw.NonMaxSuppression(**limits), raw.NonMaxSuppressionV2(**limits), raw.NonMaxSuppressionV3(**more)),
+        *raw.NonMaxSuppressionV4(**more),
+        *raw.NonMaxSuppressionV5(**more, soft_nms_sigma=0.25),
+        tf.image.non_max_suppression_overlaps(boxes @ tf.transpose(boxes), scores, 9, 1.5),
+        *raw.CombinedNonMaxSuppression(**image, max_total_size=7, iou_threshold=0.3, score_threshold=0.1),
+    ]
+
+
+case("crop_and_resize", cropped, IMAGES, array(5, 4, kind="share"))
+case("lrn", lambda x: tf.nn.lrn(x, 2, 1.0, 0.25, 0.75), array(2, 8, 7, 9), floats=SINGLE)
+case("max_pool-places", lambda x: tf.nn.max_pool_with_argmax(x, 3, 2, "SAME")[0], IMAGES, floats=SINGLE)
+case("suppression", suppressed, array(30, 4, kind="share"), array(30, kind="share"), floats=SINGLE, gradient=False)
+
 # --- segments, indices ------------------------------------------------------------------------------------------------
 
 ROWS, IDS = array(50, 3), index(11, 50)

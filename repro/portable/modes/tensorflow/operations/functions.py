@@ -70,8 +70,12 @@ def _root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
 
 
 def _inverse_root_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
-    """Factor by factor: so nothing is too large or too small on the way."""
-    return xp.where(gradient == 0.0, 0.0, gradient * -0.5 * y * y * y)
+    return xp.where(gradient == 0.0, 0.0, _times(xp, gradient * -0.5, y * y * y, gradient * -0.5 * y * y * y))
+
+
+def _times(xp: Any, a: Array, power: Array, factor_by_factor: Array) -> Array:
+    """a times a power of float64, which may be too large or too small where the product is not."""
+    return xp.where((_size(xp, power) > 2.0**-1000) & (_size(xp, power) < 2.0**1000), a * power, factor_by_factor)
 
 
 def _inverse(xp: Any, x: Array, bits: int = 53) -> Array:
@@ -79,7 +83,7 @@ def _inverse(xp: Any, x: Array, bits: int = 53) -> Array:
 
 
 def _inverse_gradient(xp: Any, y: Array, gradient: Array, bits: int = 53) -> Array:
-    return xp.where(gradient == 0.0, 0.0, -gradient * y * y)
+    return xp.where(gradient == 0.0, 0.0, _times(xp, -gradient, y * y, -gradient * y * y))
 
 
 def _softsign(xp: Any, x: Array, bits: int = 53) -> Array:
