@@ -51,7 +51,9 @@ def test_processes_of_both_kinds_share_a_cache_on_disk(tmp_path: Path, expected:
     own = ways("own", "jit")["hashes"]["jit"]
     for _ in range(2):  # some write at once, all read what others wrote
         with ThreadPoolExecutor(3) as pool:
-            results = list(pool.map(lambda mode: ways(mode, "jit", devices=1, **variables), ("own", "portable", "portable")))
+            results = list(
+                pool.map(lambda mode: ways(mode, "jit", devices=1, **variables), ("own", "portable", "portable"))
+            )
         assert [each["hashes"]["jit"] for each in results] == [own, expected, expected] and own != expected
         assert list(tmp_path.iterdir())
 

@@ -27,6 +27,8 @@ class Limit:
     """False for random numbers."""
     memory: bool = False
     """True for contents of memory, which no setting keeps."""
+    narrow: bool = False
+    """True where it may be refused in a setting, as float16 of JAX on a CPU without F16C."""
 
 
 FUNCTION = Limit()
@@ -59,7 +61,8 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     ]
     limits = LIMITS[framework]
     limit = next((limits[name] for name in names if name in limits), FUNCTION)
-    return replace(limit, own=2) if way == "gradients" else limit
+    limit = replace(limit, own=2) if way == "gradients" else limit
+    return _of_jax(limit, dtype, way) if framework == "jax" else limit
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -130,3 +133,45 @@ LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name i
     "logcumsumexp": PRODUCT,
     "native_layer_norm": replace(PRODUCT, wider=True),
 }
+
+
+# --- JAX --------------------------------------------------------------------------------------------------------------
+
+
+def _of_jax(limit: Limit, dtype: str, way: str) -> Limit:
+    """Results of float64 are compared with the framework's own, whose functions have errors themselves.
+
+    Gradients are JAX's own formulas, of which many cancel, as 1 - x^2 does.
+    """
+    narrow, ulps = dtype == "float16", {"float64": 2.0**12}.get(dtype, limit.ulps)
+    if way == "gradients":
+        return replace(limit, ulps=max(ulps, 2.0**10), overflows=True, narrow=narrow)
+    return replace(limit, ulps=ulps, narrow=narrow)
+
+
+_JAX = {
+    replace(FUNCTION, overflows=True): """
+        lax.digamma lax.polygamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.polygamma
+    """,
+    replace(FUNCTION, least=2.0**-40): "lax.igamma lax.igammac special.gammainc special.gammaincc",
+    PRODUCT: """
+        lax.batch_matmul lax.conv lax.conv_general_dilated lax.conv_general_dilated_local lax.conv_transpose lax.dot
+        lax.conv_general_dilated_patches lax.conv_with_general_padding lax.dot_general
+        jnp.dot jnp.einsum jnp.inner jnp.kron jnp.matmul jnp.matvec jnp.outer jnp.tensordot jnp.vdot jnp.vecdot jnp.vecmat
+        jnp.convolve jnp.correlate jnp.corrcoef jnp.cov jnp.polymul jnp.polyval jnp.cross
+        jnp.linalg.cross jnp.linalg.matmul jnp.linalg.matrix_power jnp.linalg.multi_dot jnp.linalg.outer jnp.linalg.tensordot
+        jnp.linalg.vecdot nn.dot_product_attention image.resize image.scale_and_translate
+    """,
+    SUM: """
+        lax.cumsum lax.reduce_sum lax.reduce_window lax.scatter_add lax.scatter_sub lax.cumlogsumexp
+        jnp.sum jnp.mean jnp.nansum jnp.nanmean jnp.cumsum jnp.nancumsum jnp.cumulative_sum jnp.average jnp.trace
+        jnp.std jnp.var jnp.nanstd jnp.nanvar jnp.trapezoid jnp.linalg.trace jnp.linalg.norm jnp.linalg.vector_norm
+        jnp.linalg.matrix_norm ops.segment_sum nn.standardize nn.softmax nn.log_softmax nn.logmeanexp nn.logsumexp
+        special.softmax special.log_softmax
+    """,
+    replace(PRODUCT, share=2.0**-8, signed=False): """
+        lax.linalg.cholesky lax.linalg.eigh lax.linalg.lu lax.linalg.qdwh lax.linalg.qr lax.linalg.svd
+        lax.linalg.triangular_solve
+    """,
+}
+LIMITS["jax"] = {name: limit for limit, names in _JAX.items() for name in names.split()}
