@@ -133,8 +133,9 @@ def _argument(letter: str, shape: tuple[int, ...], sample: Sample, random: np.ra
     if letter == "b":
         return random.integers(0, 2, shape) > 0
     x = _numbers(shape, sample, random)
-    if letter in "pq":
-        return abs(x) + np.array(0.125 if sample.kind == "usual" else 0, x.dtype)
+    if letter in "pqcd":
+        x = abs(x) if sample.kind != "usual" else abs(x) + np.array(0.125, x.dtype)
+        return np.minimum(x, np.array(1000, x.dtype)) if letter in "cd" else x
     if letter in "uw" and sample.kind not in ("special", "range"):
         return random.random(shape).astype(x.dtype)
     return x
@@ -173,11 +174,12 @@ def _matrix(letter: str, sample: Sample, random: np.random.Generator) -> np.ndar
 
 
 def _as_double(x: Any) -> Any:
-    """Floating-point numbers in float64; XLA takes float32 below 2^-126 for 0 on CPUs."""
+    """Floating-point numbers in float64, without the least ones: XLA takes them for 0 on CPUs, but those of float16."""
     if not isinstance(x, np.ndarray) or not jnp.issubdtype(x.dtype, np.floating):
         return x
-    wide = x.astype(np.float64)
-    return wide if x.dtype == np.float64 else np.where(abs(wide) < 2.0**-126, 0.0 * wide, wide)
+    wide, least = x.astype(np.float64), 2.0**-1022 if x.dtype == np.float64 else 2.0**-126
+    with np.errstate(all="ignore"):
+        return np.where(abs(wide) < least, 0.0 * wide, wide)
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------

@@ -138,22 +138,32 @@ LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name i
 # --- JAX --------------------------------------------------------------------------------------------------------------
 
 
+_JAX_UNITS = {"float32": 2.0**-18, "bfloat16": 2.0**-4, "float16": 2.0**-7, "float64": 2.0**-40}
+"""Some units in the last place of one: errors of what JAX composes, where numbers of about one cancel."""
+
+
 def _of_jax(limit: Limit, dtype: str, way: str) -> Limit:
     """Results of float64 are compared with the framework's own, whose functions have errors themselves.
 
-    Gradients are JAX's own formulas, of which many cancel, as 1 - x^2 does.
+    Gradients are JAX's own formulas, of which many cancel, as 1 - x^2 does: then numbers of about one are what is rounded.
     """
     narrow, ulps = dtype == "float16", {"float64": 2.0**12}.get(dtype, limit.ulps)
     if way == "gradients":
-        return replace(limit, ulps=max(ulps, 2.0**10), overflows=True, narrow=narrow)
+        least = max(limit.least, _JAX_UNITS[dtype])
+        return replace(limit, ulps=max(ulps, 2.0**10), least=least, overflows=True, narrow=narrow)
     return replace(limit, ulps=ulps, narrow=narrow)
 
 
 _JAX = {
-    replace(FUNCTION, overflows=True): """
-        lax.digamma lax.polygamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.polygamma
-    """,
-    replace(FUNCTION, least=2.0**-40): "lax.igamma lax.igammac special.gammainc special.gammaincc",
+    # polygamma and gradients of digamma are NaN below -9, where JAX's formula gives other numbers; $: of gradients
+    replace(
+        FUNCTION, overflows=True
+    ): "lax.digamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.zeta",
+    replace(FUNCTION, overflows=True, spreads=True): "lax.polygamma special.polygamma",
+    replace(FUNCTION, spreads=True, own=2): "lax.digamma$ special.digamma$",
+    replace(FUNCTION, least=2.0**-10, own=2): "jnp.sinc$",
+    replace(FUNCTION, least=2.0**-40, own=2): "lax.igamma lax.igammac special.gammainc special.gammaincc",
+    replace(FUNCTION, least=2.0**-20, own=2): "lax.betainc special.betainc",
     PRODUCT: """
         lax.batch_matmul lax.conv lax.conv_general_dilated lax.conv_general_dilated_local lax.conv_transpose lax.dot
         lax.conv_general_dilated_patches lax.conv_with_general_padding lax.dot_general
@@ -174,4 +184,11 @@ _JAX = {
         lax.linalg.triangular_solve
     """,
 }
-LIMITS["jax"] = {name: limit for limit, names in _JAX.items() for name in names.split()}
+_COMPOSED = """
+    jnp.logaddexp jnp.logaddexp2 jnp.sinc jnp.i0 nn.gelu nn.silu nn.swish nn.mish nn.softplus nn.log_sigmoid nn.log1mexp nn.celu
+    nn.elu nn.selu nn.squareplus nn.sparse_sigmoid
+"""
+"""Compositions of JAX's own, which round each part: the tails of some are shares of one. See docs/reference/functions.md."""
+LIMITS["jax"] = {name.replace("$", " gradients"): limit for limit, names in _JAX.items() for name in names.split()} | {
+    f"{name} {dtype}": Limit(least=least, own=2) for name in _COMPOSED.split() for dtype, least in _JAX_UNITS.items()
+}
