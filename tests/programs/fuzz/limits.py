@@ -160,6 +160,7 @@ _JAX = {
         FUNCTION, overflows=True
     ): "lax.digamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.zeta",
     replace(FUNCTION, overflows=True, spreads=True): "lax.polygamma special.polygamma",
+    Limit(ulps=2.0**7, least=2.0**-12, own=2): "special.betaln",
     replace(FUNCTION, spreads=True, own=2): "lax.digamma$ special.digamma$",
     replace(FUNCTION, least=2.0**-10, own=2): "jnp.sinc$",
     replace(FUNCTION, least=2.0**-40, own=2): "lax.igamma lax.igammac special.gammainc special.gammaincc",
@@ -186,7 +187,7 @@ _JAX = {
 }
 _COMPOSED = """
     jnp.logaddexp jnp.logaddexp2 jnp.sinc jnp.i0 nn.gelu nn.silu nn.swish nn.mish nn.softplus nn.log_sigmoid nn.log1mexp nn.celu
-    nn.elu nn.selu nn.squareplus nn.sparse_sigmoid
+    nn.elu nn.selu nn.squareplus nn.sparse_sigmoid special.erfcx
 """
 """Compositions of JAX's own, which round each part: the tails of some are shares of one. See docs/reference/functions.md."""
 LIMITS["jax"] = {name.replace("$", " gradients"): limit for limit, names in _JAX.items() for name in names.split()} | {
