@@ -27,7 +27,7 @@ class Case:
     sample: str
     """What sets it apart from other calls of the operation: types, shapes, layout, kind of values."""
     compute: Callable[[bool], Sequence[Array]]
-    """The results, then the gradients of the floating-point arguments. True: of arguments in float64."""
+    """The results, then the gradients of the floating-point arguments, or one of both. True: of arguments in float64."""
 
 
 @dataclass(frozen=True)

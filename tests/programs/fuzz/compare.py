@@ -63,7 +63,7 @@ def _faults(
     limit = limit_of(framework, base.operation, base.sample)
     for setting in VARIED:
         other = results[setting.name].get(key)
-        if other is None or limit.memory:
+        if other is None or limit.memory or (limit.narrow and other.status == "refused"):
             continue
         if (other.status, _digests(other)) != (base.status, _digests(base)):
             yield f"{setting.name}: {base.status} {base.text} -> {other.status} {other.text}, other bits"
@@ -136,6 +136,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (np.isnan(result) & np.isnan(own))
             | (np.isnan(result) & limit.spreads)
             | (~np.isfinite(own) & limit.spreads)
+            | (np.isnan(own) & limit.overflows)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))

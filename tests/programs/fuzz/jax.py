@@ -4,6 +4,7 @@ The tables beside this file have a row for each function that the modules have: 
 """
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,10 @@ TYPES = ("float32", "bfloat16", "float16", "float64")
 VALUES = ("usual", "special", "huge", "tiny")
 """Kinds of numbers of the usual shape: they share what is compiled."""
 SHAPES = ("transposed", "empty", "scalar")
+FEW = ("lax", "nn")
+"""The modules of which a few calls are."""
+QUICK = "--xla_backend_optimization_level=0"
+"""XLA compiles sooner."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 17.5, -88.5)
 
 
@@ -54,7 +59,8 @@ class Sample:
     """The number of the drawing, of several."""
 
     def __str__(self) -> str:
-        return " ".join([self.dtype, self.kind, *["gradient"] * self.gradient, *[str(self.turn)] * bool(self.turn)])
+        parts = self.dtype, self.kind, str(self.turn or ""), "gradients" if self.gradient else ""
+        return " ".join(filter(None, parts))
 
 
 def start(setting: Setting) -> None:
@@ -127,8 +133,9 @@ def _argument(letter: str, shape: tuple[int, ...], sample: Sample, random: np.ra
     if letter == "b":
         return random.integers(0, 2, shape) > 0
     x = _numbers(shape, sample, random)
-    if letter in "pq":
-        return abs(x) + np.array(0.125 if sample.kind == "usual" else 0, x.dtype)
+    if letter in "pqcd":
+        x = abs(x) if sample.kind != "usual" else abs(x) + np.array(0.125, x.dtype)
+        return np.minimum(x, np.array(1000, x.dtype)) if letter in "cd" else x
     if letter in "uw" and sample.kind not in ("special", "range"):
         return random.random(shape).astype(x.dtype)
     return x
@@ -167,43 +174,45 @@ def _matrix(letter: str, sample: Sample, random: np.random.Generator) -> np.ndar
 
 
 def _as_double(x: Any) -> Any:
-    """Floating-point numbers in float64; XLA takes float32 below 2^-126 for 0 on CPUs."""
+    """Floating-point numbers in float64, without the least ones: XLA takes them for 0 on CPUs, but those of float16."""
     if not isinstance(x, np.ndarray) or not jnp.issubdtype(x.dtype, np.floating):
         return x
-    wide = x.astype(np.float64)
-    return wide if x.dtype == np.float64 else np.where(abs(wide) < 2.0**-126, 0.0 * wide, wide)
+    wide, least = x.astype(np.float64), 2.0**-1022 if x.dtype == np.float64 else 2.0**-126
+    with np.errstate(all="ignore"):
+        return np.where(abs(wide) < least, 0.0 * wide, wide)
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------
 
 
 def cases(everything: bool, only: str) -> Iterator[Case]:
-    """Calls of each function whose name has `only` in it."""
-    chosen = [each for each in operations() if only in each.name]
+    """Calls of each function whose name has `only` in it; a few are of `lax` and `jax.nn`, of which the others are made."""
+    if not everything:
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}"  # before the first array is made
+    draw = all_samples if everything else few_samples
+    chosen = [each for each in operations() if only in each.name and (everything or each.name.startswith(FEW))]
     for turn, operation in enumerate(chosen):
-        for sample in all_samples(operation, turn) if everything else few_samples(operation, turn):
+        for sample in draw(operation, turn):
             yield Case(operation.name, str(sample), Call(operation, sample))
 
 
 def few_samples(operation: Operation, turn: int) -> Iterator[Sample]:
-    """One of each kind, in turns."""
-    dtype = TYPES[turn % len(TYPES)]
+    """One of a type and a kind, in turns: results of most, gradients of the others."""
     kinds = ("range", "special") if operation.elementwise else (*VALUES, *SHAPES)
-    yield Sample(dtype, kinds[turn % len(kinds)], gradient=turn % 2 == 0)
+    yield Sample(TYPES[turn % len(TYPES)], kinds[turn % len(kinds)], gradient=turn % 3 == 2)
 
 
 def all_samples(operation: Operation, turn: int) -> Iterator[Sample]:
     """All values in all types, with gradients; other shapes in one type each."""
-    if operation.random:
-        yield from (Sample(dtype, "usual", gradient) for dtype in TYPES for gradient in (False, True))
-        return
+    kinds = [(kind, 0) for kind in (("usual",) if operation.random else VALUES)]
+    if operation.elementwise:
+        kinds += [("range", number) for number in range(4)]
     for dtype in TYPES:
-        yield from (Sample(dtype, kind, True) for kind in VALUES)
-        yield Sample(dtype, "usual")
-        if operation.elementwise:
-            yield from (Sample(dtype, "range", True, number) for number in range(4))
-    types = count(turn)
-    yield from (Sample(TYPES[next(types) % len(TYPES)], shape) for shape in SHAPES)
+        for gradient in (False, True):
+            yield from (Sample(dtype, kind, gradient, number) for kind, number in kinds)
+    if not operation.random:
+        types = count(turn)
+        yield from (Sample(TYPES[next(types) % len(TYPES)], shape) for shape in SHAPES)
 
 
 @dataclass(frozen=True)
@@ -214,7 +223,7 @@ class Call:
     sample: Sample
 
     def __call__(self, double: bool) -> list[np.ndarray]:
-        """The results, then the gradients of floating-point arguments if there are any."""
+        """The results, or the gradients of floating-point arguments if it has any."""
         given = arguments(self.operation, self.sample)
         if double:
             given = [_as_double(each) for each in given]
@@ -238,14 +247,14 @@ def _computed(function: Callable[..., Any], given: list[Any], sample: Sample) ->
 
 @lru_cache(maxsize=4)
 def _attempts(function: Callable[..., Any], gradient: bool, turned: bool) -> list[Any]:
-    """A function with its gradient and without, which samples of the same shapes and types share."""
+    """What is compiled, in the order in which it is tried; samples of the same shapes and types share it."""
     if turned:
         return [jax.jit(lambda *arrays: function(*map(_turned, arrays)))]
     return [jax.jit(_with_gradients(function)), jax.jit(function)] if gradient else [jax.jit(function)]
 
 
 def _with_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The results, and the product of a drawn vector with their derivatives."""
+    """The products of drawn numbers with the derivatives of the results."""
 
     def both(*arrays: Any) -> Any:
         places = [place for place, each in enumerate(arrays) if jnp.issubdtype(each.dtype, np.floating)]
@@ -257,7 +266,7 @@ def _with_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
             return jax.tree.leaves(function(*given))
 
         results, pull = jax.vjp(of_floats, *(arrays[place] for place in places))
-        return results, pull([_cotangent(each) for each in results])
+        return pull([_cotangent(each) for each in results])
 
     return both
 

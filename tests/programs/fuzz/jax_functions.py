@@ -1,6 +1,6 @@
 """JAX's functions with the arguments that each is called with: one row for each function that the modules have.
 
-An argument is a letter: x, y, z any numbers; p, q positive ones; u, w from 0 to 1; i, j integers from 0 to 4; b truth
+An argument is a letter: x, y, z any numbers; p, q positive ones; c, d also at most 1,000; u, w from 0 to 1; i, j integers from 0 to 4; b truth
 values; k a random key; v a vector, A, B, C square matrices, S a symmetric positive one, L a lower triangle. Letters before | have the
 sample's shape, the others shapes of their own. A function whose call needs more than arrays is in CALLS of jax_lax.py or
 jax_numpy.py beside this file.
@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
             tanh""",
         "x y": "add atan2 div eq ge gt le lt max min mul ne nextafter pow rem sub",
         "p q": "igamma igammac igamma_grad_a random_gamma_grad zeta",
-        "p q u": "betainc",
+        "c d u": "betainc",
         "x y z": "clamp",
     },
     "jnp": {
@@ -56,7 +56,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
             i1 i1e log_ndtr loggamma logit ndtr ndtri sici spence""",
         "x y": "kl_div logsumexp owens_t rel_entr xlog1py xlogy",
         "p q": "beta betaln boxcox boxcox1p comb gammainc gammaincc poch zeta",
-        "p q u": "betainc",
+        "c d u": "betainc",
     },
 }
 """Functions of each element."""

@@ -14,6 +14,7 @@ HALF = 3
 
 def _windows(function: Callable[..., Any], first: float) -> Callable[..., Any]:
     def call(x: Any) -> Any:
+        x = jnp.atleast_1d(x)  # XLA ends the process over the gradient without axes
         rank = x.ndim
         return lax.reduce_window(x, np.array(first, x.dtype), function, (HALF,) * rank, (2,) * rank, "SAME")
 

@@ -38,4 +38,4 @@ case("reduce_prod", lambda x: lax.reduce_prod_p.bind(x, axes=(1,), out_sharding=
 _PAIR = array(240, kind="positive"), array(240, kind="positive")
 for _name in ("igamma", "igammac", "igamma_grad_a"):
     case(_name, getattr(lax, _name), *_PAIR, gradient=False)
-case("betainc", lax.betainc, *_PAIR, array(240, kind="inside"), gradient=False)
+case("betainc", lax.betainc, *_PAIR, array(240, kind="share"), gradient=False)

@@ -16,8 +16,8 @@ def _bessel(xp: Backend, x: Array, order: int, bits: int, scaled: bool) -> Array
     near = xp.clip(x, -1.0, BESSEL_SPLIT)
     y = polynomial(xp, near * near * 0.25, polynomials.bessel_near(order, bits))
     y = y * near if order else y
-    inverse = 1.0 / xp.where(x > BESSEL_SPLIT, x, BESSEL_SPLIT)
-    z = polynomial(xp, inverse - 0.5 / BESSEL_SPLIT, polynomials.bessel_far(order, bits)) * xp.sqrt(inverse)
+    four = 4.0 / xp.where(x > BESSEL_SPLIT, x, BESSEL_SPLIT)  # 1 / x would be subnormal for the largest numbers
+    z = polynomial(xp, four * 0.25 - 0.5 / BESSEL_SPLIT, polynomials.bessel_far(order, bits)) * (xp.sqrt(four) * 0.5)
     if scaled:
         return xp.where(x > BESSEL_SPLIT, z, y * exp(xp, -near, bits))
     half = exp(xp, xp.where(x > BESSEL_SPLIT, x * 0.5, 1.0), bits)
