@@ -174,7 +174,16 @@ def _samples(operation: OpInfo, dtype: torch.dtype) -> list[SampleInput]:
         seed(0)
     with native():
         differentiable = operation.supports_autograd and dtype.is_floating_point
-        return list(islice(operation.sample_inputs("cpu", taken, requires_grad=differentiable), AMONG))
+        samples = list(islice(operation.sample_inputs("cpu", taken, requires_grad=differentiable), AMONG))
+    for each in samples:
+        each.args = tuple(map(_number, each.args))
+        each.kwargs = {name: _number(value) for name, value in each.kwargs.items()}
+    return samples
+
+
+def _number(value: Any) -> Any:
+    """Numbers of Python rounded as those of tensors; all else as it is."""
+    return float(_rounded(np.array(value))) if type(value) is float else value
 
 
 def tensors(values: Any) -> Iterator[Tensor]:
