@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from types import ModuleType
 from typing import NoReturn, Optional
 
@@ -138,6 +139,10 @@ def start() -> None:
     """Waits for frameworks, as the variables REPRO_PORTABLE, _ALLOW and _PRECISION say."""
     switch = Switch(os.environ)
     switch.mark(LOADED)
+    if sys.version_info >= OLDEST:
+        cores = package.load("portable.modes.common.cores")
+        cores.install(ExitStack())
+        imports.finder.when_imported("psutil", cores.answer_for_psutil)
     for name in MODULES:
         imports.finder.when_imported(name, switch.on)
     imports.start()

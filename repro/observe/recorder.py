@@ -156,7 +156,8 @@ class Recorder:
 
     def process_line(self) -> dict[str, Any]:
         """The first line, which says which process this is."""
-        threads = getattr(sys.modules.get("torch"), "get_num_threads", os.cpu_count)()
+        torch = sys.modules.get("torch")  # whose own function portable numerics leave alone
+        threads = getattr(getattr(torch, "_C", None), "get_num_threads", os.cpu_count)()
         return {
             "kind": "process",
             "pid": os.getpid(),

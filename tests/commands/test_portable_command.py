@@ -39,6 +39,11 @@ def test_what_is_let_through_is_named(portable: Portable) -> None:
     assert done.stderr == "repro portable: 1,234 operations of 1 kind (PyTorch 2.15.0); run natively: svd\n"
 
 
+def test_a_program_has_one_number_of_cores_before_it_imports_a_framework(portable: Portable) -> None:
+    code = "import os, psutil; print(os.cpu_count(), len(os.sched_getaffinity(0)), psutil.cpu_count(logical=False))"
+    assert portable(code).stdout == "4 4 4\n"
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_are_counted(method: str, tree: Path) -> None:
     done = ended(started(tree, "portable", "--", sys.executable, str(STUB / "workers.py"), method))

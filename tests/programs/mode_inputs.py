@@ -201,15 +201,63 @@ def remainders() -> list[bool]:
 
 
 def conversions() -> list[str]:
-    """Conversions to integers with wrong results."""
+    """Conversions to integers with wrong results, by the way in which a program asks for them."""
     numbers = torch.tensor(conversion_cases.NUMBERS, dtype=torch.float64)
     kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
     floats = {source: numbers.to(dtype) for source, dtype in kinds.items()}
+    plain = {name: each.double().numpy() for name, each in floats.items()}
+    wrong = []
+    for way, make in WAYS.items():
 
-    def convert(source: str, target: str) -> Any:
-        return floats[source].repeat(conversion_cases.COPIES).to(getattr(torch, target)).numpy()
+        def convert(source: str, target: str) -> Any:
+            return make(floats[source].repeat(conversion_cases.COPIES), getattr(torch, target)).numpy()  # noqa: B023
 
-    return list(conversion_cases.wrong({name: each.double().numpy() for name, each in floats.items()}, convert))
+        wrong += [f"{way}: {each}" for each in conversion_cases.wrong(plain, convert)]
+    return wrong
+
+
+def _assigned(x: Tensor, dtype: torch.dtype) -> Tensor:
+    result = torch.zeros(x.shape, dtype=dtype)
+    result[:] = x
+    return result
+
+
+def _copied_as_list(x: Tensor, dtype: torch.dtype) -> Tensor:
+    result = torch.zeros(x.shape, dtype=dtype)
+    torch._foreach_copy_([result], [x])
+    return result
+
+
+def _filled(x: Tensor, dtype: torch.dtype) -> Tensor:
+    first = [torch.zeros((), dtype=dtype).fill_(each) for each in x[: len(x) // conversion_cases.COPIES]]
+    return torch.stack(first).repeat(conversion_cases.COPIES)
+
+
+def _reduced(function: Callable[..., Tensor]) -> Callable[[Tensor, torch.dtype], Tensor]:
+    """Sums and products of one number each, of the types of integers that PyTorch adds."""
+
+    def made(x: Tensor, dtype: torch.dtype) -> Tensor:
+        adds = dtype.is_signed or dtype == torch.uint8
+        return function(x[:, None], 1, dtype=dtype).reshape(x.shape) if adds else x.to(dtype)
+
+    return made
+
+
+WAYS: dict[str, Callable[[Tensor, torch.dtype], Tensor]] = {
+    "to": lambda x, dtype: x.to(dtype),
+    "type": lambda x, dtype: x.type(dtype),
+    "copy_": lambda x, dtype: torch.zeros(x.shape, dtype=dtype).copy_(x),
+    "assignment": _assigned,
+    "foreach_copy_": _copied_as_list,
+    "fill_": _filled,
+    "tensor": lambda x, dtype: torch.as_tensor(x, dtype=dtype),
+    "sum": _reduced(torch.sum),
+    "prod": _reduced(torch.prod),
+    "cumsum": _reduced(torch.cumsum),
+    "cumprod": _reduced(torch.cumprod),
+    "slice_scatter": lambda x, dtype: torch.zeros(x.shape, dtype=dtype).slice_scatter(x),
+    "select_scatter": lambda x, dtype: torch.zeros((1, *x.shape), dtype=dtype).select_scatter(x, 0, 0)[0],
+}
 
 
 def shapes() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from torch.distributed._functional_collectives import all_reduce
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 import repro.portable.pytorch as portable
@@ -72,6 +73,13 @@ def sharded(rank: int) -> str:
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
     return train(fully_shard(model, mesh=mesh), rank)
+
+
+def tensor_parallel(rank: int) -> str:
+    """Columns of one layer and rows of the next on each rank, all of which see the same batch."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    ways = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    return train(parallelize_module(network(), mesh, ways), 0)
 
 
 def flat(rank: int) -> str:
@@ -140,6 +148,7 @@ def run(rank: int, ranks: int, store: str) -> list[dict]:
                 "DDP, compressed": distributed(rank, fp16_compress_hook),
                 "fully_shard": sharded(rank),
                 "FSDP": flat(rank),
+                "tensor parallel": tensor_parallel(rank),
             }
         )
     dist.destroy_process_group()

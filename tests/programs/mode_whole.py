@@ -3,9 +3,12 @@
 import contextlib
 import io
 import json
+import multiprocessing
+import os
 import sys
 from typing import Any
 
+import psutil
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -104,6 +107,23 @@ def questions_about_the_machine_have_one_answer() -> list[Any]:
     results.extend(map(str, types))
     portable.disable()
     results.append(vars(kind)["_resolve_auto_acc_dtype"] is not own)
+    portable.enable()
+    return results
+
+
+@case
+def numbers_of_threads_and_cores_have_one_answer() -> list[Any]:
+    before = torch._C.get_num_threads()
+    results = [os.cpu_count(), len(os.sched_getaffinity(0)), multiprocessing.cpu_count(), torch.get_num_threads()]
+    features = torch.cpu.get_capabilities()
+    results += [features["num_logical_cores"], features["avx2"], features.get("avx512_f", False)]
+    torch.set_num_threads(3)
+    results += [torch.get_num_threads(), torch._C.get_num_threads()]
+    torch.set_num_threads(results[3])
+    results += [torch.get_num_threads(), torch._C.get_num_threads() == before]
+    results.append(set(os.sched_getaffinity(0)) == {*map(int, psutil.Process().cpu_affinity())})
+    portable.disable()
+    results.append(os.cpu_count() == psutil.cpu_count())
     portable.enable()
     return results
 

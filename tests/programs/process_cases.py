@@ -221,6 +221,42 @@ def handlers_and_finalizers_amid_a_definition_compute_portably() -> list[Any]:
 
 
 @case
+def tracers_and_profilers_amid_a_definition_compute_portably() -> list[Any]:
+    """Functions of sys.settrace and sys.setprofile, from before the mode and from after."""
+    results: dict[str, bool] = {}
+
+    def interrupted(x: Tensor) -> Tensor:
+        return called(x)
+
+    def called(x: Tensor) -> Tensor:
+        return x
+
+    def look(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is called.__code__ and event not in results:
+            results[event] = dispatch.thread.inside
+            results[event] = product_is_ours()
+        return look
+
+    found: list[Any] = []
+    for kind in ("trace", "profile"):
+        for early in (True, False):
+            results.clear()
+            portable.disable()
+            if early:
+                getattr(sys, f"set{kind}")(look)
+            with defined("tanh", interrupted):
+                if not early:
+                    getattr(sys, f"set{kind}")(look)
+                torch.tanh(X)
+                same = getattr(sys, f"get{kind}")() is look
+            portable.disable()
+            found.append([same, getattr(sys, f"get{kind}")() is look, dict(results)])
+            getattr(sys, f"set{kind}")(None)
+    portable.enable()
+    return [*found, dispatch.thread.inside]
+
+
+@case
 def contexts_nest() -> list[bool]:
     portable.disable()
     flags = torch._C._get_mkldnn_enabled(), compilers.COMPILER in sys.modules

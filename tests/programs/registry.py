@@ -7,6 +7,9 @@ table in a file, and fails where anything does. To write a table anew: python re
 """
 
 import argparse
+import contextlib
+import importlib
+import pkgutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +46,20 @@ def tensorflow() -> Registry:
     return Registry(f"TensorFlow {tf.__version__}", {name: registry.kind_of(name) for name in names})
 
 
-REGISTRIES = {"pytorch": pytorch, "tensorflow": tensorflow}
+def jax() -> Registry:
+    """Primitives of JAX and of its experimental modules: what it lowers, and what only its own transformations know."""
+    import jax
+    from jax import experimental
+
+    from repro.portable.modes.jax.dispatcher import registry
+
+    for module in pkgutil.walk_packages(experimental.__path__, "jax.experimental."):
+        with contextlib.suppress(ImportError):  # of a device, or of a package, that is not there
+            importlib.import_module(module.name)
+    return Registry(f"JAX {jax.__version__}", {name: registry.kind_of(name) for name in registry.all_names()})
+
+
+REGISTRIES = {"pytorch": pytorch, "tensorflow": tensorflow, "jax": jax}
 
 
 def written(registry: Registry) -> str:

@@ -115,7 +115,8 @@ def ndtri(p: Array, bits: int = 53) -> Array:
 
 
 def lgamma(x: Array, bits: int = 53) -> Array:
-    z = np.where(x < 0, 1.0 - x, x)
+    left = x < -(2.0**-60)
+    z = np.where(left, 1.0 - x, np.abs(x))
     near = np.minimum(z, SHIFTED)
     whole = np.rint(near)
     product = np.select([whole < 0.5, whole < 1.5], [near * (near + 1.0), near], 1.0)
@@ -128,8 +129,8 @@ def lgamma(x: Array, bits: int = 53) -> Array:
     rest = inverse * polynomial(inverse * inverse, polynomials.stirling(bits))
     far = (z - 0.5) * (logarithm - 1.0) + (rest + (polynomials.constant("ln (2 pi) / 2")[0] - 0.5))
     y = np.where(z >= SHIFTED, far, y)
-    sine = np.abs(sine_of_turns(np.where(x < 0, x, 0.5), bits))
-    y = np.where(x < 0, polynomials.constant("ln pi")[0] - log(sine, bits) - y, y)
+    sine = np.abs(sine_of_turns(np.where(left, x, 0.5), bits))
+    y = np.where(left, polynomials.constant("ln pi")[0] - log(sine, bits) - y, y)
     return np.where((sine == 0) | np.isinf(x), np.inf, y)
 
 

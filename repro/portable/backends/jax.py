@@ -108,7 +108,7 @@ class JAX(Defaults):
 
     @staticmethod
     def repeat(count: int, step: Callable, state):
-        return lax.fori_loop(0, count, step, state)
+        return lax.fori_loop(0, count, step, state) if count else state  # XLA traces a step that it does not take
 
     @staticmethod
     def repeat_while(going: Callable, step: Callable, state):

@@ -1,7 +1,7 @@
 """PyTorch's arithmetic, as a backend."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -201,7 +201,7 @@ def _table(name: str, index: int, device: torch.device, *arguments) -> Tensor:
     return _made(name, device, *arguments)[index]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _made(name: str, device: torch.device, *arguments) -> list[Tensor]:
     return [torch.from_numpy(table).to(device) for table in getattr(tables, name)(*arguments)]
 

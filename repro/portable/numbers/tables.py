@@ -8,59 +8,34 @@ errors are far below what the tables are rounded to.
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from repro.portable.arguments import check_number
-from repro.portable.numbers.constants import EXP_BITS, EXP_SPLIT, LOSS_BITS, NODE_BITS, SMALLEST, STEP_BITS, VALUE_BITS
-
-PRECISION = 256
-ONE = 1 << PRECISION
-PI = (
-    int(Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863") * 10**82)
-    * ONE
-    // 10**82
+from repro.portable.numbers.constants import (
+    BITS,
+    EXP_BITS,
+    EXP_SPLIT,
+    LOSS_BITS,
+    NODE_BITS,
+    SMALLEST,
+    STEP_BITS,
+    VALUE_BITS,
 )
-
-
-def _times(a: int, b: int) -> int:
-    return a * b >> PRECISION
-
-
-def _over(a: int, b: int) -> int:
-    return (a << PRECISION) // b
-
-
-def _cos_sin(x: int) -> tuple[int, int]:
-    """The cosine and the sine, by their series."""
-    x %= 2 * PI
-    sums, term, n = [0, 0], ONE, 0
-    while term:
-        sums[n % 2] += term if n % 4 < 2 else -term
-        n += 1
-        term = _times(term, x) // n
-    return sums[0], sums[1]
-
-
-def _powers(ratio: int, count: int) -> list[int]:
-    """1, ratio, ratio^2, ..."""
-    powers = [ONE]
-    for _ in range(count - 1):
-        powers.append(_times(powers[-1], ratio))
-    return powers
-
-
-def _exp_of_small(x: int) -> int:
-    """exp x, by its series, for |x| <= 1."""
-    total, term, n = 0, ONE, 0
-    while term not in (0, -1):  # a negative number is shifted to -1 at last
-        total += term
-        n += 1
-        term = _times(term, x) // n
-    return total
-
+from repro.portable.numbers.fixed_point import (
+    ONE,
+    PI,
+    PRECISION,
+    cos_sin,
+    exp_of_small,
+    over,
+    powers_of,
+    rounded,
+    significant,
+    times,
+)
 
 # --- exp and log ----------------------------------------------------------------------------------------------------
 
@@ -69,7 +44,7 @@ def _exp_of_small(x: int) -> int:
 def exp() -> tuple[np.ndarray, np.ndarray]:
     """exp(-j 2^-7), float64 [2^14], and exp(-k 2^-20), [2^13], of 26 significant bits: their products are exact."""
     return tuple(  # type: ignore[return-value]
-        np.array([_significant(power, 26) for power in _powers(_exp_of_small(-(ONE >> bits)), count)])
+        np.array([significant(power, 26) for power in powers_of(exp_of_small(-(ONE >> bits)), count)])
         for bits, count in ((EXP_BITS - EXP_SPLIT, 2 ** (EXP_SPLIT + 1)), (EXP_BITS, 2**EXP_SPLIT))
     )
 
@@ -118,10 +93,10 @@ def activation(name: str, derivative: bool = False) -> tuple[np.ndarray, np.ndar
     The activation is x G(x), or G(x) for `sigmoid`. From node i, at x = i 2^-10 - reach, a line climbs by the slope for
     each 2^-20. Both are multiples of 2^-50, so a point on the line is exact.
     """
-    values = [_rounded(pair[derivative], PRECISION - VALUE_BITS) for pair in _both(name)]
+    values = [rounded(pair[derivative], PRECISION - VALUE_BITS) for pair in _both(name)]
     if name != "tanh":
         values[0] = 0  # it counts for all x beyond: a factor of 2^-46 would make 10^6 of -10^20
-    slopes = [_rounded(after - before, STEP_BITS - NODE_BITS) for before, after in pairwise(values)]
+    slopes = [rounded(after - before, STEP_BITS - NODE_BITS) for before, after in pairwise(values)]
     return np.ldexp(np.array(values, float), -VALUE_BITS), np.ldexp(np.array([*slopes, 0], float), -VALUE_BITS)
 
 
@@ -145,27 +120,27 @@ def _both(name: str) -> list[tuple[int, int]]:
 
 
 def _sigmoids(count: int) -> list[int]:
-    return [_over(ONE, ONE + power) for power in _powers(_exp_of_small(-(ONE >> NODE_BITS)), count)]
+    return [over(ONE, ONE + power) for power in powers_of(exp_of_small(-(ONE >> NODE_BITS)), count)]
 
 
 def _sigmoid(count: int) -> list[tuple[int, int]]:
-    return [(s, _times(s, ONE - s)) for s in _sigmoids(count)]
+    return [(s, times(s, ONE - s)) for s in _sigmoids(count)]
 
 
 def _silu(count: int) -> list[tuple[int, int]]:
-    return [(s, s + (i * _times(s, ONE - s) >> NODE_BITS)) for i, s in enumerate(_sigmoids(count))]
+    return [(s, s + (i * times(s, ONE - s) >> NODE_BITS)) for i, s in enumerate(_sigmoids(count))]
 
 
 def _tanh(count: int) -> list[tuple[int, int]]:
-    powers = _powers(_exp_of_small(-(ONE >> (NODE_BITS - 1))), count)
-    values = [_over(ONE - power, ONE + power) for power in powers]
-    return [((y << NODE_BITS) // i if i else ONE, ONE - _times(y, y)) for i, y in enumerate(values)]
+    powers = powers_of(exp_of_small(-(ONE >> (NODE_BITS - 1))), count)
+    values = [over(ONE - power, ONE + power) for power in powers]
+    return [((y << NODE_BITS) // i if i else ONE, ONE - times(y, y)) for i, y in enumerate(values)]
 
 
 def _gelu(count: int) -> list[tuple[int, int]]:
     """x times the distribution function of the normal distribution: D. Hendrycks and K. Gimpel, arXiv 1606.08415."""
-    entries, scale = [], _over(ONE, math.isqrt(2 * PI << PRECISION))
-    density, ratio, square = scale, _exp_of_small(-(ONE >> (2 * NODE_BITS + 1))), _exp_of_small(-(ONE >> 2 * NODE_BITS))
+    entries, scale = [], over(ONE, math.isqrt(2 * PI << PRECISION))
+    density, ratio, square = scale, exp_of_small(-(ONE >> (2 * NODE_BITS + 1))), exp_of_small(-(ONE >> 2 * NODE_BITS))
     for i in range(count):
         x = i << (PRECISION - NODE_BITS)
         # 1/2 + density (x + x^3 / 3 + x^5 / (3 5) + ...): no sum of numbers of both signs
@@ -173,26 +148,26 @@ def _gelu(count: int) -> list[tuple[int, int]]:
         while term >> PRECISION - 140:
             total += term
             n += 2
-            term = _times(_times(term, x), x) // n
-        factor = (ONE >> 1) + _times(density, total)
-        entries.append((factor, factor + _times(x, density)))
-        density, ratio = _times(density, ratio), _times(ratio, square)
+            term = times(times(term, x), x) // n
+        factor = (ONE >> 1) + times(density, total)
+        entries.append((factor, factor + times(x, density)))
+        density, ratio = times(density, ratio), times(ratio, square)
     return entries
 
 
 def _gelu_tanh(count: int) -> list[tuple[int, int]]:
     """The table of GELU by tanh: x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     root = math.isqrt((2 << 2 * PRECISION + PRECISION) // PI)
-    cubic, unit = 44715 * ONE // 10**6, _powers(_exp_of_small(-(ONE >> NODE_BITS)), 2**16)
+    cubic, unit = 44715 * ONE // 10**6, powers_of(exp_of_small(-(ONE >> NODE_BITS)), 2**16)
     entries = []
     for i in range(count):
         x = i << (PRECISION - NODE_BITS)
-        square = _times(x, x)
-        u = 2 * _times(root, x + _times(cubic, _times(x, square)))
+        square = times(x, x)
+        u = 2 * times(root, x + times(cubic, times(x, square)))
         node, rest = divmod(u, ONE >> NODE_BITS)
-        s = _over(ONE, ONE + _times(unit[node], _exp_of_small(-rest)))
-        slope = 2 * _times(root, ONE + 3 * _times(cubic, square))
-        entries.append((s, s + _times(_times(x, slope), _times(s, ONE - s))))
+        s = over(ONE, ONE + times(unit[node], exp_of_small(-rest)))
+        slope = 2 * times(root, ONE + 3 * times(cubic, square))
+        entries.append((s, s + times(times(x, slope), times(s, ONE - s))))
     return entries
 
 
@@ -251,9 +226,30 @@ def rotations(positions: int, size: int, base: float = 10000.0) -> tuple[np.ndar
     with localcontext() as context:
         context.prec = 70
         angles = [int((Decimal(base).ln() * -2 * i / size).exp() * ONE) for i in range(size // 2)]
-    both = [[_cos_sin(n * angle) for angle in angles] for n in range(positions)]
+    both = [[cos_sin(n * angle) for angle in angles] for n in range(positions)]
     cos, sin = (np.array([[pair[k] / ONE for pair in row] for row in both], np.float32) for k in (0, 1))
     return cos, sin
+
+
+@cache
+def circle(length: int) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of 2 pi k / length for k < length, float64."""
+    both = [cos_sin(2 * PI * k // length) for k in range(length)]
+    cos, sin = (np.array([pair[kind] / ONE for pair in both]) for kind in (0, 1))
+    return cos, sin
+
+
+@lru_cache(maxsize=16)
+def fourier(length: int, rows: int, columns: int) -> tuple[np.ndarray, ...]:
+    """cos, then sin, of 2 pi j k / length for j < rows and k < columns, float64 [rows, 2 columns]; and two slices of it.
+
+    The slices are integers, float32: their sum q 2^-BITS + q' 2^-2 BITS is the nearest such number.
+    """
+    turns = np.outer(np.arange(rows), np.arange(columns)) % length
+    whole = np.concatenate([table[turns] for table in circle(length)], 1)
+    upper = np.rint(np.ldexp(whole, BITS))
+    lower = np.rint(np.ldexp(np.ldexp(whole, BITS) - upper, BITS))
+    return whole, upper.astype(np.float32), lower.astype(np.float32)
 
 
 LARGEST_BETA = 0.99999
@@ -281,24 +277,13 @@ def cosine(step: int, steps: int, peak: float, low: float = 0.0, warmup: int = 0
     if step < warmup:
         return float32(peak * (step + 1) / warmup)
     done = min(step - warmup, steps - warmup)
-    height = (ONE + _cos_sin(PI * done // max(1, steps - warmup))[0]) / (2 * ONE)
+    height = (ONE + cos_sin(PI * done // max(1, steps - warmup))[0]) / (2 * ONE)
     return float32(low + (peak - low) * height)
 
 
 def float32(x: float) -> float:
     """The float32 nearest to x."""
     return float(np.float32(x))
-
-
-def _significant(x: int, bits: int) -> float:
-    """The float64 nearest to x of `bits` significant bits."""
-    dropped = x.bit_length() - bits
-    return math.ldexp(_rounded(x, dropped), dropped - PRECISION)
-
-
-def _rounded(x: int, bits: int) -> int:
-    """x 2^-bits to the nearest integer, halves up."""
-    return (x + (1 << (bits - 1))) >> bits
 
 
 # --- turns of columns -------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _stored(name: str) -> np.dtype:
     """The type of NumPy in which numbers are kept: they fit into it exactly."""
     if name == "complex32":
         return np.dtype(np.complex64)
-    return np.dtype(np.float32) if name.startswith(("bfloat", "float8", "float4", "float6")) else np.dtype(name)
+    return np.dtype(np.float32) if name.startswith(("bfloat", "float8_", "float4_", "float6_")) else np.dtype(name)
 
 
 def write(outcomes: Iterator[Outcome], path: Path) -> None:

@@ -35,9 +35,9 @@ class Row:
     """Calls with results in each setting."""
     refused: int = 0
     ulps: float = 0
-    """The largest distance from float64, in units in the last place of the result's type."""
+    """The largest distance from float64 of functions of numbers, in units in the last place of the result's type."""
     share: float = 0
-    """The largest one relative to the largest number of the same result."""
+    """That of sums and products, relative to the largest number of the same result."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -87,7 +87,10 @@ def _faults(
         if y.dtype in HALVES:  # the framework has no float64 of it
             continue
         ulps, share, wrong = distance(x, y, own, limit)
-        row.ulps, row.share = max(row.ulps, ulps), max(row.share, share)
+        if limit.share:
+            row.share = max(row.share, share)
+        else:
+            row.ulps = max(row.ulps, ulps)
         if wrong:
             yield wrong
 
@@ -98,7 +101,7 @@ def _digests(outcome: Outcome) -> list[str]:
 
 def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, float, str]:
     """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
-    and what is wrong with it, or "".
+    and what is wrong with it, or "". What is below the limit's `least`, or within its `own`, is no error.
 
     Where float64 has no number of the result's type (an overflow, NaN), the framework's own result is right as well.
     """
@@ -114,7 +117,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
     if not limit.signed:
         result, right, own = (np.abs(each) for each in (result, right, own))
     with np.errstate(all="ignore"):
-        right = right.astype(float)
+        right = np.where(np.isfinite(right) | ~np.isfinite(own), right, own).astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
         error, others = (np.abs(each.astype(float) - right) for each in (result, own))
@@ -122,8 +125,9 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
         others = np.where(np.isfinite(others), others, 0)
         allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
-        ulps = np.where(finite, error / unit, 0)
-        shares = np.where(finite, error / (largest or 1), 0)
+        excess = np.maximum(error - limit.least - limit.own * others, 0)
+        ulps = np.where(finite, excess / unit, 0)
+        shares = np.where(finite, excess / (largest or 1), 0)
         nearest = right.astype({"float64": float, "float16": np.float16}.get(x.dtype, np.float32))
         same = (
             (result == nearest)
@@ -131,6 +135,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (result == own)
             | (np.isnan(result) & np.isnan(own))
             | (np.isnan(result) & limit.spreads)
+            | (~np.isfinite(own) & limit.spreads)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))

@@ -32,11 +32,14 @@ class Limit:
 
 FUNCTION = Limit()
 """A function of one or two numbers."""
-PRODUCT = Limit(share=2.0**-9, least=2.0**-100, spreads=True)
-"""Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 9 at least."""
+PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
+"""Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
 SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
 """Numbers have 24 bits below the largest of their group."""
+SEVERAL = Limit(share=2.0**-20)
+"""Several operations, each of which rounds, in the order of the framework's formula."""
 RANDOM = Limit(compared=False)
+"""Random numbers, and what else cannot be compared with float64."""
 MEMORY = Limit(compared=False, memory=True)
 LIMITS: dict[str, dict[str, Limit]] = {"pytorch": {}, "tensorflow": {}, "jax": {}}
 """Limits by framework and operation; all others are functions of numbers."""
@@ -46,7 +49,8 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     """The limit of a call, of which "OPERATION TYPE gradients" says more than its parts.
 
     A variant, as "norm fro", has the limit of its operation. A gradient by the framework's own formula may have twice the
-    framework's own error.
+    framework's own error; and it is a sum where the arguments of a function of numbers have different shapes. Random
+    calls are not compared, nor gradients of groups with NaN, nor sums of numbers below 2^-100, which count as 0.
     """
     dtype, way = sample.partition(" ")[0], sample.rpartition(" ")[2]
     base = operation.partition(" ")[0]
@@ -60,7 +64,14 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     ]
     limits = LIMITS[framework]
     limit = next((limits[name] for name in names if name in limits), FUNCTION)
-    return replace(limit, own=2) if way == "gradients" else limit
+    kind = sample.split(" ")[1] if sample else ""
+    uncertain = kind == "tiny" or (kind == "special" and way == "gradients")
+    if kind == "random" or (limit.spreads and uncertain):
+        return RANDOM
+    if way != "gradients":
+        return limit
+    summed = not limit.share and kind != "range"
+    return replace(limit, own=2, **{name: getattr(SUM, name) for name in ("share", "least", "spreads") if summed})
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -72,7 +83,6 @@ _PYTORCH = {
         nn.functional.conv1d nn.functional.conv2d nn.functional.conv3d nn.functional.conv_transpose1d
         nn.functional.conv_transpose2d nn.functional.conv_transpose3d nn.functional.linear
         nn.functional.linear_cross_entropy nn.functional.scaled_dot_product_attention torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-        native_batch_norm _native_batch_norm_legit _batch_norm_with_update native_group_norm native_layer_norm
         nn.functional.batch_norm nn.functional.group_norm nn.functional.instance_norm nn.functional.layer_norm
         nn.functional.rms_norm nn.functional.local_response_norm
         softmax log_softmax masked.softmax masked.log_softmax masked.softmin nn.functional.softmin _softmax_backward_data
@@ -82,8 +92,11 @@ _PYTORCH = {
         nn.functional.cosine_similarity nn.functional.cosine_embedding_loss nn.functional.triplet_margin_loss
         nn.functional.triplet_margin_with_distance_loss
     """,
-    replace(PRODUCT, signed=False): "svd svd_lowrank pca_lowrank linalg.svd linalg.eigh linalg.svdvals",
-    replace(PRODUCT, share=2.0**-8): """
+    replace(PRODUCT, signed=False): "svd linalg.svd linalg.eigh linalg.svdvals",
+    replace(PRODUCT, wider=True): """
+        native_batch_norm _native_batch_norm_legit _batch_norm_with_update native_group_norm native_layer_norm
+    """,
+    replace(PRODUCT, share=2.0**-7): """
         cholesky cholesky_inverse cholesky_solve linalg.cholesky linalg.cholesky_ex linalg.cond linalg.det
         linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor
         linalg.lu_factor_ex linalg.lu_solve linalg.matrix_rank linalg.pinv linalg.polar linalg.qr linalg.slogdet linalg.solve
@@ -104,32 +117,60 @@ _PYTORCH = {
         nn.functional.multilabel_soft_margin_loss nn.functional.soft_margin_loss nn.functional.binary_cross_entropy
         nn.functional.binary_cross_entropy_with_logits linalg.cross cross prod cumprod masked.prod masked.cumprod
     """,
+    SEVERAL: "addcmul addcdiv lerp logaddexp2",
     replace(FUNCTION, overflows=True): """
-        i0 special.i0e special.i1 special.i1e
+        i0 special.i0e special.i1 special.i1e fmod remainder __rmod__
     """,
     MEMORY: """
         empty empty_like empty_permuted empty_strided new_empty new_empty_strided
     """,
     RANDOM: """
-        bernoulli cauchy exponential geometric log_normal multinomial nn.functional.multi_head_attention_forward normal rand_like randint randint_like randn randn_like uniform
+        svd_lowrank pca_lowrank bernoulli cauchy exponential geometric log_normal multinomial nn.functional.multi_head_attention_forward normal rand_like randint randint_like randn randn_like uniform
         nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d
         nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d
         nn.functional.rrelu
     """,
 }
-LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name in names.split()} | {
-    # gradients of shares are differences of products of numbers of about 1, which have 13 bits
-    **dict.fromkeys(
-        [f"{name} gradients" for name in _PYTORCH[PRODUCT].split() if "soft" in name], replace(PRODUCT, least=2.0**-12)
-    ),
-    # PyTorch's float64, to which they are compared, is wrong there: pi x is rounded, and 1 + erf x is 0
-    "sinc float64": replace(FUNCTION, least=2.0**-52),
-    "nn.functional.gelu float64": replace(FUNCTION, least=2.0**-52),
-    # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, and x^2 / 2 + log_ndtr x
+LIMITS["pytorch"] = {name: limit for limit, names in _PYTORCH.items() for name in names.split()}
+LIMITS["pytorch"] |= {
+    # differences of products of numbers up to 9, which have 13 bits
+    f"{name} gradients": replace(limit, least=2.0**-9)
+    for name, limit in LIMITS["pytorch"].items()
+    if limit.share >= PRODUCT.share
+}
+LIMITS["pytorch"] |= {
+    # PyTorch's float64, to which they are compared, has fewer bits there: pi x is rounded, 1 + erf x and x - tanh x cancel,
+    # 1 / 6 is a number of float32, and gamma is reflected
+    **{
+        name: replace(FUNCTION, least=2.0**-50, overflows=True)
+        for name in ("sinc", "nn.functional.gelu", "nn.functional.tanhshrink float64", "tanh float64")
+    },
+    "nn.functional.hardsigmoid float64": replace(FUNCTION, share=2.0**-23),
+    "digamma float64": RANDOM,
+    "lgamma float64 gradients": RANDOM,
+    # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, x^2 / 2 + log_ndtr x, cos x - sinc x
     "special.i1e gradients": replace(FUNCTION, least=2.0**-20),
     "special.log_ndtr gradients": RANDOM,
+    "sinc gradients": replace(FUNCTION, share=2.0**-11),
+    "logsumexp forward": replace(SUM, spreads=False),
+    # logarithms in halves
     "logcumsumexp": PRODUCT,
-    "native_layer_norm": replace(PRODUCT, wider=True),
+    "logcumsumexp bfloat16 gradients": replace(PRODUCT, share=2.0**-4),
+    "cumprod gradients": replace(SUM, share=2.0**-18),
+    # 1 - eps is rounded before it is compared
+    "logit": replace(FUNCTION, ulps=8),
+    # which of equal numbers
+    "topk gradients": RANDOM,
+    # a number where a weight of 0 meets what is infinitely far
+    **{
+        name: replace(SUM, overflows=True)
+        for name in (
+            "nn.functional.grid_sample",
+            "grid_sampler_2d",
+            "grid_sampler_3d",
+            "nn.functional.soft_margin_loss",
+        )
+    },
 }
 
 

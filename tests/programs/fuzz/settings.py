@@ -21,7 +21,8 @@ class Setting:
     """Whether floating-point arguments are in float64."""
 
     def environment(self) -> dict[str, str]:
-        return {name: str(self.threads) for name in THREADS} | dict(self.switches)
+        """Variables; the order of a set of texts, by which a framework's own samples go, is one, too."""
+        return {name: str(self.threads) for name in THREADS} | {"PYTHONHASHSEED": "0"} | dict(self.switches)
 
 
 BASE = Setting("base")

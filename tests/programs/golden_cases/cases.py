@@ -220,6 +220,10 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "matmul-vector": (array(9, 40), array(40)),
     "dot": (array(70), array(70)),
     "einsum": (array(2, 5, 3, 4), array(2, 6, 3, 4)),
+    # complex numbers: real and imaginary parts
+    "complex-mul": (array(6, 20), array(6, 20)),
+    "complex-matmul": (array(6, 20), array(20, 5)),
+    "rfft2": (array(3, 6, 33),),
     # sums
     "sum": (MATRIX,),
     "sum-all": (MATRIX,),

@@ -3,8 +3,14 @@
 RANKS = "collectives, which need several processes: tests/portable/test_mode_ranks.py"
 CHOICE = "chooses a way, and gives no numbers; what it chooses has rows"
 REPLACED = "a replacement of a composite, which is not counted; it has a row"
+WRITTEN = "writes fractions into integers: tests/portable/test_mode_inputs.py"
+SIGN = "the framework's own, but for NaN: tests/portable/test_fuzz.py"
 EXCEPTIONS = {
     "pytorch": {
+        **dict.fromkeys(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"), WRITTEN),
+        "fill.Tensor": WRITTEN,
+        "copysign": SIGN,
+        "signbit": SIGN,
         "c10d::": RANKS,
         "_foreach_": "lists of tensors call the operation of each tensor; some are in the table",
         "_use_cudnn_ctc_loss": CHOICE,
@@ -22,7 +28,7 @@ EXCEPTIONS = {
         "CollectiveReduce": RANKS,
         "SegmentSumV2": "TensorFlow has it in XLA's graphs alone; its definition is SegmentSum's, which has a row",
     },
-    "jax": {"psum": RANKS},
+    "jax": {"psum": RANKS, "reduce_scatter": "sums over devices: tests/portable/test_jax_ways.py"},
 }
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import lax
+from jax import Array, lax
 from jax import numpy as jnp
 
 import repro.portable.jax as portable
 from programs.golden_cases import cases, exceptions, jax_cases
 from programs.golden_cases.cases import DRAWS, Arrays, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
-from repro.portable.modes.jax.dispatcher import gate
+from repro.portable.modes.jax.dispatcher import gate, registry
 
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 """XLA compiles in half the time, and what it makes has the same bits."""
@@ -24,6 +24,12 @@ QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 CASES: dict[str, Case] = {}
 case = filler(CASES)
+
+
+def both(z: Array) -> Array:
+    """The real and the imaginary parts, side by side."""
+    return jnp.stack([lax.real(z), lax.imag(z)], -1)
+
 
 # --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -52,6 +58,9 @@ case("matmul-large", jnp.matmul)
 case("matmul-vector", jnp.matmul)
 case("dot", jnp.dot)
 case("einsum", lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b))
+case("complex-mul", lambda a, b: both(lax.complex(a, b) * lax.complex(b, a)))
+case("complex-matmul", lambda a, b: both(lax.complex(a, -a) @ lax.complex(b, b + b)))
+case("rfft2", lambda x: both(jnp.fft.rfft2(x)))
 case("sum", lambda x: jnp.sum(x, 1))
 case("sum-all", jnp.sum)
 case("sum-axes", lambda x: jnp.sum(x, (0, 2)))
@@ -177,4 +186,4 @@ def rows(only: str = "") -> dict[Row, str]:
 
 def missing() -> list[str]:
     """Definitions of the mode's registry that no row computed, and that are no exceptions."""
-    return exceptions.unknown("jax", {*gate.definitions, *gate.rules} - set(gate.counts))
+    return exceptions.unknown("jax", {*registry.definitions, *registry.rules} - set(gate.counts))

@@ -35,3 +35,7 @@ case("window-sum", added, PLANE)
 case("window-tangent", tangent, PLANE, PLANE, gradient=False)
 case("reduce", products, array(6, 20), gradient=False)
 case("reduce_prod", lambda x: lax.reduce_prod_p.bind(x, axes=(1,), out_sharding=None), array(6, 20), gradient=False)
+_PAIR = array(240, kind="positive"), array(240, kind="positive")
+for _name in ("igamma", "igammac", "igamma_grad_a"):
+    case(_name, getattr(lax, _name), *_PAIR, gradient=False)
+case("betainc", lax.betainc, *_PAIR, array(240, kind="inside"), gradient=False)

@@ -28,6 +28,7 @@ for _name in ("log2", "log10"):
 for _name in ("fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "fmod", "remainder"):
     case(_name, getattr(torch, _name), PLANE, ROW)
 case("sinc", torch.sinc, REAL)
+case("polar", lambda size, angle: torch.view_as_real(torch.polar(size, angle)), PLANE, PLANE)
 case("gelu-tanh", partial(F.gelu, approximate="tanh"), REAL)
 case("glu", F.glu, PLANE)
 case("prelu", F.prelu, PLANE, ROW)

@@ -20,6 +20,12 @@ SINGLE = ("float32",)
 CASES: dict[str, Case] = {}
 case = filler(CASES)
 
+
+def both(z: tf.Tensor) -> tf.Tensor:
+    """The real and the imaginary parts, side by side."""
+    return tf.stack([tf.math.real(z), tf.math.imag(z)], -1)
+
+
 # --- elements ---------------------------------------------------------------------------------------------------------
 
 for _name in (
@@ -46,6 +52,9 @@ case("matmul-batched", tf.matmul)
 case("matmul-large", tf.matmul)
 case("matmul-vector", tf.linalg.matvec)
 case("einsum", lambda a, b: tf.einsum("bqhd,bkhd->bhqk", a, b))
+case("complex-mul", lambda a, b: both(tf.complex(a, b) * tf.complex(b, a)))
+case("complex-matmul", lambda a, b: both(tf.complex(a, -a) @ tf.complex(b, b + b)))
+case("rfft2", lambda x: both(tf.signal.rfft2d(x)))
 case("sum", lambda x: tf.reduce_sum(x, 1))
 case("sum-all", tf.reduce_sum)
 case("sum-axes", lambda x: tf.reduce_sum(x, (0, 2)))

@@ -122,7 +122,7 @@ class Sequence:
         self.call = chain([part.compiled for part in parts], [len(part.addressed) for part in parts])
 
     def __call__(self, places: list) -> None:
-        if self.most > 1 and torch.get_num_threads() > 1:
+        if self.most > 1 and torch._C.get_num_threads() > 1:
             for part in self.parts:
                 part.execute(places)
             return

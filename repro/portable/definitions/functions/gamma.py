@@ -12,11 +12,17 @@ from repro.portable.definitions.xp import Array, Backend
 from repro.portable.numbers import polynomials
 from repro.portable.numbers.polynomials import SHIFTED
 
+NEAR = 2.0**-60
+"""|gamma x| is 1 / |x| to the last bit of float64 where |x| is smaller."""
+
 
 def lgamma(xp: Backend, x: Array, bits: int = 53) -> Array:
-    """log |gamma x|: infinity at 0 and at negative integers. Near its other zeros below 0 the error is absolute."""
-    left = x < 0.0
-    y = _lgamma_of_positive(xp, xp.where(left, 1.0 - x, x), bits)
+    """log |gamma x|: infinity at 0 and at negative integers. Near its other zeros below 0 the error is absolute.
+
+    Where |x| is small it is -log |x|, on both sides of 0: by reflection a subnormal number would lose its bits.
+    """
+    left = x < -NEAR
+    y = _lgamma_of_positive(xp, xp.where(left, 1.0 - x, absolute(xp, x)), bits)
     sine = absolute(xp, sin_of_turns(xp, xp.where(left, x, 0.5), bits))
     y = xp.where(left, polynomials.constant("ln pi")[0] - log(xp, sine, bits) - y, y)
     return xp.where((sine == 0.0) | (absolute(xp, x) == xp.inf), xp.inf, y)

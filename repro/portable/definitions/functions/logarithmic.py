@@ -78,10 +78,8 @@ def log1p(xp: Backend, x: Array, bits: int = 53) -> Array:
     large = x >= 1.0
     taken = xp.where(large, 1.0 - (total - x), x - (total - 1.0))
     e, m = _split(xp, total, bits)
-    power = (
-        e if bits == 24 else xp.clip(e, -1022.0, 1022.0)
-    )  # where it is larger, what is taken away counts for nothing
-    f = plus(xp, taken, power_of_two(xp, -power), m - 1.0)
+    least = e if bits == 24 else xp.clip(e, -1022.0, 1022.0)  # of the largest numbers nothing is taken that counts
+    f = plus(xp, taken, power_of_two(xp, -least), m - 1.0)
     y = _in_domain(xp, total, _log_of_parts(xp, e, f, bits))
     return xp.where(x == 0.0, x, y)
 

@@ -71,4 +71,6 @@ def empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
 def count() -> int:
     """The threads of TensorFlow's own operations."""
     asked = tf.config.threading.get_intra_op_parallelism_threads() or os.environ.get("TF_NUM_INTRAOP_THREADS", "")
-    return int(asked) if str(asked).isdecimal() and int(asked) else len(os.sched_getaffinity(0))
+    return (
+        int(asked) if str(asked).isdecimal() and int(asked) else sum(1 for _ in os.sched_getaffinity(0))
+    )  # see modes/common/cores.py

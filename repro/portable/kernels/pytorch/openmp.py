@@ -30,7 +30,7 @@ class CompiledKernel:
 
     def threads(self) -> int:
         """The number of threads that is worth it."""
-        return min(torch.get_num_threads(), self.most) if self.several else 1
+        return min(torch._C.get_num_threads(), self.most) if self.several else 1
 
     def alone(self, addresses: Sequence[int]) -> None:
         """Runs all of it on this thread."""

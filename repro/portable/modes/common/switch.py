@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from repro.errors import UsageError
+from repro.portable.modes.common import cores
 from repro.portable.modes.common.precision import setting
 from repro.portable.numbers.precisions import slices_of
 
@@ -25,6 +26,7 @@ class Mode:
         self.undo = ExitStack()
         with self.undo:
             self.replace(setting, "slices", slices_of(precision))
+            cores.install(self.undo)
             self.begin()
             self.undo = self.undo.pop_all()
 

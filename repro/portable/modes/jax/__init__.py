@@ -7,9 +7,7 @@
 From then on each of JAX's primitives in this process gives the same bits on any CPU or GPU, or is refused by name.
 """
 
-import importlib
 from collections.abc import Collection
-from functools import cache
 
 import jax
 
@@ -18,24 +16,10 @@ from repro.portable.backends.jax import Backend
 from repro.portable.modes.common import switch
 from repro.portable.modes.common.refusal import RefusedError as RefusedError
 from repro.portable.modes.common.refusal import unknown_operation
-from repro.portable.modes.jax.dispatcher import checks, gate, options
-from repro.portable.modes.jax.dispatcher.refusal import allowed_name, known_names
+from repro.portable.modes.jax.dispatcher import checks, gate, options, registry
 
 if kernels.available:
     from repro.portable.kernels import jax as ffi
-
-DEFINITIONS = (
-    "functions",
-    "products",
-    "convolution",
-    "sums",
-    "windows",
-    "scatter",
-    "linalg",
-    "spectral",
-    "collectives",
-)
-"""The files of operations/ that define primitives."""
 
 
 class Mode(switch.Mode):
@@ -43,10 +27,10 @@ class Mode(switch.Mode):
 
     @staticmethod
     def names(allow: Collection[str]) -> frozenset[str]:
-        _load()
-        allowed = frozenset(map(allowed_name, allow))
-        for name in sorted(allowed - known_names()):
-            raise unknown_operation(name, f"JAX {jax.__version__}", known_names())
+        registry.load()
+        allowed = frozenset(map(registry.allowed_name, allow))
+        for name in sorted(allowed - registry.lowered_names()):
+            raise unknown_operation(name, f"JAX {jax.__version__}", registry.lowered_names())
         return allowed
 
     def begin(self) -> None:
@@ -62,13 +46,6 @@ def start() -> None:
     if kernels.available and gate.bypassed(ffi.possible):
         Backend.engine = "int16"
     checks.check_device()
-
-
-@cache
-def _load() -> None:
-    """Imports the definitions."""
-    for file in DEFINITIONS:
-        importlib.import_module(f"{__package__}.operations.{file}")  # `repro portable` loads it under a private name
 
 
 def enable(allow: Collection[str] = (), precision: str = "high") -> switch.Mode:

@@ -26,6 +26,7 @@ from repro.portable.modes.pytorch.dispatcher import (
     machine,
 )
 from repro.portable.modes.pytorch.dispatcher.registry import Registration
+from repro.portable.modes.pytorch.operations import conversions
 
 KERNELS = (
     (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
@@ -53,6 +54,7 @@ class Mode(switch.Mode):
         compilers.install(self.undo)
         compilers.one_form_of_optimizers(self.undo)
         machine.install(self.undo)
+        conversions.install(self.undo)
         libraries.install(self.undo, registration.scan)
         interruptions.install(self.undo)
         forks.install(self.undo)

@@ -4,21 +4,20 @@ XLA's options see to it that each operation rounds for itself: see options.py.
 """
 
 STRUCTURE = """
-    jit closed_call call core_map remat2 remat_opt checkpoint custom_jvp_call custom_vjp_call custom_vmap_call custom_lin
+    jit closed_call call core_map remat2 remat_opt custom_jvp_call custom_vjp_call custom_vmap_call custom_lin
     custom_linear_solve linear_call composite scan while cond run_state shard_map mpmd_map stage
     name tie stop_gradient optimization_barrier dce_sink create_token after_all debug_callback debug_print
     inspect_sharding check shape_assertion dim_as_value dimension_size platform_index
     sharding_constraint layout_constraint with_memory_space_constraint reshard pvary vary_unreduced_cast_p
-    reduced_vary_cast_p axis_index device_put copy copy_p create_linear pin unpin empty empty2 multiple_of
-    igamma igammac igamma_grad_a regularized_incomplete_beta
+    reduced_vary_cast_p axis_index device_put copy create_linear pin unpin empty empty2 multiple_of
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
-    threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape shuffle
+    threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape
 """
 """Primitives that call, order or place others; random numbers are integers."""
 
 MOVES = """
     broadcast_in_dim broadcast_to reshape transpose rev slice dynamic_slice dynamic_update_slice concatenate pad
-    squeeze expand_dims split stack unstack tile gather select_n iota bitcast_convert_type convert_element_type
+    squeeze split stack unstack tile gather select_n iota bitcast_convert_type convert_element_type
     real imag complex conj to_edtype from_edtype
     ppermute all_to_all all_gather all_gather_invariant all_gather_reduced pbroadcast psend precv ragged_all_to_all
 """
@@ -36,6 +35,15 @@ ARITHMETIC = """
 """
 """One operation of IEEE 754, or a product of them in one order."""
 
+WHOLE = """
+    lu_pivots_to_permutation reduce_window ragged_dot_general select_and_scatter
+"""
+"""Primitives of others' arithmetic, which are exact where all numbers are integers."""
+
+
+PARTS = "add add_any sub neg eq ne"
+"""Primitives of complex numbers that are one operation for each part."""
+
 
 def _names(*texts: str) -> frozenset[str]:
     return frozenset(name.replace("-", "_") for text in texts for name in text.split())
@@ -43,5 +51,7 @@ def _names(*texts: str) -> frozenset[str]:
 
 CALLS = _names(STRUCTURE)
 MOVING = _names(MOVES)
+OF_PARTS = _names(PARTS)
 CHOOSES = _names(CHOICES)
+INTEGERS = _names(WHOLE)
 EXACT = _names(STRUCTURE, MOVES, CHOICES, ARITHMETIC)

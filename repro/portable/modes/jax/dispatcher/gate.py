@@ -11,8 +11,8 @@ of lowered operations are others inside, by which the gate knows.
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -25,19 +25,20 @@ from jax._src import config, core
 from jax._src.interpreters import mlir
 
 from repro.errors import UsageError
-from repro.portable.modes.common.precision import handed
-from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, MOVING
-from repro.portable.modes.jax.dispatcher.refusal import allowed_name, refuse
+from repro.portable.backends.jax import Backend
+from repro.portable.modes.jax.dispatcher import options
+from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, INTEGERS, MOVING, OF_PARTS
+from repro.portable.modes.jax.dispatcher.refusal import refuse
+from repro.portable.modes.jax.dispatcher.registry import (
+    Definition,
+    Rule,
+    allowed_name,
+    complex_definitions,
+    definitions,
+    guards,
+    rules,
+)
 
-Rule = Callable[..., Any]
-Definition = Callable[..., Any]
-
-definitions: dict[str, Definition] = {}
-"""Functions of arrays and of a primitive's parameters, by its name."""
-rules: dict[str, Rule] = {}
-"""Lowering rules by the primitive's name; the first parameter lowers a definition, see _lowered."""
-guards: dict[str, Callable[..., str]] = {}
-"""Functions that say why a primitive is refused with some parameters, by its name; "" if it is not."""
 counts: Counter[str] = Counter()
 """The number of portable lowerings of each primitive."""
 ran_natively: Counter[str] = Counter()
@@ -45,39 +46,8 @@ ran_natively: Counter[str] = Counter()
 
 SINGLE = {np.dtype(each) for each in (np.float32, np.float16, jnp.bfloat16)}
 """Types whose definitions are of float32; other halves have none."""
-DOUBLE = np.dtype(np.float64)
-
-
-def define(*names: str) -> Callable[[Definition], Definition]:
-    """Registers a function in the place of primitives of floating-point numbers."""
-
-    def register(function: Definition) -> Definition:
-        for name in names:
-            assert name not in definitions, name
-            definitions[name] = handed(function)
-        return function
-
-    return register
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers a lowering rule of primitives of floating-point numbers, which no function of arrays can give."""
-
-    def register(made: Rule) -> Rule:
-        rules.update(dict.fromkeys(names, made))
-        return made
-
-    return register
-
-
-def guard(*names: str) -> Callable[[Callable[..., str]], Callable[..., str]]:
-    """Registers a function of the parameters that says why primitives, else exact, are refused with some."""
-
-    def register(function: Callable[..., str]) -> Callable[..., str]:
-        guards.update(dict.fromkeys(names, function))
-        return function
-
-    return register
+DOUBLE, HALF = np.dtype(np.float64), np.dtype(np.float16)
+COMPLEX = "complex numbers have no portable form"
 
 
 class _Thread(threading.local):
@@ -142,14 +112,17 @@ class Gate:
             if floating:
                 ran_natively[name] += 1
             return None
+        if any(map(_is_complex, floating)):
+            return self._complex_rule(name, avals, eqn)
+        defined = name in definitions or name in rules
+        if not defined and name not in EXACT and (floating or (eqn.outvars and name not in INTEGERS)):
+            raise refuse(name, "it has no portable form", "", avals, eqn)
         if not floating:
             return None
-        defined = name in definitions or name in rules
-        if not defined and name not in EXACT:
-            raise refuse(name, "it has no portable form", "", avals, eqn)
-        unknown = floating - SINGLE - {DOUBLE}
-        if unknown and (defined or (name not in MOVING and any(map(_is_complex, unknown)))):
-            raise refuse(name, *_unknown(unknown), avals, eqn)
+        if floating - SINGLE - {DOUBLE} and defined:
+            raise refuse(name, "numbers of this type have no portable form", "use float32 or bfloat16", avals, eqn)
+        if HALF in floating and (name not in MOVING or name == "convert_element_type") and not options.has_float16():
+            raise refuse(name, "XLA cannot compute with float16 on a CPU without F16C", "use bfloat16", avals, eqn)
         why = guards[name](avals, **eqn.params) if name in guards else ""
         if why:
             raise refuse(name, why, "", avals, eqn)
@@ -157,6 +130,18 @@ class Gate:
             return None
         counts[name] += 1
         return partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
+
+    def _complex_rule(self, name: str, avals: list[Any], eqn: Any) -> Rule | None:
+        """The rule of a primitive with complex numbers, None for JAX's own; RefusedError where it has none."""
+        if name in MOVING or name in OF_PARTS:
+            return None
+        if name not in complex_definitions:
+            raise refuse(name, COMPLEX, "compute with the real and imaginary parts", avals, eqn)
+        why = guards[name](avals, **eqn.params) if name in guards else ""
+        if why:
+            raise refuse(name, why, "", avals, eqn)
+        counts[name] += 1
+        return partial(_lowered, complex_definitions[name])
 
 
 def _equation() -> Any:
@@ -173,12 +158,6 @@ def _is_complex(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, np.complexfloating))
 
 
-def _unknown(dtypes: set[Any]) -> tuple[str, str]:
-    if any(map(_is_complex, dtypes)):
-        return "complex numbers have no portable form", "compute with the real and imaginary parts"
-    return "numbers of this type have no portable form", "use float32 or bfloat16"
-
-
 def _inner(ctx: Any) -> Any:
     """The context in which primitives have JAX's own rules."""
     outer = ctx.module_context
@@ -189,8 +168,20 @@ def _inner(ctx: Any) -> Any:
 def _lowered(definition: Definition, ctx: Any, *arguments: Any, **params: Any) -> Any:
     """A definition as a lowering rule."""
     function = partial(_results, definition, tuple(each.dtype for each in ctx.avals_out))
-    with exactly():
+    with exactly(), _engine(ctx):
         return mlir.lower_fun(function, multiple_results=True)(_inner(ctx), *arguments, **params)
+
+
+@contextmanager
+def _engine(ctx: Any) -> Iterator[None]:
+    """The context in which a program that leaves this process, by `jax.export`, calls no kernels: it has the same bits."""
+    engine = Backend.engine
+    if ctx.module_context.lowering_parameters.for_export:
+        Backend.engine = "float64"
+    try:
+        yield
+    finally:
+        Backend.engine = engine
 
 
 def exactly() -> ExitStack:

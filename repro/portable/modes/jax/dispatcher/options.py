@@ -8,6 +8,8 @@ time is spent in kernels of this library. XLA reads them when the first array is
 import os
 import platform
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jaxlib.version
@@ -63,6 +65,16 @@ def choose() -> None:
             "array is made, or run the program by `repro portable`"
         )
     os.environ[VARIABLE] = " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in wanted.items())
+
+
+@cache
+def has_float16() -> bool:
+    """True if XLA can convert float16: on x86-64 that takes F16C, which came with AVX."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return True
+    narrow = dict(map(_parts, os.environ.get(VARIABLE, "").split())).get("xla_cpu_max_isa") == "SSE4_2"
+    facts = Path("/proc/cpuinfo")
+    return not narrow and (not facts.exists() or " f16c" in facts.read_text())
 
 
 def install(undo: ExitStack) -> None:

@@ -10,7 +10,7 @@ from jax._src.interpreters import mlir
 from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, program_line, refused
 
 REMEDIES = {
-    "fft": "multiply by matrices of cosines and sines",
+    "fft": "transform frames that overlap",
     "rng_": "use jax.random with threefry2x32 keys, which is its default",
     "pure_callback": "compute it with jax.numpy",
     "io_callback": "load the data before the step, and pass them to it",
@@ -56,14 +56,3 @@ def _around(eqn: Any) -> Iterator[Any]:
         if frame.f_globals.get("__name__") == mlir.__name__ and frame.f_locals.get("eqn") not in (None, eqn):
             yield frame.f_locals["eqn"]
         frame = frame.f_back
-
-
-def allowed_name(name: str) -> str:
-    """The name by which a user lets a primitive through: `scatter_add` of `scatter-add`."""
-    return name.replace("-", "_")
-
-
-def known_names() -> set[str]:
-    """The names of all primitives that JAX can lower."""
-    tables = (mlir._lowerings, *mlir._platform_specific_lowerings.values())
-    return {allowed_name(primitive.name) for table in tables for primitive in table}

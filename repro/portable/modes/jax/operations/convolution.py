@@ -15,7 +15,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions.grids import operand_bits, product, product_of_slices, rounded, sliced
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls, products
 from repro.portable.numbers.constants import BITS

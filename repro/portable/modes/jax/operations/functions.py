@@ -9,7 +9,7 @@ from repro.portable.backends.jax import Backend
 from repro.portable.definitions import functions
 from repro.portable.definitions.functions import powers
 from repro.portable.definitions.functions.table import FUNCTIONS
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 
 NAMES = """
     exp exp2 expm1 log log1p rsqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh

@@ -9,7 +9,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import products
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 from repro.portable.modes.jax.dispatcher.types import of_one_type
 from repro.portable.modes.jax.operations import calls
 from repro.portable.numbers.precisions import SLICES
@@ -19,15 +19,21 @@ from repro.portable.numbers.precisions import SLICES
 def dot_general(
     lhs: Array, rhs: Array, *, dimension_numbers: Any, precision: Any = None, slices: int, **_: Any
 ) -> Array:
-    (summed_a, summed_b), (batch_a, batch_b) = dimension_numbers
-    free_a, free_b = _others(lhs, summed_a, batch_a), _others(rhs, summed_b, batch_b)
-    batch, rows, columns = _sizes(lhs, batch_a), _sizes(lhs, free_a), _sizes(rhs, free_b)
-    shape, terms = (*batch, *rows, *columns), math.prod(_sizes(lhs, summed_a))
-    a = lhs.transpose(*batch_a, *free_a, *summed_a).reshape(math.prod(batch), math.prod(rows), terms)
-    b = rhs.transpose(*batch_b, *summed_b, *free_b).reshape(math.prod(batch), terms, math.prod(columns))
+    a, b, shape = as_matrices(lhs, rhs, dimension_numbers)
     if not lhs.size or not rhs.size:
         return jnp.zeros(shape, a.dtype)
     return product(a, b, slices_of(precision, slices)).reshape(shape)
+
+
+def as_matrices(lhs: Array, rhs: Array, dimension_numbers: Any) -> tuple[Array, Array, tuple[int, ...]]:
+    """[B, M, K] and [B, K, N], whose products are those of a dot_general, and its shape."""
+    (summed_a, summed_b), (batch_a, batch_b) = dimension_numbers
+    free_a, free_b = _others(lhs, summed_a, batch_a), _others(rhs, summed_b, batch_b)
+    batch, rows, columns = _sizes(lhs, batch_a), _sizes(lhs, free_a), _sizes(rhs, free_b)
+    terms = math.prod(_sizes(lhs, summed_a))
+    a = lhs.transpose(*batch_a, *free_a, *summed_a).reshape(math.prod(batch), math.prod(rows), terms)
+    b = rhs.transpose(*batch_b, *summed_b, *free_b).reshape(math.prod(batch), terms, math.prod(columns))
+    return a, b, (*batch, *rows, *columns)
 
 
 def _others(x: Array, *axes: Sequence[int]) -> list[int]:

@@ -7,7 +7,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import spectral
-from repro.portable.modes.jax.dispatcher.gate import define, guard
+from repro.portable.modes.jax.dispatcher.registry import define, guard
 
 
 @guard("eigh", "svd")

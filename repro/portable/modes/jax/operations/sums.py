@@ -15,7 +15,7 @@ from repro.portable.definitions import scans, sums
 from repro.portable.definitions.functions import logarithmic
 from repro.portable.definitions.grids import check_length
 from repro.portable.modes.jax.dispatcher.exact import EXACT
-from repro.portable.modes.jax.dispatcher.gate import define, guard
+from repro.portable.modes.jax.dispatcher.registry import define, guard
 from repro.portable.modes.jax.dispatcher.types import as_float32
 from repro.portable.modes.jax.operations import calls
 from repro.portable.modes.jax.operations.functions import evaluate

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
 from repro.portable.definitions import sums
-from repro.portable.modes.jax.dispatcher.gate import define
+from repro.portable.modes.jax.dispatcher.registry import define
 from repro.portable.modes.jax.dispatcher.types import as_float32
 
 Pairs = Sequence[tuple[int, int]]
@@ -37,9 +37,11 @@ def reduce_window_sum(
             x = sums.exact(Backend, x, (axis,)).astype(x.dtype)
             window_dimensions = [*window_dimensions[:axis], 1, *window_dimensions[axis + 1 :]]
     sizes = [
-        (length - (size - 1) * step - 1) // stride + 1
+        max(0, (length - (size - 1) * step - 1) // stride + 1)
         for length, size, step, stride in zip(x.shape, window_dimensions, window_dilation, window_strides, strict=True)
     ]
+    if 0 in sizes:
+        return jnp.zeros(sizes, x.dtype)
     total = None
     for place in itertools.product(*(range(size) for size in window_dimensions)):
         begin = [at * step for at, step in zip(place, window_dilation, strict=True)]
@@ -82,6 +84,8 @@ def select_and_scatter_add(
     **_: Any,
 ) -> Array:
     """The gradient of a maximum over windows."""
+    if not operand.size:
+        return operand
     chosen, sizes = _chosen(operand, window_dimensions, window_strides, padding, select_prim)
     lengths = [size + sum(pair) for size, pair in zip(operand.shape, padding, strict=True)]
     total = jnp.zeros(lengths)

@@ -56,6 +56,10 @@ ran_natively: Counter[str] = Counter()
 """The number of native calls of each operation."""
 definitions: dict[str, Definition] = {}
 """Definitions by name and overload, as `mm` or `sum.dim_IntList`."""
+complex_definitions: dict[str, Definition] = {}
+"""Definitions of complex numbers, likewise."""
+takes_complex: set[str] = set()
+"""Names of operations, all forms of them, with a definition of complex numbers."""
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""
@@ -68,12 +72,17 @@ specials: dict[str, Function] = {}
 
 def define(*names: str, integers: bool = False) -> Callable[[Function], Function]:
     """Registers a function of operations that are exact as PyTorch has them."""
-    return _registration(names, composed=False, integers=integers)
+    return _registration(definitions, names, composed=False, integers=integers)
 
 
 def compose(*names: str, integers: bool = False) -> Callable[[Function], Function]:
     """Registers a function that is made of other operations, which have definitions of their own."""
-    return _registration(names, composed=True, integers=integers)
+    return _registration(definitions, names, composed=True, integers=integers)
+
+
+def define_complex(*names: str) -> Callable[[Function], Function]:
+    """Registers a function of complex64 and complex128, of operations that are exact as PyTorch has them."""
+    return _registration(complex_definitions, names, composed=False, integers=False)
 
 
 def replace(*names: str) -> Callable[[Function], Function]:
@@ -96,11 +105,13 @@ def special(*bases: str) -> Callable[[Function], Function]:
     return register
 
 
-def _registration(names: tuple[str, ...], composed: bool, integers: bool) -> Callable[[Function], Function]:
+def _registration(
+    table: dict[str, Definition], names: tuple[str, ...], composed: bool, integers: bool
+) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         for name in names:
-            assert name not in definitions, name
-            definitions[name] = Definition(handed(function), composed, integers)
+            assert name not in table, name
+            table[name] = Definition(handed(function), composed, integers)
         return function
 
     return register
@@ -127,6 +138,13 @@ KINDS = {
 """The role of each type of numbers for the mode."""
 
 
+COMPLEX = {torch.complex64, torch.complex128}
+
+
+class ComplexNumbersError(Exception):
+    """An operation has complex numbers, and a definition for them: see with_complex."""
+
+
 def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
     """True if numbers are computed that may differ; RefusedError for numbers that have no portable form."""
     needed = False
@@ -141,6 +159,8 @@ def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mappin
                     return False
                 check_device(each.device)
             if kind == REFUSED or each.layout is not torch.strided:
+                if each.dtype in COMPLEX and name in takes_complex and each.layout is torch.strided:
+                    raise ComplexNumbersError
                 raise _refused(name, each)
             needed = needed or integers or kind == FLOATING
         elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
@@ -176,15 +196,15 @@ def check_device(device: torch.device) -> None:
     It is made with one thread: OpenMP's others do not survive a fork, and a program may fork after `import torch`.
     """
     devices_checked.add(device.type)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    threads = torch._C.get_num_threads()
+    torch._C.set_num_threads(1)
     try:
         with_portable_ops(self_check)(device)
     except BaseException:
         devices_checked.discard(device.type)
         raise
     finally:
-        torch.set_num_threads(threads)
+        torch._C.set_num_threads(threads)
 
 
 def kernel(operation: OpOverload, name: str, definition: Definition) -> Function:
@@ -222,6 +242,20 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
     return tuple(changed)
 
 
+def with_complex(kernel: Function, name: str, definition: Definition) -> Function:
+    """A kernel that leaves complex numbers to a definition of their own. All others pay nothing for it."""
+    function = with_native_ops(definition.function)
+
+    def either(keys: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return kernel(keys, *arguments, **options)
+        except ComplexNumbersError:
+            counts[name] += 1
+        return function(*arguments, **options)
+
+    return either
+
+
 def guard(operation: OpOverload, name: str) -> Function:
     """The function that the dispatcher calls for an operation that is exact for real numbers alone."""
     redispatch = operation._handle.redispatch_boxed
@@ -235,14 +269,20 @@ def guard(operation: OpOverload, name: str) -> Function:
 
 
 def refusal(operation: OpOverload, name: str) -> Function:
-    """The function that the dispatcher calls for an operation without a portable form; integers pass."""
+    """The function that the dispatcher calls for an operation without a portable form; integers pass that give integers."""
     redispatch = operation._handle.redispatch_boxed
 
     def refused(keys: Any, *arguments: Any, **options: Any) -> Any:
-        if not thread.inside and needs_portable_kernel(name, arguments, options, integers=False):
-            values = tensors_in((*arguments, *options.values()))
-            raise refuse(name, "it has no portable form", tensors=values)
-        return redispatch(keys & BELOW, *arguments, **options)
+        if thread.inside:
+            return redispatch(keys & BELOW, *arguments, **options)
+        needed, values = (
+            needs_portable_kernel(name, arguments, options, integers=False),
+            (*arguments, *options.values()),
+        )
+        result = None if needed else redispatch(keys & BELOW, *arguments, **options)
+        if needed or has_numbers((result,)):
+            raise refuse(name, "it has no portable form", tensors=tensors_in(values))
+        return result
 
     return refused
 

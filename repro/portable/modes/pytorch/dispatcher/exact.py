@@ -8,12 +8,12 @@ MEMORY = """
     _chunk_cat _copy_from _copy_from_and_resize _efficientzerotensor _fw_primal _fw_primal_copy _lazy_clone _make_dual
     _make_dual_copy _neg_view _neg_view_copy _new_zeros_with_same_feature_meta _pin_memory _reshape_alias
     _reshape_alias_copy _reshape_copy _resize_output _stack _unsafe_view alias alias_copy as_strided
-    as_strided_copy as_strided_scatter block_diag cat channel_shuffle clone constant_pad_nd copy detach detach_copy
-    diag_embed diagonal diagonal_backward diagonal_copy diagonal_scatter empty empty_like empty_permuted empty_strided
+    as_strided_copy block_diag cat channel_shuffle clone constant_pad_nd copy detach detach_copy
+    diag_embed diagonal diagonal_backward diagonal_copy empty empty_like empty_permuted empty_strided
     expand expand_copy eye fill flip full full_like lift lift_fresh lift_fresh_copy narrow_copy native_channel_shuffle
     new_empty new_empty_strided new_full new_ones new_zeros ones ones_like permute permute_copy pixel_shuffle
     pixel_unshuffle repeat repeat_interleave resize resize_as roll rot90 scalar_tensor select select_backward select_copy
-    select_scatter set shallow_copy_data slice slice_backward slice_copy slice_inverse slice_scatter split split_copy
+    set shallow_copy_data slice slice_backward slice_copy slice_inverse split split_copy
     split_with_sizes split_with_sizes_copy squeeze squeeze_copy stack t t_copy transpose transpose_copy unbind unbind_copy
     unfold unfold_copy unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_copy values values_copy view view_copy
     view_as_real view_as_real_copy zero zeros zeros_like _foreach_clone _foreach_copy _foreach_zero _pack_padded_sequence
@@ -34,18 +34,19 @@ INDICES = """
 CHOICES = """
     _aminmax all any argmax argmin bucketize count_nonzero cummax cummin _cummax_helper _cummin_helper eq equal ge gt
     heaviside isin isinf isnan isneginf isposinf le logical_and logical_not logical_or logical_xor lt max min ne
-    searchsorted signbit threshold threshold_backward unique_consecutive unique_dim unique_dim_consecutive where
+    searchsorted threshold threshold_backward unique_consecutive unique_dim unique_dim_consecutive where
     hardtanh_backward max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d
-    fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d _is_all_true _is_any_true nan_to_num
+    fractional_max_pool2d fractional_max_pool3d _is_all_true _is_any_true nan_to_num
 """
 """Comparisons, and the numbers that they choose; the first of equals."""
 
 SINGLE = """
     _foreach_abs _foreach_ceil _foreach_floor _foreach_frac _foreach_mul _foreach_neg _foreach_reciprocal _foreach_round
-    _foreach_sign _foreach_trunc ceil copysign floor frac frexp neg nextafter positive round
+    _foreach_sign _foreach_trunc ceil floor frac frexp neg nextafter positive round
     sign trunc leaky_relu leaky_relu_backward softshrink_backward hardshrink hardshrink_backward
     _prelu_kernel _prelu_kernel_backward native_dropout_backward_none _amp_update_scale
     _amp_foreach_non_finite_check_and_unscale deg2rad rad2deg
+    _conj _conj_copy _conj_physical conj_physical view_as_complex view_as_complex_copy complex
 """
 """One IEEE 754 operation for each element."""
 
@@ -78,7 +79,7 @@ STATE = """
 """
 """Operations that ask about tensors, and checks."""
 
-GUARDED = "abs angle reciprocal square _conj _conj_physical conj_physical view_as_complex complex sgn"
+GUARDED = "abs angle reciprocal square sgn"
 """One IEEE 754 operation for real numbers; of complex ones they are several, which are refused."""
 
 WINDOWS = "bartlett_window blackman_window hamming_window hann_window fft_fftfreq fft_rfftfreq"

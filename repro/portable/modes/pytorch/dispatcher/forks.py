@@ -45,4 +45,4 @@ def _end_threads() -> None:
 def _begin() -> None:
     """Makes PyTorch create its own pool again: new threads of OpenMP would all do so at once, and collide."""
     if _on:
-        torch.set_num_threads(torch.get_num_threads())
+        torch._C.set_num_threads(torch._C.get_num_threads())

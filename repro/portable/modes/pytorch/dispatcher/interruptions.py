@@ -1,15 +1,16 @@
-"""Interruptions of a definition: signal handlers, and finalizers that the garbage collector calls.
+"""Interruptions of a definition: signal handlers, finalizers that the garbage collector calls, tracers and profilers.
 
-Python runs both in the thread that they interrupt, where a flag says that operations are PyTorch's own. The flag is down
+Python runs them in the thread that they interrupt, where a flag says that operations are PyTorch's own. The flag is down
 until they return, so what they compute is portable, too.
 """
 
 import gc
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from importlib import import_module
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from repro.portable.modes.pytorch.dispatcher.compilers import replace
@@ -30,6 +31,7 @@ def install(undo: ExitStack) -> None:
     replace(undo, _signal, "getsignal", lambda number, /: _plain(known(number)))
     _exchange(own, known, _portable)
     undo.callback(_exchange, own, known, _plain)
+    _install_tracers(undo)
     for callback in (_begin, _end):
         undo.callback(gc.callbacks.remove, callback)
     gc.callbacks.insert(0, _begin)
@@ -69,6 +71,43 @@ def _exchange(own: Callable[..., Any], known: Callable[..., Any], form: Callable
                 own(number, form(handler))
             except ValueError:
                 return
+
+
+# --- tracers and profilers --------------------------------------------------------------------------------------------
+
+
+class _Tracer(_Handler):
+    """A function of sys.settrace; what it returns traces the lines of one frame."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        local = self.run(*arguments)
+        return self if local is self.handler else _traced(local)
+
+
+def _traced(function: Any) -> Any:
+    """A tracer that takes the flag down; one that is compiled computes with no tensors."""
+    return _Tracer(function) if isinstance(function, (FunctionType, MethodType)) else function
+
+
+def _install_tracers(undo: ExitStack) -> None:
+    for kind in ("trace", "profile"):
+        _install_tracer(undo, kind)
+    if sys.version_info >= (3, 12):
+        register = sys.monitoring.register_callback
+        replace(
+            undo,
+            sys.monitoring,
+            "register_callback",
+            lambda tool, event, function, /: _plain(register(tool, event, _traced(function))),
+        )
+
+
+def _install_tracer(undo: ExitStack, kind: str) -> None:
+    own, known = getattr(sys, f"set{kind}"), getattr(sys, f"get{kind}")
+    own(_traced(known()))
+    undo.callback(lambda: own(_plain(known())))
+    replace(undo, sys, f"set{kind}", lambda function, /: own(_traced(function)))
+    replace(undo, sys, f"get{kind}", lambda: _plain(known()))
 
 
 # --- the garbage collector --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from torch import Tensor
 from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, program_line, refused
 
 REMEDIES = {
-    "fft": "multiply by matrices of cosines and sines",
+    "fft": "transform frames that overlap",
     "linalg": ONCE,
     "cholesky": ONCE,
     "geqrf": ONCE,

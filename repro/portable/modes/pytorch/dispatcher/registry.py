@@ -52,6 +52,8 @@ DEFINITIONS = (
     "attention",
     "optimizers",
     "recurrent",
+    "complexes",
+    "fourier",
 )
 """The files of operations/ that define operations."""
 COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
@@ -101,7 +103,7 @@ class Registration:
             for key in COMPOSITE:
                 self._library(space).impl(name, key, kernel, False)
             return
-        result = self._kernel(full, kind, allowed)
+        result = self._with_complex(full, self._kernel(full, kind, allowed))
         if result is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
             return
         self._library(space).impl(name, "BackendSelect", result, True)
@@ -131,6 +133,17 @@ class Registration:
             return dispatch.kernel(operation, name, definition)
         return (dispatch.guard if kind == GUARDED else dispatch.refusal)(operation, name)
 
+    def _with_complex(self, full: str, kernel: dispatch.Function | None) -> dispatch.Function | None:
+        """A kernel that complex numbers pass, too, where they have a definition."""
+        operation, name = overload(full), full.removeprefix("aten::")
+        if kernel is None or operation is None or allowed_name(full) in self.allowed:
+            return kernel
+        definition = variants.definition(operation, name, dispatch.complex_definitions)
+        if definition is None:
+            return kernel
+        dispatch.takes_complex.add(name)
+        return dispatch.with_complex(kernel, name, definition)
+
 
 def kind_of(full: str) -> str:
     """The role of an operation. An unknown one is refused, whichever devices and layouts have a kernel."""
@@ -153,7 +166,10 @@ def kind_of(full: str) -> str:
         or _has_kernel(full, "CompositeImplicitAutograd")
         or (space not in ("aten", *exact.KERNELS) and is_python(full))
     )
-    return COMPOSED if made_of_others else REFUSED
+    if made_of_others:
+        return COMPOSED
+    takes_complex = operation is not None and variants.definition(operation, name, dispatch.complex_definitions)
+    return DEFINED if takes_complex else REFUSED
 
 
 def checked(names: frozenset[str]) -> frozenset[str]:

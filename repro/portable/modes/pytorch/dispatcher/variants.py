@@ -13,11 +13,13 @@ from torch._ops import OpOverload
 
 from repro.portable.modes.pytorch.dispatcher.dispatch import Definition, definitions
 
+Table = dict[str, Definition]
 
-def definition(operation: OpOverload, name: str) -> Definition | None:
-    """The definition of an operation: its own, or one made of that of its functional form."""
-    if name in definitions:
-        return definitions[name]
+
+def definition(operation: OpOverload, name: str, table: Table = definitions) -> Definition | None:
+    """The definition of an operation in a table: its own, or one made of that of its functional form."""
+    if name in table:
+        return table[name]
     schema = operation._schema
     written = [argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
     if not written:
@@ -26,23 +28,23 @@ def definition(operation: OpOverload, name: str) -> Definition | None:
     outs = sum(argument.is_out for argument in schema.arguments)
     if outs:
         given = schema.arguments[: len(schema.arguments) - outs]
-        result = _functional(base, given) or _functional(base.removesuffix("_"), given)
+        result = _functional(base, given, table) or _functional(base.removesuffix("_"), given, table)
         if result is None:
             return None
         names = [argument.name for argument in schema.arguments[-outs:]]
         return Definition(_with_out(result.function, names), result.composed, result.integers)
     if base.endswith("_"):
-        result = _functional(base[:-1], schema.arguments)
+        result = _functional(base[:-1], schema.arguments, table)
         return result and Definition(_in_place(result.function), result.composed, result.integers)
     return None
 
 
-def _functional(base: str, given: Any) -> Definition | None:
+def _functional(base: str, given: Any, table: Table) -> Definition | None:
     """The definition of the overload that takes these arguments and returns new tensors."""
     wanted = [(argument.name, str(argument.type)) for argument in given]
     for name, schema in _overloads(base):
-        if name in definitions and [(each.name, str(each.type)) for each in schema.arguments] == wanted:
-            return definitions[name]
+        if name in table and [(each.name, str(each.type)) for each in schema.arguments] == wanted:
+            return table[name]
     return None
 
 

@@ -4,7 +4,8 @@ PyTorch's kernels contract a product and a sum on some processors, and divide by
 on GPUs.
 """
 
-from functools import lru_cache
+import math
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -156,7 +157,8 @@ def _several(function: Function) -> Function:
 
     def computed(*arguments: Any, **options: Any) -> Tensor:
         first = arguments[0]
-        given = [each if isinstance(each, Tensor) else number_like(first, each) for each in arguments]
+        number = partial(scalar, dtype=torch.float32) if first.dtype in HALVES else partial(number_like, first)
+        given = [each if isinstance(each, Tensor) else number(each) for each in arguments]
         dtypes = {each.dtype for each in given}
         if len(dtypes) > 1 or first.dtype in HALVES:
             return of_any_type(*given, **options)
@@ -170,3 +172,21 @@ def _several(function: Function) -> Function:
 
 for _name, _function in {"lerp": _lerp, "addcmul": _addcmul, "addcdiv": _addcdiv}.items():
     define(*([_name] if _name != "lerp" else ["lerp.Scalar", "lerp.Tensor"]))(_several(_function))  # type: ignore[arg-type]
+
+
+# --- signs ------------------------------------------------------------------------------------------------------------
+
+
+def _positive(x: Any) -> Any:
+    """NaN without its sign, which differs between processors."""
+    return torch.where(x.isnan(), math.nan, x) if isinstance(x, Tensor) and x.is_floating_point() else x
+
+
+@define("copysign.Tensor", "copysign.Scalar")
+def copysign(self: Tensor, other: Any) -> Tensor:
+    return torch.copysign(self, _positive(other))
+
+
+@define("signbit")
+def signbit(self: Tensor) -> Tensor:
+    return torch.signbit(_positive(self))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose
+from repro.portable.modes.pytorch.dispatcher.types import as_given
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -95,3 +96,11 @@ def _pairs(x: Tensor, labels: Tensor, is_target: Tensor, given: Tensor) -> Tenso
     """The distance of each class within the margin of each label, [N, labels, C]."""
     away = 1.0 - x.gather(1, labels.clamp(min=0))[:, :, None] + x[:, None]
     return away.clamp(min=0).masked_fill(~given[:, :, None] | is_target[:, None], 0.0)
+
+
+@compose("soft_margin_loss_backward")
+@as_given
+def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """-target / (1 + exp(target x)), which keeps its bits where it is small."""
+    slope = target * grad_output * -torch.sigmoid(-(target * self))
+    return slope / max(1, self.numel()) if reduction == MEAN else slope

@@ -1,5 +1,6 @@
-"""Average pooling: sums of windows in a fixed order."""
+"""Average pooling, sums of windows in a fixed order; and the way back from maximum pooling."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.definitions.resampling import Taps, adaptive, pooled_size, windows
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.operations.resampling import resampled, spread
 
 aten = torch.ops.aten
@@ -89,3 +90,15 @@ def _adaptive(dimensions: int) -> None:
 for _dimensions in (2, 3):
     _average(_dimensions)
     _adaptive(_dimensions)
+
+
+# --- back to the places of maxima -------------------------------------------------------------------------------------
+
+
+@compose("max_unpool2d", "max_unpool3d")
+def max_unpool(self: Tensor, indices: Tensor, output_size: Sizes, *_: Any) -> Tensor:
+    """Zeros with numbers at their indices; PyTorch's threads write to one place, of some windows, in any order."""
+    axes = range(-len(output_size), 0)
+    whole = self.new_zeros((*self.shape[: self.dim() - len(axes)], math.prod(output_size)))
+    written = whole.scatter(-1, indices.flatten(axes[0]), self.flatten(axes[0]))
+    return written.unflatten(-1, tuple(output_size))

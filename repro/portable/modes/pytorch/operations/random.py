@@ -192,7 +192,7 @@ def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Ten
 @compose("native_dropout_backward")
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     noise = mask.to(grad_output.dtype)
-    return grad_output * (_noise(noise, 1.0 / scale) if scale else noise)
+    return grad_output * (_noise(noise, 1.0 / scale) if scale else torch.zeros_like(noise))
 
 
 def _noise(kept: Tensor, share: float) -> Tensor:

@@ -10,10 +10,12 @@ from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import scans
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import axes_of
+from repro.portable.modes.pytorch.operations.conversions import by_integers
 from repro.portable.modes.pytorch.operations.indexing import rounded
 
 
 @define("prod.dim_int")
+@by_integers(torch.prod)
 def prod_dim(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
     x = self if dtype is None else self.to(dtype)
     if not x.dim():
@@ -24,11 +26,13 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtyp
 
 
 @define("prod")
+@by_integers(torch.prod)
 def prod(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
     return prod_dim(self.reshape(-1), 0, dtype=dtype)
 
 
 @define("cumprod")
+@by_integers(torch.cumprod)
 def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     x = self if dtype is None else self.to(dtype)
     return _scan(lambda axis: rounded(scans.cumulative(Backend, x.double(), axis, operator.mul), x.dtype), x, dim)

@@ -1,10 +1,12 @@
-"""Softmax and its logarithm."""
+"""Softmax, its logarithm, and logarithms of sums of exponentials."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import softmax
@@ -41,6 +43,16 @@ def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dt
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     empty = (self == -torch.inf).all(dim, keepdim=True)
     return torch.where(empty, 0.0, torch.softmax(self, dim, dtype=dtype))
+
+
+_log_of_sum = decomposition_table[torch.ops.aten.logsumexp.default]
+
+
+@compose("logsumexp")
+def logsumexp(self: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """Infinity where a number is: the sum of a group with one would be NaN."""
+    result = _log_of_sum(self, dim, keepdim)
+    return torch.where(self.amax(dim, keepdim) == math.inf, math.inf, result) if self.numel() else result
 
 
 def _last(function: Callable[..., Tensor], dim: int, *arrays: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import sums
 from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
+from repro.portable.modes.pytorch.operations.conversions import by_integers
 
 
 def along(function: Callable[..., Any], x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Any:
@@ -32,12 +33,14 @@ total = partial(run, sums.total)
 _mean = partial(run, sums.mean)
 
 
-@define("sum", integers=False)
+@define("sum")
+@by_integers(torch.sum)
 def sum_all(self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
     return along(total, self, None, False, dtype)
 
 
 @define("sum.dim_IntList")
+@by_integers(torch.sum)
 def sum_dim(self: Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
     return along(total, self, dim, keepdim, dtype)
 
@@ -110,6 +113,7 @@ def _power_norm(order: float) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
 
 
 @define("cumsum")
+@by_integers(torch.cumsum)
 def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     if not self.dim() or not self.numel():
         return self.to(dtype or self.dtype, copy=True)

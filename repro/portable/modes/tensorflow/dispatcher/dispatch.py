@@ -46,6 +46,8 @@ class Definition:
 
 definitions: dict[str, Definition] = {}
 """Definitions by the names of operations."""
+complex_definitions: dict[str, Definition] = {}
+"""Definitions of complex numbers, likewise."""
 counts: Counter[str] = Counter()
 """The number of portable calls of each operation."""
 ran_natively: Counter[str] = Counter()
@@ -74,19 +76,26 @@ class Passing:
 
 def define(*names: str) -> Callable[[Function], Function]:
     """Registers a function of attributes and arrays."""
-    return _registration(names, composed=False)
+    return _registration(definitions, names, composed=False)
+
+
+def define_complex(*names: str) -> Callable[[Function], Function]:
+    """Registers a function of attributes and arrays, some of them complex."""
+    return _registration(complex_definitions, names, composed=False)
 
 
 def compose(*names: str) -> Callable[[Function], Function]:
     """Registers a function of attributes and tensors that is made of other operations, and has no gradient."""
-    return _registration(names, composed=True)
+    return _registration(definitions, names, composed=True)
 
 
-def _registration(names: tuple[str, ...], composed: bool) -> Callable[[Function], Function]:
+def _registration(
+    table: dict[str, Definition], names: tuple[str, ...], composed: bool
+) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         for name in names:
-            assert name not in definitions, name
-            definitions[name] = Definition(handed(function), composed)
+            assert name not in table, name
+            table[name] = Definition(handed(function), composed)
         return function
 
     return register
@@ -101,8 +110,15 @@ CONVERSION = "Cast"
 def passes(name: str, inputs: Sequence[Any], target: Any) -> bool:
     """True if an operation needs no look at all. `target` is the type that a conversion gives."""
     if thread.passing or name != CONVERSION:
-        return thread.passing or is_exact(name)
+        return thread.passing or (is_exact(name) and not _has_complex_definition(name, inputs))
     return dtypes.as_dtype(target).as_datatype_enum not in INTEGERS or _is_integer(inputs[0])
+
+
+def _has_complex_definition(name: str, inputs: Sequence[Any]) -> bool:
+    """True if an operation, exact for real numbers, has a definition for these."""
+    if name not in complex_definitions or name in allowed:
+        return False
+    return any(getattr(each, "dtype", None) in COMPLEX_TYPES for each in inputs)
 
 
 def _is_integer(x: Any) -> bool:
@@ -115,12 +131,14 @@ def definition(name: str, types: set[int], values: Sequence[Any]) -> Definition 
     """The definition of an operation with these types; None for TensorFlow's own. RefusedError if neither."""
     result = definitions.get(name)
     types = types | fixed_types(name)
+    if types & COMPLEX and name not in allowed:
+        if name not in complex_definitions:
+            raise complex_numbers(name, values)
+        return complex_definitions[name]
     if result is None and hides_types(name):
         types = types | FLOATS
     if not types & FLOATS:
-        if types & (COMPLEX | QUANTIZED) and name not in allowed:
-            if types & COMPLEX:
-                raise complex_numbers(name, values)
+        if types & QUANTIZED and name not in allowed:
             raise refuse(name, "quantized numbers have no portable form", values=values)
         return None
     if name in allowed:
@@ -146,7 +164,9 @@ def fast_path(ctx: Any, name: str, *rest: Any) -> Any:
     if passes(name, rest[1:2], rest[3] if name == CONVERSION else None):
         result = _fast(ctx, name, *rest)
         if name in REAL and getattr(result, "dtype", None) in COMPLEX_TYPES and name not in allowed:
-            raise complex_numbers(name, [result])
+            if name not in complex_definitions:
+                raise complex_numbers(name, [result])
+            raise core._FallbackException("portable numerics")
         return result
     raise core._FallbackException("portable numerics")
 

@@ -18,7 +18,7 @@ MEMORY = """
     SpaceToBatchND SpaceToDepth Split SplitV Squeeze StopGradient StridedSlice StridedSliceAssign StridedSliceGrad
     TemporaryVariable TensorStridedSliceUpdate Tile Transpose Unpack VarHandleOp Variable VariableV2
     VarIsInitializedOp IsVariableInitialized ZerosLike ConjugateTranspose BroadcastArgs BroadcastGradientArgs
-    DestroyResourceOp VariableShape ComputeAccidentalHits SparseToDense
+    DestroyResourceOp VariableShape ComputeAccidentalHits SparseToDense Real Imag Complex Conj
 """
 """Operations that move numbers, or make room for them."""
 
@@ -54,8 +54,9 @@ CONTROL = """
 """
 """Operations that call functions and decide which; the functions' own operations are caught when they are made."""
 
-REAL = frozenset(SINGLE.split())
-"""Operations that are exact for real numbers. For complex ones each is several operations, which are refused."""
+OF_PARTS = "Add AddV2 AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp BiasAdd Cast Neg Sub"
+REAL = frozenset(SINGLE.split()) - frozenset(OF_PARTS.split())
+"""Operations that are exact for real numbers alone. Of complex ones each is several operations."""
 CONTROLLING = frozenset(CONTROL.split())
 EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
 

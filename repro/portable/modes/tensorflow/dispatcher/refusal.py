@@ -8,10 +8,10 @@ from tensorflow.python.util import tf_stack
 from repro.portable.modes.common.refusal import ONCE, RefusedError, is_library, refused
 
 REMEDIES = {
-    "FFT": "multiply by matrices of cosines and sines",
-    "IFFT": "multiply by matrices of cosines and sines",
-    "RFFT": "multiply by matrices of cosines and sines",
-    "IRFFT": "multiply by matrices of cosines and sines",
+    "FFT": "transform frames that overlap",
+    "IFFT": "transform frames that overlap",
+    "RFFT": "transform frames that overlap",
+    "IRFFT": "transform frames that overlap",
     "Complex": "compute with the real and imaginary parts",
     "Matrix": ONCE,
     "Qr": ONCE,
@@ -35,7 +35,7 @@ REMEDIES = {
 def refuse(
     name: str, why: str = "it has no portable form", remedy: str = "", values: Iterable[Any] = ()
 ) -> RefusedError:
-    """The error that says so, in one line. `values` are tensors."""
+    """The error that says so, in one line. `values` are tensors or arrays."""
     shown = (f"{each.dtype.name} {_shape(each)}" for each in values)
     error = refused(name, shown, place(), why, remedy, REMEDIES)
     error.ag_pass_through = True  # type: ignore[attr-defined]  # AutoGraph and Keras make errors of their own of others
@@ -45,6 +45,8 @@ def refuse(
 
 def _shape(tensor: Any) -> str:
     shape = tensor.shape
+    if isinstance(shape, tuple):
+        return str([*shape])
     return "of unknown shape" if shape.rank is None else str(shape.as_list())
 
 

@@ -9,7 +9,7 @@ from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.framework import op_def_registry
 
 from repro.portable.modes.common.refusal import unknown_operation
-from repro.portable.modes.tensorflow.dispatcher.dispatch import definitions
+from repro.portable.modes.tensorflow.dispatcher.dispatch import complex_definitions, definitions
 from repro.portable.modes.tensorflow.dispatcher.exact import CONTROLLING, EXACT, REAL
 from repro.portable.modes.tensorflow.dispatcher.holders import HOLDERS
 from repro.portable.modes.tensorflow.dispatcher.kinds import COMPLEX, FLOATS, QUANTIZED, fixed_types, hides_types
@@ -34,6 +34,8 @@ DEFINITIONS = (
     "conversions",
     "collectives",
     "optimizers",
+    "complexes",
+    "fourier",
 )
 """The files of operations/ that define operations."""
 
@@ -65,6 +67,8 @@ def kind_of(name: str) -> str:
             return kind
     if name in definitions:
         return "composed" if definitions[name].composed else "defined"
+    if name in complex_definitions:
+        return "defined"
     return "refused" if _may_compute(op_def_registry.get(name)) else "integers"
 
 

@@ -1,6 +1,7 @@
 """Products of matrices, and sums of products by Einstein's notation."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from repro.portable.compiler.numpy import integers, matrices
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import products
 from repro.portable.definitions.grids import product_of_slices, scaled
-from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
+from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, Function, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 from repro.portable.modes.tensorflow.operations.sums import total
 from repro.portable.numbers.constants import BITS
@@ -56,7 +57,7 @@ def _finished(xp: Any, total: Any, p: Any, s: Any) -> Any:
     return xp.r32(scaled(xp, total, 2 * BITS, p, s))
 
 
-def _checked(a: Array, b: Array) -> None:
+def checked(a: Array, b: Array) -> None:
     if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matrices {list(a.shape)} and {list(b.shape)} have no product")
 
@@ -67,16 +68,23 @@ def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     a, b = as_float32(a), as_float32(b)
     a = a.swapaxes(-1, -2) if given.get("transpose_a") or given.get("adj_x") else a
     b = b.swapaxes(-1, -2) if given.get("transpose_b") or given.get("adj_y") else b
-    _checked(a, b)
+    checked(a, b)
     return cast_back(product(a, b, slices), dtype)
 
 
 @define("Einsum")
 def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
-    """An einsum of one or two operands. Axes that both have are batch axes, or are summed over."""
+    arrays = [as_float32(each) for each in operands]
+    return cast_back(einsum_by(given, arrays, total, partial(product, slices=slices)), operands[0].dtype)
+
+
+def einsum_by(given: Attributes, arrays: list[Array], add: Function, multiply: Function) -> Array:
+    """An einsum of one or two operands, by functions that add along axes, which stay with size 1, and that multiply matrices.
+
+    Axes that both have are batch axes, or are summed over.
+    """
     inputs, output = given["equation"].replace(" ", "").split("->")
     terms = inputs.split(",")
-    dtype, arrays = operands[0].dtype, [as_float32(each) for each in operands]
     if "..." in given["equation"]:
         terms, output = _without_ellipsis(terms, output, arrays)
     for place, (term, array) in enumerate(zip(terms, arrays, strict=True)):
@@ -86,10 +94,10 @@ def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
         others = output + "".join(other for each, other in enumerate(terms) if each != place)
         gone = tuple(axis for axis, name in enumerate(term) if name not in others)
         if gone:
-            arrays[place] = total(array, gone).reshape([n for axis, n in enumerate(array.shape) if axis not in gone])
+            arrays[place] = add(array, gone).reshape([n for axis, n in enumerate(array.shape) if axis not in gone])
             terms[place] = "".join(name for name in term if name in others)
     if len(arrays) == 1:
-        return cast_back(_expanded(arrays[0], terms[0], output), dtype)
+        return _expanded(arrays[0], terms[0], output)
     (first, second), (a, b) = terms, arrays
     batch = [name for name in output if name in first and name in second]
     summed = [name for name in first if name in second and name not in output]
@@ -99,8 +107,8 @@ def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
     flat = [math.prod(each) for each in shape[1:]]
     a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
     b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
-    result = product(a, b, slices).reshape(*shape[0], *shape[1], *shape[3])
-    return cast_back(_expanded(result, "".join((*batch, *rows, *columns)), output), dtype)
+    result = multiply(a, b).reshape(*shape[0], *shape[1], *shape[3])
+    return _expanded(result, "".join((*batch, *rows, *columns)), output)
 
 
 def _expanded(x: Array, names: str, output: str) -> Array:

@@ -140,5 +140,5 @@ def _cumulative_log(x: Array, axis: int) -> Array:
 
 
 define("CumulativeLogsumexp")(_scan(_cumulative_log, -math.inf))
-define("Cumsum")(_scan(_cumulative_sum, 0.0))
+cumsum = define("Cumsum")(_scan(_cumulative_sum, 0.0))
 define("Cumprod")(_scan(_cumulative_product, 1.0))
