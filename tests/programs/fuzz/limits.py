@@ -213,7 +213,7 @@ _TENSORFLOW = {
         *[Qq]r*special
         keras.layers.MaxPooling3D*gradients Lgamma*gradients Ndtri*gradients
         Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients Erfinv*float64* InvGrad*float64*
-        ReciprocalGrad*float64* RsqrtGrad*float64* SqrtGrad*float64*
+        ReciprocalGrad*float64* RsqrtGrad*range SqrtGrad*float64* Digamma*float64* tf.math.xlogy*special
     """,
     # the framework's squares overflow; it has no float64
     replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
@@ -225,7 +225,7 @@ _TENSORFLOW = {
         tf.math.reduce_std tf.math.reduce_variance tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization
         tf.image.adjust_saturation tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
         keras.layers.* keras.losses.*gradients keras.ops.*normalization keras.ops.*dot keras.ops.inner keras.ops.outer
-        keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
+        keras.ops.*fft* MatrixTriangularSolve*special keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
         keras.ops.cov keras.ops.vander keras.ops.moments keras.ops.einsum
     """,
     # gradients of factors are several products
