@@ -12,7 +12,7 @@ from programs.fuzz.limits import FUNCTION, SUM, Limit
 from programs.fuzz.settings import SETTINGS
 from support.programs import program
 
-FEW = {"pytorch": 1200, "jax": 170}
+FEW = {"pytorch": 1200, "tensorflow": 1200, "jax": 170}
 ALL = {"pytorch": 8000}
 """How many calls are computed at least, a few of each operation and all, by framework."""
 
