@@ -8,7 +8,7 @@ import pytest
 
 from programs.fuzz import compare, contents
 from programs.fuzz.cases import Outcome, kept
-from programs.fuzz.limits import FUNCTION, SUM, Limit
+from programs.fuzz.limit import FUNCTION, SUM, Limit
 from programs.fuzz.settings import SETTINGS
 from support.programs import program
 

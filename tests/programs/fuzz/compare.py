@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from programs.fuzz.cases import HALVES, Kept, Outcome, read
-from programs.fuzz.limits import Limit, limit_of
+from programs.fuzz.limit import Limit
+from programs.fuzz.limits import limit_of
 from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
 
 RUN = Path(__file__).with_name("run.py")

@@ -1,0 +1,46 @@
+"""How far from float64 a result may be: the kinds of operations, as docs/reference/specification.md has them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest error of a result. What its fields allow is added up."""
+
+    ulps: float = 2
+    """In units in the last place of the result."""
+    share: float = 0
+    """Relative to the largest number of the same array."""
+    least: float = 0
+    """As it is: magnitudes below this one count as 0."""
+    own: float = 0
+    """Relative to the framework's own error."""
+    spreads: bool = False
+    """True if NaN, infinities and what is 2^127 and more make NaN of all numbers that they are grouped with."""
+    overflows: bool = False
+    """True if there may be a number where the framework's formula overflows to NaN."""
+    wider: bool = False
+    """True if statistics of halves are in float32, as on a GPU."""
+    signed: bool = True
+    """False for vectors that are unique up to their sign."""
+    compared: bool = True
+    """False for random numbers."""
+    memory: bool = False
+    """True for contents of memory, which no setting keeps."""
+    narrow: bool = False
+    """True where it may be refused in a setting, as float16 of JAX on a CPU without F16C."""
+
+
+FUNCTION = Limit()
+"""A function of one or two numbers."""
+PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
+"""Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
+SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
+"""Numbers have 24 bits below the largest of their group."""
+DOUBLE = 2.0**-36
+"""The share of sums and products of float64, whose operands have all their bits: 16 of them are left to what cancels."""
+SEVERAL = Limit(share=2.0**-20)
+"""Several operations, each of which rounds, in the order of the framework's formula."""
+RANDOM = Limit(compared=False)
+"""Random numbers, and what else cannot be compared with float64."""
+MEMORY = Limit(compared=False, memory=True)

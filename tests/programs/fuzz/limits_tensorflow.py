@@ -1,0 +1,86 @@
+"""Limits of TensorFlow's operations, where they are not functions of one or two numbers, or say why they are wider."""
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from programs.fuzz.limit import FUNCTION, PRODUCT, RANDOM, SUM, Limit
+
+_SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+_GROUPS = {
+    # random numbers; which number of a window gets a gradient where several are equal, or one is NaN; TensorFlow's formulas
+    # overflow on the way
+    RANDOM: """
+        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special *sparsemax*special *geomspace*special tf.image.resize*special
+        *[Qq]r*special
+        keras.layers.MaxPooling3D*gradients Lgamma*gradients Ndtri*gradients
+        Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients Erfinv*float64* InvGrad*float64*
+        ReciprocalGrad*float64* RsqrtGrad*range SqrtGrad*float64* Digamma*float64* tf.math.xlogy*special
+    """,
+    # the framework's squares overflow; it has no float64
+    replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
+    # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
+    replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
+    PRODUCT: """
+        MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
+        tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
+        tf.math.reduce_std tf.math.reduce_variance tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization
+        tf.image.adjust_saturation tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
+        keras.layers.* keras.losses.*gradients keras.ops.*normalization keras.ops.*dot keras.ops.inner keras.ops.outer
+        keras.ops.*fft* MatrixTriangularSolve*special keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
+        keras.ops.cov keras.ops.vander keras.ops.moments keras.ops.einsum
+    """,
+    # gradients of factors are several products
+    replace(PRODUCT, share=2.0**-6): """
+        Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients tf.image.ssim*
+    """,
+    # the framework's own, beside which these are measured, looks weights up in a table of 1,024
+    replace(PRODUCT, share=2.0**-9, overflows=True): "ResizeBicubic* tf.image.resize",
+    # of these the framework has float32 alone, or places and factors in float32
+    replace(SUM, share=2.0**-18, overflows=True): """
+        ResizeBilinear* ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
+        tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
+    """,
+    SUM: """
+        LogSoftmax *SoftmaxCross* EuclideanNorm L2Loss SparseTensorDenseMatMul tf.sparse.* tf.norm tf.clip_by* tf.*.*softmax*
+        tf.math.l2_normalize tf.nn.l2_* tf.linalg.*norm* keras.*softmax keras.losses.* keras.ops.*norm* keras.ops.*crossentropy
+        keras.ops.cdist keras.ops.segment* keras.*sparsemax tf.nn.ctc*
+        Sum Mean Cumsum CumulativeLogsumexp Prod Cumprod AvgPool* Segment* UnsortedSegment* SparseSegment* *ScatterN* *Scatter[ASNU]*
+        *Bincount BiasAddGrad MaxPool* MirrorPadGrad AddN Accumulate* Gather* ResourceApply* ResourceGather*
+        tf.math.*bincount* tf.math.*cum* tf.math.reduce_* tf.math.segment* tf.math.unsorted* tf.nn.*pool* tf.ragged* tf.signal.*
+        keras.ops.*cum* keras.ops.*sum keras.ops.*mean keras.ops.trace keras.ops.trapezoid keras.ops.average keras.ops.*prod
+        keras.ops.*quantile keras.ops.*percentile keras.ops.*median keras.ops.*pool tf.math.lbeta tf.nn.log_poisson_loss
+        tf.math.zero_fraction tf.nn.zero_fraction tf.math.l2* tf.math.accumulate_n tf.math.add_n keras.ops.histogram
+    """,
+    # NaN in the framework's float64 where there is a number, or an infinity
+    replace(
+        FUNCTION, overflows=True
+    ): "BesselI* Digamma Erf SoftplusGrad InvGrad ReciprocalGrad RsqrtGrad tf.math.bessel* tf.math.digamma keras.ops.i*",
+    # the framework's float64 is wrong there, by what 1 is rounded to: exp x - 1, and the quantile of (1 + x) / 2
+    replace(FUNCTION, least=2.0**-50): "Elu Selu tf.nn.?elu keras.*.?elu",
+    replace(FUNCTION, least=2.0**-50, spreads=True): "Erfinv tf.math.erfinv",  # of 1 + 2^-52, too
+}
+"""Limits of TensorFlow's operations by patterns of names, of which the first counts; one may end with a kind of numbers, or
+with gradients."""
+_PATTERNS = [(pattern, limit) for limit, patterns in _GROUPS.items() for pattern in patterns.split()]
+
+
+class _ByPattern(dict[str, Limit]):
+    """Limits of "OPERATION TYPE WAY"."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> Limit:
+        operation, dtype, way = name.rsplit(" ", 2)
+        base = operation.partition(" ")[0]
+        names = base, f"{base} {dtype} {way}"
+        matching = (limit for pattern, limit in _PATTERNS for each in names if fnmatchcase(each, pattern))
+        limit = next(matching, FUNCTION)
+        if way != "gradients" and not operation.startswith(("tf.", "keras.", "ResourceApply")):
+            return limit
+        # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
+        last = 2.0 ** -_SIGNIFICANDS.get(dtype, 24)
+        return replace(limit, share=limit.share + 32 * last, least=limit.least + 16 * last)
+
+
+LIMITS = _ByPattern()
