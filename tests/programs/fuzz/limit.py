@@ -37,6 +37,8 @@ PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
 """Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
 SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
 """Numbers have 24 bits below the largest of their group."""
+TRANSFORM = Limit(share=2.0**-22, least=2.0**-100, spreads=True)
+"""Fourier transforms: both operands have 26 bits."""
 DOUBLE = 2.0**-36
 """The share of sums and products of float64, whose operands have all their bits: 16 of them are left to what cancels."""
 SEVERAL = Limit(share=2.0**-20)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from programs.fuzz.limit import FUNCTION, MEMORY, PRODUCT, RANDOM, SEVERAL, SUM
+from programs.fuzz.limit import FUNCTION, MEMORY, PRODUCT, RANDOM, SEVERAL, SUM, TRANSFORM
 
 _GROUPS = {
     PRODUCT: """
@@ -48,6 +48,10 @@ _GROUPS = {
     replace(SEVERAL, least=2.0**-22): """
         signal.windows.blackman signal.windows.general_cosine signal.windows.general_hamming signal.windows.hamming
         signal.windows.nuttall
+    """,
+    TRANSFORM: """
+        fft.fft fft.fft2 fft.fftn fft.ifft fft.ifft2 fft.ifftn fft.rfft fft.rfft2 fft.rfftn fft.irfft fft.irfft2 fft.irfftn
+        fft.hfft fft.hfft2 fft.hfftn fft.ihfft fft.ihfft2 fft.ihfftn stft istft
     """,
     SEVERAL: "addcmul addcdiv lerp logaddexp2",
     replace(FUNCTION, overflows=True): """

@@ -12,6 +12,7 @@ from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import complexes, sums
 from repro.portable.definitions.complexes import Pair
 from repro.portable.modes.pytorch.dispatcher.dispatch import define, define_complex
+from repro.portable.modes.pytorch.dispatcher.refusal import refuse
 from repro.portable.modes.pytorch.dispatcher.types import axes_of, dropped
 from repro.portable.modes.pytorch.operations import random
 from repro.portable.modes.pytorch.operations import sums as norms
@@ -133,7 +134,9 @@ _complex("sqrt")(complexes.root)
 
 @define("polar")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    dtype = torch.complex64 if abs.dtype == torch.float32 else torch.complex128
+    dtype = {torch.float32: torch.complex64, torch.float64: torch.complex128}.get(abs.dtype)
+    if dtype is None:
+        raise refuse("polar", "numbers of this type have no portable form", "use float32", [abs, angle])
     return joined(complexes.polar(Backend, abs.double(), angle.double()), dtype)
 
 
