@@ -56,9 +56,11 @@ def complex_to_real(xp: Backend, parts: Parts, axes: Sequence[int], length: int,
     rows, shape = zip(*(_rows(xp, each, last) for each in parts), strict=True)
     half = [each[:, : length // 2 + 1] for each in rows]
     columns = xp.counting(half[0], half[0].shape[1])
-    twice = xp.where((columns > 0) & (columns * 2 < length), 2.0, 1.0)
-    doubled = tuple(each * xp.cast(twice, each.dtype) for each in half)
-    return _back(xp, transform(xp, doubled, length, length, INVERSE, factor)[0], shape[0], last)
+    once = xp.where(
+        (columns > 0) & (columns * 2 < length), 1.0, 0.5
+    )  # half as often as the others, which overflow so later
+    weighted = tuple(each * xp.cast(once, each.dtype) for each in half)
+    return _back(xp, transform(xp, weighted, length, length, INVERSE, 2.0 * factor)[0], shape[0], last)
 
 
 def _along(xp: Backend, parts: Parts, axis: int, columns: int, sign: int, factor: float) -> Parts:

@@ -137,6 +137,8 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (np.isnan(result) & np.isnan(own))
             | (np.isnan(result) & limit.spreads)
             | (~np.isfinite(own) & limit.spreads)
+            # a product of float64 is 2^46 times its result on the way
+            | (np.isinf(result) & limit.spreads & (np.abs(right) > 2.0**977))
             | (np.isnan(own) & limit.overflows)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
