@@ -358,7 +358,7 @@ def test_a_file_that_another_program_writes_is_not_ascribed_to_the_command(
 ) -> None:
     """It is written once in each run, by what the observer is not loaded into."""
     other = "import os, sys; os.environ.pop('REPRO_OBSERVE'); os.execvp('sh', ['sh', '-c', 'echo $$ > notes'])"
-    command = f"{sys.executable} -S -c {shlex.quote(other)}; exec {shlex.join(script('trainer', *SMALL))}"
+    command = f"{shlex.quote(sys.executable)} -S -c {shlex.quote(other)}; exec {shlex.join(script('trainer', *SMALL))}"
     assert verify("--ask", "restart", "--", "sh", "-c", command)[0] == 0
     told = " ".join(capfd.readouterr().out.split())
     assert (here / "notes").exists() and "wrote to one place" not in told

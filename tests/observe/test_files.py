@@ -1,6 +1,7 @@
 """Files that a process writes, by their names."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_what_python_opens_to_write_or_renames_is_the_process_own(tmp_path: Path
 
 
 def test_a_file_that_a_shell_opened_for_it(tmp_path: Path) -> None:
-    words = ["sh", "-c", f"{sys.executable} -c 'print(1)' > {tmp_path}/log"]
+    words = ["sh", "-c", f"{shlex.quote(sys.executable)} -c 'print(1)' > {tmp_path}/log"]
     assert ended(start(words, tmp_path / "record")) == ""
     assert str(tmp_path / "log") in outputs.named(tmp_path / "record")
 

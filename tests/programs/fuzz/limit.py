@@ -25,6 +25,8 @@ class Limit:
     """False for vectors that are unique up to their sign."""
     compared: bool = True
     """False for random numbers."""
+    single: bool = False
+    """True if the framework computes float64 in float32, too."""
     memory: bool = False
     """True for contents of memory, which no setting keeps."""
     narrow: bool = False

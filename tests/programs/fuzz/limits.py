@@ -30,7 +30,7 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     limit = next((limits[name] for name in names if name in limits), FUNCTION)
     if framework == "jax":
         return limits_jax.composed(replace(limit, own=2) if way == "gradients" else limit, dtype, way)
-    if dtype == "float64":
+    if dtype == "float64" and not limit.single:
         limit = replace(limit, share=DOUBLE, least=DOUBLE) if limit.spreads else _beside_its_own(limit)
     kind = sample.split(" ")[1] if sample else ""
     uncertain = kind == "tiny" or (kind == "special" and way == "gradients")

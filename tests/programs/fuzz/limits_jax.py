@@ -59,3 +59,5 @@ _COMPOSED = """
 LIMITS = {name.replace("$", " gradients"): limit for limit, names in _GROUPS.items() for name in names.split()} | {
     f"{name} {dtype}": Limit(least=least, own=2) for name in _COMPOSED.split() for dtype, least in _UNITS.items()
 }
+# half of the smallest number that XLA does not take for 0 is 0: then expm1 is, and its reciprocal is infinite
+LIMITS["nn.log1mexp float64"] = replace(LIMITS["nn.log1mexp float64"], spreads=True)

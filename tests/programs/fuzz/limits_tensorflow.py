@@ -20,6 +20,7 @@ _GROUPS = {
     replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
     # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
     replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
+    replace(PRODUCT, share=2.0**-19, single=True): "keras.layers.UpSampling2D",
     PRODUCT: """
         MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
         tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
@@ -34,9 +35,9 @@ _GROUPS = {
         Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients tf.image.ssim*
     """,
     # the framework's own, beside which these are measured, looks weights up in a table of 1,024
-    replace(PRODUCT, share=2.0**-9, overflows=True): "ResizeBicubic* tf.image.resize",
+    replace(PRODUCT, share=2.0**-9, overflows=True, single=True): "ResizeBicubic* tf.image.resize",
     # of these the framework has float32 alone, or places and factors in float32
-    replace(SUM, share=2.0**-18, overflows=True): """
+    replace(SUM, share=2.0**-18, overflows=True, single=True): """
         ResizeBilinear* ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
         tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
     """,
