@@ -1,6 +1,6 @@
 """One number of cores on every machine for Python code that asks for it.
 
-Programs start as many workers of a loader, or cut their data into as many pieces, and each draws random numbers of its own.
+Programs start one loader worker per core, or cut their data into one piece per core, and each draws its own random numbers.
 What computes uses all cores nevertheless, see usable().
 """
 

@@ -101,7 +101,7 @@ class Gate:
         return results if before else (results, True)
 
     def _rule(self, name: str, eqn: Any) -> Rule | None:
-        """The rule of a primitive here, None for JAX's own; RefusedError where it has none."""
+        """Return the rule of a primitive here, None for JAX's own. RefusedError if it is not supported."""
         if not self.started:
             self.started = True
             self.start()
@@ -132,7 +132,7 @@ class Gate:
         return partial(_lowered, definitions[name]) if name in definitions else partial(rules[name], _lowered)
 
     def _complex_rule(self, name: str, avals: list[Any], eqn: Any) -> Rule | None:
-        """The rule of a primitive with complex numbers, None for JAX's own; RefusedError where it has none."""
+        """Return the rule of a primitive with complex numbers, None for JAX's own. RefusedError if it is not supported."""
         if name in MOVING or name in OF_PARTS:
             return None
         if name not in complex_definitions:

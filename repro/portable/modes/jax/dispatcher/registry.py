@@ -1,7 +1,6 @@
 """Registry of definitions, and the kind of each primitive."""
 
 import gc
-import importlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from jax._src import core
 from jax._src.interpreters import mlir
 
+from repro.portable.modes.common import loading
 from repro.portable.modes.common.precision import handed
 from repro.portable.modes.jax.dispatcher.exact import CALLS, CHOOSES, EXACT, INTEGERS, MOVING
 
@@ -42,7 +42,7 @@ guards: dict[str, Callable[..., str]] = {}
 
 
 def define(*names: str) -> Callable[[Definition], Definition]:
-    """Registers a function in the place of primitives of floating-point numbers."""
+    """Registers a function that replaces primitives of floating-point numbers."""
 
     def register(function: Definition) -> Definition:
         for name in names:
@@ -54,7 +54,7 @@ def define(*names: str) -> Callable[[Definition], Definition]:
 
 
 def define_complex(*names: str) -> Callable[[Definition], Definition]:
-    """Registers a function in the place of primitives of complex numbers."""
+    """Registers a function that replaces primitives of complex numbers."""
 
     def register(function: Definition) -> Definition:
         complex_definitions.update(dict.fromkeys(names, handed(function)))
@@ -86,10 +86,7 @@ def guard(*names: str) -> Callable[[Callable[..., str]], Callable[..., str]]:
 @cache
 def load() -> None:
     """Imports the definitions."""
-    for file in DEFINITIONS:
-        importlib.import_module(
-            f"{__package__.removesuffix('dispatcher')}operations.{file}"
-        )  # `repro portable` loads it under a private name
+    loading.load(__package__, DEFINITIONS)
 
 
 def allowed_name(name: str) -> str:

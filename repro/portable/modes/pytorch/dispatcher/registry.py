@@ -3,7 +3,6 @@
 Each operation of the dispatcher is exact, guarded, defined or refused.
 """
 
-import importlib
 import warnings
 from functools import cache
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from repro.portable.modes.common import loading
 from repro.portable.modes.common.refusal import unknown_operation
 from repro.portable.modes.pytorch.dispatcher import dispatch, exact, variants
 from repro.portable.modes.pytorch.dispatcher.exact import base
@@ -188,10 +188,7 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 @cache
 def load() -> None:
     """Imports the definitions."""
-    for file in DEFINITIONS:
-        importlib.import_module(
-            f"{__package__.removesuffix('dispatcher')}operations.{file}"
-        )  # `repro portable` loads it under a private name
+    loading.load(__package__, DEFINITIONS)
 
 
 def is_python(full: str) -> bool:

@@ -1,6 +1,5 @@
 """Registry of definitions and of names of operations."""
 
-import importlib
 from functools import cache
 
 import tensorflow as tf
@@ -8,6 +7,7 @@ from tensorflow.core.framework import op_def_pb2
 from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.framework import op_def_registry
 
+from repro.portable.modes.common import loading
 from repro.portable.modes.common.refusal import unknown_operation
 from repro.portable.modes.tensorflow.dispatcher.dispatch import complex_definitions, definitions
 from repro.portable.modes.tensorflow.dispatcher.exact import CONTROLLING, EXACT, REAL
@@ -43,10 +43,7 @@ DEFINITIONS = (
 @cache
 def load() -> None:
     """Imports the definitions."""
-    for file in DEFINITIONS:
-        importlib.import_module(
-            f"{__package__.removesuffix('dispatcher')}operations.{file}"
-        )  # `repro portable` loads it under a private name
+    loading.load(__package__, DEFINITIONS)
 
 
 def checked(names: frozenset[str]) -> frozenset[str]:
