@@ -1,13 +1,7 @@
-"""Flax networks under the mode and in JAX's own float32: time of a step, and of the first one.
+"""Flax networks whose steps `benchmarks.mode` times."""
 
-    .venv/jax/bin/python -m benchmarks.mode_jax [--threads=N] [--rounds=N] [NETWORK ...]
-
-prints a row for each network: seconds of a step and of the first step by JAX's own float32, and what they are under the
-mode. Each is timed in processes of its own, which take turns; the least of the rounds counts.
-"""
-
+import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,7 +15,7 @@ import repro.portable.jax as portable
 from benchmarks import mode
 
 
-def training(network: nn.Module) -> bool:
+def in_training(network: nn.Module) -> bool:
     """True if averages over batches are to be updated."""
     return network.is_mutable_collection("batch_stats")
 
@@ -35,7 +29,7 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         conv = partial(nn.Conv, use_bias=False)
-        norm = partial(nn.BatchNorm, not training(self), momentum=0.9)
+        norm = partial(nn.BatchNorm, not in_training(self), momentum=0.9)
         y = nn.relu(norm()(conv(self.channels, (3, 3), strides=self.stride)(x)))
         y = norm()(conv(self.channels, (3, 3))(y))
         if x.shape != y.shape:
@@ -52,7 +46,7 @@ class ResNet18(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         x = nn.Conv(self.width, (3, 3), strides=self.stride, use_bias=False)(x)
-        x = nn.relu(nn.BatchNorm(not training(self), momentum=0.9)(x))
+        x = nn.relu(nn.BatchNorm(not in_training(self), momentum=0.9)(x))
         for stage in range(4):
             for number in range(2):
                 x = Block(self.width * 2**stage, 2 if stage and not number else 1)(x)
@@ -107,9 +101,8 @@ class LeNet(nn.Module):
         return nn.Dense(10)(nn.relu(nn.Dense(50)(x.reshape(x.shape[0], -1))))
 
 
-def images(count: int, size: int, channels: int) -> tuple[Array, Array]:
-    shape = count, size, size, channels
-    return jnp.linspace(-1, 1, count * size * size * channels).reshape(shape), jnp.arange(count) % 10
+def images(*shape: int) -> tuple[Array, Array]:
+    return jnp.linspace(-1, 1, math.prod(shape)).reshape(shape), jnp.arange(shape[0]) % 10
 
 
 def tokens() -> tuple[Array, Array]:
@@ -117,42 +110,57 @@ def tokens() -> tuple[Array, Array]:
     return given[:, :-1], given[:, 1:]
 
 
-NETWORKS: dict[str, tuple[nn.Module, Callable[[], tuple[Array, Array]], optax.GradientTransformation]] = {
-    "LeNet": (LeNet(), partial(images, 64, 28, 1), optax.sgd(0.01, 0.9)),
-    "ResNet-18": (ResNet18(), partial(images, 16, 32, 3), optax.sgd(0.01, 0.9)),
-    "GPT-2": (GPT(), tokens, optax.adamw(1e-3)),
-    "ViT-Tiny": (ViT(), partial(images, 16, 32, 3), optax.adamw(1e-3)),
+class LSTM(nn.Module):
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        return nn.Dense(10)(nn.RNN(nn.OptimizedLSTMCell(64))(x)[:, -1])
+
+
+class Small(nn.Module):
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        return nn.Dense(10)(nn.relu(nn.Dense(64)(nn.relu(nn.Dense(64)(x)))))
+
+
+def training(
+    network: nn.Module, make: Callable[[], tuple[Array, Array]], optimizer: optax.GradientTransformation
+) -> mode.Step:
+    """A step of a new network."""
+    x, y = make()
+    variables = jax.jit(network.init)(jax.random.key(0), x)
+    weights = variables.pop("params")
+
+    @partial(jax.jit, donate_argnums=0)
+    def step(state: Any, x: Array, y: Array) -> tuple[Any, Array]:
+        params, slots, others = state
+
+        def loss(params: Any) -> tuple[Array, Any]:
+            logits, changed = network.apply({"params": params, **others}, x, mutable=list(others))
+            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean(), changed
+
+        (value, others), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+        updates, slots = optimizer.update(gradient, slots, params)
+        return (optax.apply_updates(params, updates), slots, others), value
+
+    held = [(weights, optimizer.init(weights), variables)]
+
+    def once() -> None:
+        held[0], value = step(held[0], x, y)
+        value.block_until_ready()
+
+    return once
+
+
+SGD, ADAM = optax.sgd(0.01, 0.9), optax.adamw(1e-3)
+NETWORKS: dict[str, Callable[[], mode.Step]] = {
+    "ResNet-18": partial(training, ResNet18(), partial(images, 16, 32, 32, 3), SGD),
+    "GPT-2": partial(training, GPT(), tokens, ADAM),
+    "ViT-Tiny": partial(training, ViT(), partial(images, 16, 32, 32, 3), ADAM),
+    "LeNet": partial(training, LeNet(), partial(images, 64, 28, 28, 1), SGD),
+    "LSTM": partial(training, LSTM(), partial(images, 16, 32, 32), ADAM),
+    "small layers": partial(training, Small(), partial(images, 32, 64), ADAM),
 }
 
 
-def seconds(name: str, kind: str) -> tuple[float, float]:
-    """Of a step and of the first one, in this process."""
-    with portable.enable() if kind == "mode" else nullcontext():
-        network, batch, optimizer = NETWORKS[name]
-        x, y = batch()
-        variables = jax.jit(network.init)(jax.random.key(0), x)
-        weights = variables.pop("params")
-
-        @partial(jax.jit, donate_argnums=0)
-        def step(state: Any, x: Array, y: Array) -> tuple[Any, Array]:
-            params, slots, others = state
-
-            def loss(params: Any) -> tuple[Array, Any]:
-                logits, changed = network.apply({"params": params, **others}, x, mutable=list(others))
-                return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean(), changed
-
-            (value, others), gradient = jax.value_and_grad(loss, has_aux=True)(params)
-            updates, slots = optimizer.update(gradient, slots, params)
-            return (optax.apply_updates(params, updates), slots, others), value
-
-        held = [(weights, optimizer.init(weights), variables)]
-
-        def once() -> None:
-            held[0], value = step(held[0], x, y)
-            value.block_until_ready()
-
-        return mode.seconds(once)
-
-
 if __name__ == "__main__":
-    mode.main("benchmarks.mode_jax", "JAX", NETWORKS, lambda count: {"PJRT_NPROC": str(count)}, seconds)
+    mode.measure(NETWORKS, portable.enable)

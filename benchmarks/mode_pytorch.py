@@ -1,187 +1,156 @@
-"""Networks under the mode, in the library's form and in PyTorch's float32: time of a step.
+"""Networks in PyTorch whose steps `benchmarks.mode` times."""
 
-    .venv/pytorch/bin/python -m benchmarks.mode_pytorch [--threads=N] [--rounds=N] [NETWORK ...]
-
-prints a row for each network: seconds of a step by PyTorch's own float32, and by the two others as multiples of it. Each
-is timed in processes of its own, which take turns; the least of the rounds counts. With one thread it is CPU time, so
-that what else runs on the machine counts less.
-
-The networks are those of the examples, of the reference trainers' first model and of programs of many small operations.
-Their plain form is theirs with PyTorch's modules and functions in the place of the library's.
-"""
-
-import argparse
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
 
 import repro.portable.pytorch as portable
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-KINDS = ("own", "library", "mode")
-FIRST, STEPS = 4, 8
-"""Steps before those that are timed, in which kernels are compiled; and those, of which the median counts."""
+from benchmarks import mode
 
 
-def rotary(x: Tensor, base: float = 10000.0) -> Tensor:
-    """As repro.portable.library.pytorch.functional.rotary, in float32."""
-    half = x.shape[-1] // 2
-    angles = torch.arange(x.shape[-2])[:, None] * base ** -(torch.arange(half) / half)
-    first, second = x.chunk(2, -1)
-    sine, cosine = angles.sin(), angles.cos()
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.inner, self.outer = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.inner(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        read = scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        return self.outer(read.transpose(1, 2).flatten(2))
 
 
-PLAIN = SimpleNamespace(**vars(functional), add=torch.add, rotary=rotary)
-"""PyTorch's functions by the library's names."""
+class Layer(nn.Module):
+    """Of a transformer."""
 
-Loss = Callable[[nn.Module, Any], Tensor]
+    def __init__(self, width: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.attention = Attention(width, heads, causal)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-
-@dataclass(frozen=True)
-class Task:
-    network: Callable[[bool], nn.Module]
-    """In the library's form, or in PyTorch's."""
-    loss: Loss
-    """Of a network, given PyTorch's functions or the library's."""
-    optimizer: Callable[[Any, Any], torch.optim.Optimizer]
-    """Of parameters, from torch.optim or repro.portable.library.pytorch.optim."""
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm1(x))
+        return x + self.down(gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
-def adam(kind: Any, weights: Any) -> torch.optim.Optimizer:
-    return kind.AdamW(weights, 1e-3)
+class GPT(nn.Module):
+    """GPT-2 of four layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(1024, 256), nn.Embedding(128, 256)
+        self.layers = nn.Sequential(*(Layer(256, 4, causal=True) for _ in range(4)), nn.LayerNorm(256))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.layers(self.tokens(tokens) + self.places(torch.arange(tokens.shape[1])))
+        return (x @ self.tokens.weight.T).flatten(0, 1)
 
 
-def sgd(kind: Any, weights: Any) -> torch.optim.Optimizer:
-    return kind.SGD(weights, 0.01, momentum=0.9)
+class ViT(nn.Module):
+    """ViT-Tiny: 12 layers of 192, for images of 224 x 224."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 192, 16, 16)
+        self.places = nn.Parameter(torch.randn(196, 192) / 50)
+        self.layers = nn.Sequential(*(Layer(192, 3, causal=False) for _ in range(12)), nn.LayerNorm(192))
+        self.last = nn.Linear(192, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.layers(self.patches(x).flatten(2).transpose(1, 2) + self.places).mean(1))
 
 
-def example(name: str, network: str, library: bool) -> nn.Module:
-    """A network of examples/."""
-    module = __import__(name)
-    if not library:
-        module.portable, module.functional = nn, PLAIN  # type: ignore[attr-defined]
-    return getattr(module, network)()
+class Block(nn.Module):
+    """Of a ResNet."""
+
+    def __init__(self, inner: int, outer: int, stride: int) -> None:
+        super().__init__()
+        self.path = nn.Sequential(*conv(inner, outer, 3, stride), nn.ReLU(), *conv(outer, outer, 3))
+        self.beside = nn.Identity() if inner == outer else nn.Sequential(*conv(inner, outer, 1, stride))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.path(x) + self.beside(x))
 
 
-def built(make: Callable[[], nn.Module]) -> Callable[[bool], nn.Module]:
-    return lambda library: portable.convert(make()) if library else make()
+def conv(inner: int, outer: int, size: int, stride: int = 1) -> tuple[nn.Module, nn.Module]:
+    return nn.Conv2d(inner, outer, size, stride, size // 2, bias=False), nn.BatchNorm2d(outer)
 
 
-def gpt(network: nn.Module, functions: Any) -> Tensor:
-    tokens = torch.arange(16 * 65).view(16, 65) * 7919 % 60
-    return functions.cross_entropy(network(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
-
-
-def images(size: int, count: int) -> Loss:
-    def loss(network: nn.Module, functions: Any) -> Tensor:
-        x = torch.linspace(-1, 1, count * size * size).view(count, 1, size, size)
-        return functions.cross_entropy(network(x), torch.arange(count) % 10)
-
-    return loss
-
-
-def rows(count: int, width: int) -> Loss:
-    def loss(network: nn.Module, functions: Any) -> Tensor:
-        x = torch.linspace(-1, 1, count * width).view(count, width)
-        return functions.cross_entropy(network(x), torch.arange(count) % 10)
-
-    return loss
-
-
-def wide(network: nn.Module, _: Any) -> Tensor:
-    """Nothing but the layer, forward and back: the gradient is one that costs nothing."""
-    x = torch.linspace(-1, 1, 20_480 * 1024).view(20_480, 1024).requires_grad_()
-    return Picked.apply(network(x))
-
-
-class Picked(torch.autograd.Function):
-    """A number of a matrix, with a gradient for all."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return x[0, 0].clone()
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> Tensor:
-        return ctx.saved_tensors[0]
+def resnet() -> nn.Module:
+    """K. He et al., Deep residual learning for image recognition, 2016."""
+    widths = 64, 64, 128, 256, 512
+    blocks = []
+    for stage, (inner, outer) in enumerate(pairwise(widths)):
+        blocks += [Block(inner, outer, 2 if stage else 1), Block(outer, outer, 1)]
+    first = *conv(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)
+    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
 def lenet() -> nn.Module:
+    """The reference trainers' network."""
     parts = nn.Conv2d(1, 10, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(10, 20, 5), nn.MaxPool2d(2), nn.ReLU()
     return nn.Sequential(*parts, nn.Flatten(), nn.Linear(320, 50), nn.ReLU(), nn.Linear(50, 10))
 
 
-def three() -> nn.Module:
+class LSTM(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.last = nn.LSTM(32, 64, batch_first=True), nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.inner(x)[0][:, -1])
+
+
+def small() -> nn.Module:
     return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 
 
-TASKS = {
-    "LeNet": Task(built(lenet), images(28, 64), sgd),
-    "GPT": Task(lambda library: example("gpt_pytorch", "GPT", library), gpt, adam),
-    "ResNet": Task(lambda library: example("resnet_pytorch", "ResNet", library), images(28, 32), sgd),
-    "dense layer": Task(built(lambda: nn.Linear(1024, 1024)), wide, sgd),
-    "three small layers": Task(built(three), rows(32, 64), adam),
+def images(*shape: int) -> tuple[Tensor, Tensor]:
+    return torch.randn(shape), torch.arange(shape[0]) % 10
+
+
+def tokens() -> tuple[Tensor, Tensor]:
+    given = torch.arange(8 * 129).view(8, 129) * 7919 % 1024
+    return given[:, :-1], given[:, 1:].flatten()
+
+
+sgd = partial(torch.optim.SGD, lr=0.01, momentum=0.9)
+adam = partial(torch.optim.AdamW, lr=1e-3)
+
+
+def training(
+    make: Callable[[], nn.Module],
+    batch: Callable[[], tuple[Tensor, Tensor]],
+    choose: Callable[..., torch.optim.Optimizer],
+) -> mode.Step:
+    """A step of a new network."""
+    torch.manual_seed(0)
+    network = make()
+    optimizer = choose(network.parameters())
+    x, y = batch()
+
+    def step() -> None:
+        optimizer.zero_grad()
+        cross_entropy(network(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+NETWORKS: dict[str, Callable[[], mode.Step]] = {
+    "ResNet-18": partial(training, resnet, partial(images, 32, 3, 64, 64), sgd),
+    "GPT-2": partial(training, GPT, tokens, adam),
+    "ViT-Tiny": partial(training, ViT, partial(images, 8, 3, 224, 224), adam),
+    "LeNet": partial(training, lenet, partial(images, 64, 1, 28, 28), sgd),
+    "LSTM": partial(training, LSTM, partial(images, 16, 32, 32), adam),
+    "small layers": partial(training, small, partial(images, 32, 64), adam),
 }
 
 
-def seconds(task: Task, kind: str, threads: int) -> float:
-    """Of a step, in this process."""
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    library = kind == "library"
-    functions: Any = portable.functional if library else PLAIN
-    clock = time.process_time if threads == 1 else time.perf_counter
-    with portable.enable() if kind == "mode" else nullcontext():
-        network = task.network(library)
-        optimizer = task.optimizer(portable.optim if library else torch.optim, network.parameters())
-        results = []
-        for _ in range(FIRST + STEPS):
-            begun = clock()
-            optimizer.zero_grad()
-            task.loss(network, functions).backward()
-            optimizer.step()
-            results.append(clock() - begun)
-    return sorted(results[FIRST:])[STEPS // 2]
-
-
-def timed(name: str, kind: str, threads: int) -> float:
-    """The same in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.mode_pytorch", f"--threads={threads}", f"--only={kind}", name]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("network", nargs="*", default=list(TASKS))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", choices=KINDS, help="one measurement, in this process")
-    options = parser.parse_args()
-    if options.only:
-        print(seconds(TASKS[options.network[0]], options.only, options.threads))
-        return
-    print("| network | PyTorch's own, s | the library's form | under the mode |\n|---|---|---|---|")
-    for name in options.network:
-        least = dict.fromkeys(KINDS, float("inf"))
-        for _ in range(options.rounds):
-            for kind in KINDS:
-                least[kind] = min(least[kind], timed(name, kind, options.threads))
-        own = least["own"]
-        print(f"| {name} | {own:.4f} | {least['library'] / own:.2f} | {least['mode'] / own:.2f} |", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    mode.measure(NETWORKS, portable.enable)

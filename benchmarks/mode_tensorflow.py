@@ -1,13 +1,7 @@
-"""Keras networks under the mode and in TensorFlow's own float32: time of a step, and of the first one.
-
-    .venv/tensorflow/bin/python -m benchmarks.mode_tensorflow [--threads=N] [--rounds=N] [NETWORK ...]
-
-prints a row for each network: seconds of a step and of the first step by TensorFlow's own float32, and what they are
-under the mode. Each is timed in processes of its own, which take turns; the least of the rounds counts.
-"""
+"""Keras networks whose steps `benchmarks.mode` times."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,21 +68,39 @@ def lstm() -> Task:
     return network, RANDOM.standard_normal((16, 32, 32), np.float32), RANDOM.integers(0, 10, 16), "adam"
 
 
-NETWORKS: dict[str, Callable[[], Task]] = {"ResNet-18": resnet, "GPT-2": gpt, "ViT-Tiny": vit, "LSTM": lstm}
+def lenet() -> Task:
+    """The reference trainers' network."""
+    parts: list[Any] = [keras.Input((28, 28, 1))]
+    for channels in (10, 20):
+        parts += [layers.Conv2D(channels, 5), layers.MaxPooling2D(), layers.ReLU()]
+    network = keras.Sequential([*parts, layers.Flatten(), layers.Dense(50, "relu"), layers.Dense(10)])
+    images = RANDOM.standard_normal((64, 28, 28, 1), np.float32)
+    return network, images, RANDOM.integers(0, 10, 64), keras.optimizers.SGD(0.01, momentum=0.9)
 
 
-def seconds(name: str, kind: str) -> tuple[float, float]:
-    """Of a step and of the first one, in this process."""
-    with portable.enable() if kind == "mode" else nullcontext():
-        keras.utils.set_random_seed(0)
-        network, x, y, optimizer = NETWORKS[name]()
-        network.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-        return mode.seconds(lambda: network.train_on_batch(x, y))
+def small() -> Task:
+    inner = [layers.Dense(64, "relu") for _ in range(2)]
+    network = keras.Sequential([keras.Input((64,)), *inner, layers.Dense(10)])
+    return network, RANDOM.standard_normal((32, 64), np.float32), RANDOM.integers(0, 10, 32), "adamw"
 
 
-def threads(count: int) -> dict[str, str]:
-    return {"TF_NUM_INTRAOP_THREADS": str(count), "OMP_NUM_THREADS": str(count), "TF_CPP_MIN_LOG_LEVEL": "3"}
+def training(make: Callable[[], Task]) -> mode.Step:
+    """A step of a new network."""
+    keras.utils.set_random_seed(0)
+    network, x, y, optimizer = make()
+    network.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return lambda: network.train_on_batch(x, y)
+
+
+NETWORKS: dict[str, Callable[[], mode.Step]] = {
+    "ResNet-18": partial(training, resnet),
+    "GPT-2": partial(training, gpt),
+    "ViT-Tiny": partial(training, vit),
+    "LeNet": partial(training, lenet),
+    "LSTM": partial(training, lstm),
+    "small layers": partial(training, small),
+}
 
 
 if __name__ == "__main__":
-    mode.main("benchmarks.mode_tensorflow", "TensorFlow", NETWORKS, threads, seconds)
+    mode.measure(NETWORKS, portable.enable)
