@@ -49,6 +49,7 @@ def test_products_of_int16_are_exact(results: dict[str, Any]) -> None:
     if results["products_of_int16"] == [None]:
         pytest.skip("such vectors have no instruction that multiplies and adds pairs of int16")
     assert results["products_of_int16"] == [True] * 100
+    assert results["products_of_any_size"] == [True] * 36
 
 
 def test_products_that_do_not_fit_are_refused(results: dict[str, Any]) -> None:

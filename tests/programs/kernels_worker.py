@@ -157,9 +157,8 @@ class Code:
         ]
         build.call(kernel.function, [*arrays, *turns])
         build.ret_void()
-        self.engine = machine.code(str(kernel.function.module), kernel.work)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self.function = kind(self.engine.get_function_address("some"))
+        self.function = kind(machine.code(str(kernel.function.module), kernel.work)["some"])
 
     def __call__(self, arrays: list[np.ndarray], begin: int, end: int) -> None:
         self.function((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)), begin, end)

@@ -119,16 +119,35 @@ def products_of_int16() -> list[bool | None]:
     return results
 
 
+def products_of_any_size() -> list[bool | None]:
+    """Against int64, of matrices one after another that lie apart, with tiles that are not full."""
+    if not pairs.possible():
+        return [None]
+    results = []
+    for rows, terms, columns in ((4, 2, 1), (5, 33, 7), (36, 70, 50), (12, 9, 96)):
+        a, b = (
+            torch.randint(-8192, 8193, (2, *shape, 3), generator=GENERATOR)
+            for shape in ((rows, terms), (columns, terms))
+        )
+        a, b = (each.short().permute(0, 3, 1, 2) for each in (a, b))
+        for left in (a, a.contiguous(), a.mT.contiguous().mT):
+            others = b.mT, b.mT.contiguous(), b.contiguous().mT
+            results += [
+                torch.equal(sums.multiply(left, right), (left.long() @ right.long()).double()) for right in others
+            ]
+    return results
+
+
 def refused() -> list[bool | None]:
-    """Tests that products are refused that are no tiles, or too long; None without the instruction."""
+    """Tests that products are refused that are no tiles where they are rounded, or too long; None without the instruction."""
     if not pairs.possible():
         return [None]
     width = products.width()
-    shapes = (32, width // 2), (33, width), (products.LONGEST + 2, width)
-    results = [
-        raised(sums.multiply, torch.zeros(4, terms, dtype=torch.int16), torch.zeros(terms, columns, dtype=torch.int16))
-        for terms, columns in shapes
-    ]
+    units = torch.ones(4, 1, dtype=torch.float64)
+    results = []
+    for terms, columns, *finish in (32, width // 2, units), (33, width - 1, units), (products.LONGEST + 2, width):
+        shapes = (4, terms), (terms, columns)
+        results.append(raised(sums.multiply, *(torch.zeros(shape, dtype=torch.int16) for shape in shapes), *finish))
     given = products.Product(4, 16, width // 2, True, 0), products.Product(6, 16, width, False, 0)
     results += [raised(products.product, each) for each in given]
     return ["panels" in each for each in results]
@@ -273,5 +292,18 @@ if __name__ == "__main__":
     Backend.engine = sys.argv[1]
     machine.limit(int(sys.argv[2]))
     backend.LEAST_WORK = backend.LEAST_OUTPUTS = 0  # small products, too, are made by this engine
-    answers = [threads, products_of_int16, refused, dense, empty, views, traced, shapes, unsound, rates, tried]
+    answers = [
+        threads,
+        products_of_int16,
+        products_of_any_size,
+        refused,
+        dense,
+        empty,
+        views,
+        traced,
+        shapes,
+        unsound,
+        rates,
+        tried,
+    ]
     print(json.dumps({each.__name__: each() for each in answers}))

@@ -6,7 +6,8 @@ from typing import Any
 ARITHMETIC = {"add", "sub", "mul", "truediv", "and_", "or_", "xor"}
 COMPARISONS = {"lt", "gt", "le", "ge", "eq", "ne"}
 BINARY = ARITHMETIC | COMPARISONS
-CASTS = {"f64", "f32", "integer", "int64", "int8", "int16"}
+CASTS = {"f64", "f32", "integer", "int64", "int8", "int16", "part"}
+"""Conversions; a part of an array that is joined of several has its place in that."""
 ELEMENTWISE = (
     BINARY
     | CASTS
@@ -15,8 +16,9 @@ ELEMENTWISE = (
 REDUCTIONS = {"sum", "largest", "maximum_of"}
 COMPILED = ELEMENTWISE | REDUCTIONS | {"stack"}
 """Operations that kernels compute; the others are calls of the framework's functions."""
-PLACES = {"view", "product"}
-"""Operations that are neither: views, `shift` numbers on in their input's memory; products of matrices, in `stages`."""
+PLACES = {"view", "product", "joined"}
+"""Operations that are neither: views, `shift` numbers on in their input's memory; products of matrices, in `stages`;
+arrays whose parts kernels write, each `shift` numbers on."""
 CONSTANT = {"tables", "causal", "counting"}
 """Functions of shapes alone."""
 

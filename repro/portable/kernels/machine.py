@@ -5,6 +5,9 @@ Kernels are compiled for this processor; no C++ compiler is needed.
 LLVM is given no leave to change the arithmetic: every operation rounds for itself, as IEEE 754 says.
 """
 
+import hashlib
+import itertools
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -113,22 +116,51 @@ def entry(module: ir.Module, name: str, returned: ir.Type, *arguments: ir.Type) 
     return ir.IRBuilder(function.append_basic_block()), function
 
 
-@cache
-def code(module: str, work: int) -> llvm.ExecutionEngine:
-    """The machine code of a module for `work` elements."""
+_code: dict[bytes, Mapping[str, int]] = {}
+_compiling = threading.RLock()
+_number = itertools.count()
+
+
+def code(module: str, work: int) -> Mapping[str, int]:
+    """The addresses of a module's functions, by name, as machine code for `work` elements; it stays for good.
+
+    All modules are objects of one engine: an engine of its own takes a megabyte for each.
+    """
+    fast = work >= SMALL
+    key = hashlib.sha256(f"{fast} {module}".encode()).digest()
+    with _compiling:
+        if key not in _code:
+            _code[key] = _compiled(module, f".{next(_number)}", fast)
+        return _code[key]
+
+
+def _compiled(module: str, suffix: str, fast: bool) -> Mapping[str, int]:
+    """Compiles a module, with names of its functions that no other has."""
     parsed = llvm.parse_assembly(module)
     parsed.verify()
-    machine = _machine(level=0 if work < SMALL else 2)
-    if work >= SMALL:
+    functions = [each for each in parsed.functions if not each.is_declaration and each.linkage == llvm.Linkage.external]
+    names = [each.name for each in functions]
+    for each in functions:
+        each.name += suffix
+    machine = _machine(2 if fast else 0)
+    if fast:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = options.slp_vectorization = True
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(parsed, builder)
-    engine = llvm.create_mcjit_compiler(parsed, machine)
+        passes = llvm.create_pass_builder(machine, options)
+        passes.getModulePassManager().run(parsed, passes)
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(machine.emit_object(parsed)))
     engine.finalize_object()
-    return engine
+    return {name: engine.get_function_address(name + suffix) for name in names}
 
 
+@cache
+def _engine() -> llvm.ExecutionEngine:
+    """The owner of all machine code."""
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine.__wrapped__(2))
+
+
+@cache
 def _machine(level: int) -> llvm.TargetMachine:
     """This processor, with the features in use."""
     llvm.initialize_native_target()

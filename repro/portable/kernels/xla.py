@@ -10,7 +10,6 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Kernel, Loop, code, entry
@@ -32,8 +31,6 @@ NEXT, DONE, USERS, COUNT = range(4)
 class Handler:
     """A function that XLA may call by this name."""
 
-    engine: llvm.ExecutionEngine
-    """The owner of the code."""
     name: str
     address: int
 
@@ -45,8 +42,8 @@ def handler(kernel: Kernel) -> Handler:
     arrays = len(kernel.function.args) - 2
     _handler(kernel, arrays, _work(kernel))
     text = str(module)
-    engine, name = code(text, kernel.work), hashlib.sha256(text.encode()).hexdigest()[:20]
-    return Handler(engine, f"repro_{name}", engine.get_function_address("handler"))
+    name = hashlib.sha256(text.encode()).hexdigest()[:20]
+    return Handler(f"repro_{name}", code(text, kernel.work)["handler"])
 
 
 def _handler(kernel: Kernel, arrays: int, work: ir.Function) -> None:

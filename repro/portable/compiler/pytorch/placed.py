@@ -2,17 +2,18 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from repro.portable.compiler.instructions import NEUTRAL
 from repro.portable.compiler.nodes import Node, leaves, nodes_in
 from repro.portable.compiler.pytorch.kernels import SpaceKernel
 from repro.portable.kernels.pytorch import sums
-from repro.portable.kernels.pytorch.openmp import CompiledKernel, chain
+from repro.portable.kernels.pytorch.openmp import Chain, CompiledKernel
 
 COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
 """Functions that combine the partial reductions of several threads."""
@@ -33,15 +34,26 @@ class Addresses:
 
     def __init__(self, place: dict[Node, int]) -> None:
         self.place, self.size = place, len(place)
+        self.joined: set[Node] = set()
+        """Arrays of parts that some kernel makes already."""
 
     def __len__(self) -> int:
         return self.size
 
     def of(self, node: Node) -> Address:
-        if node.operation != "view":
+        if node.operation not in ("view", "part"):
             return self.place[node], 0
-        (root,) = nodes_in(node.inputs)
+        root = node.attributes["joined"] if node.operation == "part" else nodes_in(node.inputs)[0]
         return self.place[root], node.attributes["shift"] * node.dtype.itemsize
+
+    def made(self, target: Node) -> list[Made]:
+        """The array of a target, where the kernel that writes it is the first to do so."""
+        if target.operation == "part":
+            target = target.attributes["joined"]
+            if target in self.joined:
+                return []
+            self.joined.add(target)
+        return [(self.place[target], target.shape, target.strides, target.dtype)]
 
     def more(self) -> int:
         """A place of its own."""
@@ -82,7 +94,7 @@ def kernel(space: tuple[int, ...], targets: list[Node], stored: set[Node], addre
     return Placed(
         made.compiled,
         [addresses.of(node) for node in (*given, *targets)],
-        [(addresses.place[node], node.shape, node.strides, node.dtype) for node in targets],
+        [made for node in targets for made in addresses.made(node)],
         tuple((addresses.place[node], NEUTRAL[node.operation], COMBINE[node.operation]) for node in made.filled),
     )
 
@@ -101,7 +113,7 @@ def products(node: Node, addresses: Addresses) -> list[Placed]:
     return result
 
 
-class Sequence:
+class Kernels:
     """A sequence of kernels in one call; arrays that only they read share one piece of memory."""
 
     def __init__(self, parts: list[Placed], outside: set[int]) -> None:
@@ -119,18 +131,40 @@ class Sequence:
             (None, offsets[index] + shift) if index in offsets else (index, shift) for index, shift in addressed
         ]
         self.most = max(part.compiled.most if part.compiled.several else 1 for part in parts)
-        self.call = chain([part.compiled for part in parts], [len(part.addressed) for part in parts])
+        self.chain = Chain([part.compiled for part in parts], [len(part.addressed) for part in parts])
 
     def __call__(self, places: list) -> None:
-        if self.most > 1 and torch._C.get_num_threads() > 1:
+        if not self.alone():
             for part in self.parts:
                 part.execute(places)
             return
+        scratch = self._memory(places, ())
+        start = scratch.data_ptr()
+        self.chain([(start if index is None else places[index].data_ptr()) + shift for index, shift in self.addressed])
+
+    def alone(self) -> bool:
+        """True if one thread computes all of it."""
+        return self.most == 1 or torch._C.get_num_threads() == 1
+
+    def repeat(self, places: list, moving: Mapping[int, tuple[int, int]], turns: int) -> None:
+        """The same `turns` times on this thread; some places are given as an address, and the bytes to the next turn's."""
+        scratch = self._memory(places, moving)
+        addresses, steps = [], []
+        for index, shift in self.addressed:
+            if index is None:
+                address, step = scratch.data_ptr(), 0
+            else:
+                address, step = moving[index] if index in moving else (places[index].data_ptr(), 0)
+            addresses.append(address + shift)
+            steps.append(step)
+        self.chain.repeat(addresses, steps, turns)
+
+    def _memory(self, places: list, there: Container[int]) -> Tensor:
+        """Makes tensors for what is made and not there; and the memory of all that only these kernels read."""
         for index, shape, strides, dtype in self.made:
-            places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
-        scratch = torch.empty(self.scratch, dtype=torch.uint8, device="cpu") if self.scratch else None
-        start = 0 if scratch is None else scratch.data_ptr()
-        self.call([(start if index is None else places[index].data_ptr()) + shift for index, shift in self.addressed])
+            if index not in there:
+                places[index] = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
+        return torch.empty(self.scratch, dtype=torch.uint8, device="cpu")
 
 
 def joined(steps: list, outside: set[int]) -> list[Step]:
@@ -144,5 +178,5 @@ def joined(steps: list, outside: set[int]) -> list[Step]:
     shared = outside | {index for index, number in read.items() if number > 1}
     result: list[Step] = []
     for some in groups:
-        result += [Sequence(some, shared)] if isinstance(some[0], Placed) else some
+        result += [Kernels(some, shared)] if isinstance(some[0], Placed) else some
     return result

@@ -22,11 +22,13 @@ from repro.portable.compiler.tracer import Array
 from repro.portable.kernels import pytorch as compiler
 
 if compiler.available:
-    from repro.portable.compiler.pytorch.placed import Addresses, Placed, Step, joined, kernel, products
+    from repro.portable.compiler.pytorch.placed import Addresses, Kernels, Placed, Step, joined, kernel, products
 
 log = logging.getLogger(__name__)
 
 _plans: dict[Hashable, "Plan | None"] = {}
+MOST = 2**13
+"""Plans that are kept; then the oldest goes."""
 
 
 def run(function: Callable, *arguments: Any, **options: Any) -> Any:
@@ -40,8 +42,7 @@ def run(function: Callable, *arguments: Any, **options: Any) -> Any:
     if watched or not compiler.available:
         return function(Backend, *arguments, **options)
     tensors: list[Tensor] = []
-    ranks = Backend.ranks
-    key = (function, Backend.engine, ranks.size, _key(arguments, tensors), tuple(options.items()))
+    key = _key_of(function, arguments, options, tensors)
     if not all(tensor.is_cpu for tensor in tensors):
         return function(Backend, *arguments, **options)
     plan = _plans.get(key)
@@ -51,7 +52,23 @@ def run(function: Callable, *arguments: Any, **options: Any) -> Any:
         plan = _plans[key] = Plan()
         return plan.trace(function, arguments, options, tensors)
     _plans.setdefault(key, None)
+    if len(_plans) > MOST:
+        del _plans[next(iter(_plans))]
     return function(Backend, *arguments, **options)
+
+
+def ready(function: Callable, *arguments: Any) -> tuple["Plan | None", list[Tensor]]:
+    """The plan by which run() would compute, if there is one, and the tensors that it takes."""
+    tensors: list[Tensor] = []
+    if torch.compiler.is_compiling() or memory.watched() or memory.plain(arguments) is not arguments:
+        return None, tensors
+    plan = _plans.get(_key_of(function, arguments, {}, tensors))
+    return (plan if plan is not None and plan.sound else None), tensors
+
+
+def _key_of(function: Callable, arguments: Any, options: dict[str, Any], tensors: list[Tensor]) -> Hashable:
+    """The key of a plan; the tensors among the arguments are appended to a list."""
+    return function, Backend.engine, Backend.ranks.size, _key(arguments, tensors), tuple(options.items())
 
 
 def _key(given: Any, tensors: list[Tensor]) -> Hashable:
@@ -97,6 +114,11 @@ class Plan:
             step(places)
         return self.result(places)
 
+    def kernels(self) -> "Kernels | None":
+        """The kernels of a plan that calls nothing else."""
+        steps: list[Any] = self.steps
+        return steps[0] if len(steps) == 1 and isinstance(steps[0], Kernels) else None
+
     def _schedule(self, nodes: list[Node], result: Any) -> None:
         needed = _needed(nodes, result)
         nodes = [node for node in nodes if node in needed or node.operation == "input"]
@@ -122,7 +144,7 @@ class Plan:
                 if node.operation == "product":
                     there[node] = time + 1
                     multiplied.setdefault(time, []).append(node)
-                elif node.inputs and (node.operation != "view" or node in called):
+                elif node.inputs and node.operation != "joined" and (node.operation != "view" or node in called):
                     calls.setdefault(time, []).append(node)
         place = {node: index for index, node in enumerate(there)}
         self.start = [node.value for node in there]
@@ -223,5 +245,5 @@ def _stored(nodes: list[Node], result: Any) -> set[Node]:
             whole = node.operation not in COMPILED or (node.operation == "take" and position == 0)
             if whole or math.prod(each.shape) < math.prod(node.space):
                 asked.add(each)
-    always = COMPILED - ELEMENTWISE
+    always = COMPILED - ELEMENTWISE | {"part"}
     return {node for node in nodes if node.operation in always or (node in asked and node.operation in ELEMENTWISE)}

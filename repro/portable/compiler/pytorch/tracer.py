@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from repro.portable.backends import pytorch_slices as slices
 from repro.portable.backends.pytorch import Backend
@@ -55,6 +56,19 @@ class Tracer(tracer.Tracer):
             (root,) = root.inputs
         return self.array(Node("view", (root,), value, shift=shift), value)
 
+    def concatenate(self, arrays: Sequence[Array], axis: int) -> Array:
+        """Arrays as the parts of one, each of which kernels write to its place."""
+        value, parts, at = Backend.concatenate([each.value for each in arrays], axis), [], 0
+        for each in arrays:
+            place = value.narrow(axis, at, each.shape[axis])
+            parts.append(Node("part", (each.node,), place, shift=place.storage_offset()))
+            at += each.shape[axis]
+        self.nodes += parts
+        result = self.array(Node("joined", tuple(parts), value), value)
+        for part in parts:
+            part.attributes["joined"] = result.node
+        return result
+
     # --- ranks --------------------------------------------------------------------------------------------------------
 
     @property
@@ -84,8 +98,9 @@ class Tracer(tracer.Tracer):
 
     def matmul(self, a: Array, b: Array) -> Array:
         if a.dtype == torch.float32:
-            a, b = self.f64(a), self.f64(b)
-            return self._product(sums.exact(a.value, b.value), operator.matmul, a, b)
+            kind = self.int16 if sums.paired(a.value, b.value) else self.f64
+            a, b = kind(a), kind(b)
+            return self._product(sums.exact(a.value, b.value), _exact, a, b)
         if slices.large(a, b):
             return self.trace("product", slices.product, a, b)
         if a.dtype != torch.int8:
@@ -95,15 +110,23 @@ class Tracer(tracer.Tracer):
 
     def rounded_matmul(self, a: Array, b: Array, units: Array, plus: Array | None) -> Array:
         finish = [each.value for each in (units, plus) if each is not None]
-        return self._product(sums.rounding(a.value, b.value, *finish), Backend.rounded_matmul, a, b, units, plus)
+        return self._product(sums.rounding(a.value[0], b.value[0], *finish), Backend.rounded_matmul, a, b, units, plus)
 
     def _product(self, stages: Sequence[Any] | None, function: Callable, *arguments: Array | None) -> Array:
         """A product of matrices in stages, or a function of PyTorch where there are none."""
         if stages is None:
             return self.trace("call", function, *arguments)
-        value = function(*(each if each is None else each.value for each in arguments)).contiguous()
+        value = function(*(each if each is None else each.value for each in arguments))
+        columns, made = value.shape[-1], stages[-1].shape[-1]
         inputs = tuple(each.node for each in arguments if each is not None)
-        return self.array(Node("product", inputs, value, stages=stages), value)
+        value = functional.pad(value, (0, made - columns)).contiguous()
+        result = self.array(Node("product", inputs, value, stages=stages), value)
+        return result if made == columns else result[..., :columns]
+
+
+def _exact(a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices of integers, float64."""
+    return a.double() @ b.double()
 
 
 def _arrays_in(given: Any) -> Iterator[Array]:

@@ -28,8 +28,7 @@ class Code:
     """A function of the addresses of arrays, and of units to begin and to end with."""
 
     def __init__(self, module: Any, name: str = "call") -> None:
-        self.engine = machine.code(str(module), machine.SMALL)
-        self.address = self.engine.get_function_address(name)
+        self.address = machine.code(str(module), machine.SMALL)[name]
         given = None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
         self.function, self.brief = ctypes.CFUNCTYPE(*given)(self.address), ctypes.PYFUNCTYPE(*given)(self.address)
 

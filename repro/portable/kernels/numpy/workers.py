@@ -7,6 +7,7 @@ between a call and its threads.
 import ctypes
 import os
 import threading
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -31,15 +32,15 @@ class Workers:
     def __init__(self, number: int) -> None:
         self.free = threading.Lock()
         self.all.append(self)  # whose boxes they read
-        engine = _code()
+        addresses = _code()
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
-        self.function = kind(engine.get_function_address("share"))
+        self.function = kind(addresses["share"])
         self.boxes = (ctypes.c_int64 * (SIZE * number))()
         for index in range(number):
             box = ctypes.addressof(self.boxes) + 8 * SIZE * index
             for word in (GO, DONE):
                 libc.sem_init(ctypes.c_void_p(box + 8 * word), 0, 0)
-            thread, work = ctypes.c_void_p(), ctypes.c_void_p(engine.get_function_address("work"))
+            thread, work = ctypes.c_void_p(), ctypes.c_void_p(addresses["work"])
             failed = libc.pthread_create(ctypes.byref(thread), None, work, ctypes.c_void_p(box))
             if failed:
                 raise OSError(failed, f"no thread could be started: {os.strerror(failed)}")
@@ -64,8 +65,8 @@ os.register_at_fork(after_in_child=workers.cache_clear)
 
 
 @cache
-def _code() -> Any:
-    """The machine code of what a thread does, and of a call that shares its units."""
+def _code() -> Mapping[str, int]:
+    """Compiles what a thread does, and of a call that shares its units."""
     module = ir.Module()
     called = ir.FunctionType(VOID, [ADDRESS, I64, I64]).as_pointer()
 

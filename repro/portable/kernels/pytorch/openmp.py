@@ -20,8 +20,6 @@ from repro.portable.kernels.pytorch.threads import gnu_openmp
 class CompiledKernel:
     """A kernel as machine code, called with the addresses of its arrays."""
 
-    engine: llvm.ExecutionEngine
-    """The owner of the code."""
     one: Callable[..., None]
     address: int
     """The address of `one`."""
@@ -31,10 +29,6 @@ class CompiledKernel:
     def threads(self) -> int:
         """The number of threads that is worth it."""
         return min(torch._C.get_num_threads(), self.most) if self.several else 1
-
-    def alone(self, addresses: Sequence[int]) -> None:
-        """Runs all of it on this thread."""
-        self.one((ctypes.c_void_p * len(addresses))(*addresses))
 
     def __call__(self, addresses: Sequence[int], threads: int) -> None:
         given = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -55,42 +49,51 @@ def compiled(kernel: Kernel) -> CompiledKernel:
         asked = (ir.Function(module, ir.FunctionType(I32, []), name) for name in THREADS)
         kernel.share(build, function.args[0], *(build.sext(build.call(each, []), I64) for each in asked))
         build.ret_void()
-    engine = code(str(module), kernel.work)
-    address = engine.get_function_address("one")
-    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    return CompiledKernel(engine, one, address, engine.get_function_address("several") if _openmp() else 0, kernel.most)
+    addresses = code(str(module), kernel.work)
+    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["one"])
+    return CompiledKernel(one, addresses["one"], addresses.get("several", 0), kernel.most)
 
 
-def chain(kernels: Sequence[CompiledKernel], counts: Sequence[int]) -> Callable[[Sequence[int]], None]:
-    """A call of kernels one after the other, with the addresses of the first one's `counts[0]` arrays, and so on."""
-    number = len(kernels)
-    functions = (ctypes.c_void_p * number)(*(each.address for each in kernels))
-    starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
-    given, caller = ctypes.c_void_p * sum(counts), _caller()
+class Chain:
+    """Kernels one after the other on this thread, with the addresses of the first one's `counts[0]` arrays, and so on."""
 
-    def call(addresses: Sequence[int], _: Sequence[CompiledKernel] = kernels) -> None:
-        caller(functions, starts, number, given(*addresses))
+    def __init__(self, kernels: Sequence[CompiledKernel], counts: Sequence[int]) -> None:
+        self.kernels, number, total = kernels, len(kernels), sum(counts)
+        functions = (ctypes.c_void_p * number)(*(each.address for each in kernels))
+        starts = (ctypes.c_int64 * number)(*(sum(counts[:place]) for place in range(number)))
+        self.given, self.steps = ctypes.c_void_p * total, ctypes.c_int64 * total
+        self.caller, self.how = _caller(), (functions, starts, number, total)
+        self.standing = self.steps()
 
-    return call if number > 1 else kernels[0].alone
+    def __call__(self, addresses: Sequence[int]) -> None:
+        if len(self.kernels) == 1:
+            self.kernels[0].one(self.given(*addresses))
+        else:
+            self.caller(*self.how, self.given(*addresses), self.standing, 1)
+
+    def repeat(self, addresses: Sequence[int], steps: Sequence[int], turns: int) -> None:
+        """Calls all of them `turns` times, with addresses that go on by so many bytes."""
+        self.caller(*self.how, self.given(*addresses), self.steps(*steps), turns)
 
 
 @cache
 def _caller() -> Callable[..., None]:
-    """A function that calls functions with their parts of an array."""
+    """A function that calls functions with their parts of an array of addresses, turn after turn."""
     module = ir.Module()
     pointer = ir.FunctionType(VOID, [ADDRESS.as_pointer()]).as_pointer()
-    build, function = entry(module, "call", VOID, pointer.as_pointer(), I64.as_pointer(), I64, ADDRESS.as_pointer())
-    functions, starts, number, addresses = function.args
-    with Loop(build, I64(0), number) as index:
-        start = build.load(build.gep(starts, [index]))
-        build.call(build.load(build.gep(functions, [index])), [build.gep(addresses, [start])])
+    numbers = I64.as_pointer()
+    build, function = entry(module, "call", VOID, pointer.as_pointer(), numbers, I64, I64, numbers, numbers, I64)
+    functions, starts, number, total, addresses, steps, turns = function.args
+    with Loop(build, I64(0), turns):
+        with Loop(build, I64(0), number) as index:
+            start = build.gep(addresses, [build.load(build.gep(starts, [index]))])
+            build.call(build.load(build.gep(functions, [index])), [build.bitcast(start, ADDRESS.as_pointer())])
+        with Loop(build, I64(0), total) as index:
+            place = build.gep(addresses, [index])
+            build.store(build.add(build.load(place), build.load(build.gep(steps, [index]))), place)
     build.ret_void()
-    engine = code(str(module), 1)
-    caller = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
-        engine.get_function_address("call")
-    )
-    caller.engine = engine  # type: ignore[attr-defined]
-    return caller
+    kinds = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2 + [ctypes.c_int64]
+    return ctypes.CFUNCTYPE(None, *kinds)(code(str(module), 1)["call"])
 
 
 THREADS = "omp_get_thread_num", "omp_get_num_threads"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from repro.portable.arguments import refuse
 from repro.portable.definitions.ranks import SingleProcess
-from repro.portable.kernels import products
+from repro.portable.kernels import layout, pairs, products
 from repro.portable.kernels.contraction import Axis, Sums, in_float64
 from repro.portable.kernels.convolution import Convolution, Operand, Part, forward, grad_images, grad_weight
 from repro.portable.kernels.machine import Kernel
@@ -43,25 +43,20 @@ def multiply(a: Tensor, b: Tensor, units: Tensor | None = None, plus: Tensor | N
     With units, float64 [M, 1], and what is added, float32 [N], float32: see products.Product.
     """
     finish = [each.contiguous() for each in (units, plus) if each is not None]
-    stages = of_int16(a, b, len(finish))
-    if stages is None:
-        a, b = a.contiguous(), b.contiguous()
-        stages = of_int16(a, b, len(finish))
-        assert stages is not None
     arrays = [a, b, *finish]
-    for stage in stages:
+    for stage in of_int16(a, b, len(finish)):
         arrays.append(torch.empty(stage.shape, dtype=stage.dtype, device="cpu"))
         _run(stage.kernel, *(arrays[each] for each in stage.reads), arrays[-1])
-    return arrays[-1]
+    return arrays[-1][..., : b.shape[-1]]
 
 
 def exact(a: Tensor, b: Tensor) -> list[Stage] | None:
     """The stages of a product of integers, [..., M, K] and [..., K, N] -> float64; None where there are none."""
     if a.dtype == torch.int16:
-        return of_int16(a[0], b[0], 0)
+        return of_int16(a, b)
     *shape, terms = a.shape
     columns = b.shape[-1]
-    if a.shape[:-2] != b.shape[:-2] or math.prod(shape) * terms * columns > SMALL:
+    if a.shape[:-2] != b.shape[:-2] or _work(a, b) > SMALL:
         return None
     both = zip(a.shape[:-2], a.stride(), b.stride(), strict=False)
     axes = (*(Axis(*each) for each in both), Axis(shape[-1], a.stride(-2), 0), Axis(columns, 0, b.stride(-1)))
@@ -69,33 +64,41 @@ def exact(a: Tensor, b: Tensor) -> list[Stage] | None:
     return [Stage(_in_float64(Sums(axes, len(axes) - 1)), (0, 1), (*shape, columns), torch.float64)]
 
 
+def paired(a: Tensor, b: Tensor) -> bool:
+    """True if a product of integers of 13 bits, [..., M, K] and [..., K, N], is faster as int16."""
+    fits = pairs.possible() and a.shape[:-2] == b.shape[:-2] and a.shape[-1] <= products.LONGEST
+    return fits and _work(a, b) > SMALL
+
+
+def _work(a: Tensor, b: Tensor) -> int:
+    return a.numel() * b.shape[-1]
+
+
 def rounding(a: Tensor, b: Tensor, *finish: Tensor) -> list[Stage] | None:
     """The stages of a product of int16 that is rounded."""
-    return of_int16(a[0], b[0], len(finish)) if all(each.is_contiguous() for each in finish) else None
+    return of_int16(a, b, len(finish)) if all(each.is_contiguous() for each in finish) else None
 
 
-def of_int16(a: Tensor, b: Tensor, finish: int) -> list[Stage] | None:
-    """The stages of a product of matrices of int16, that lie by rows or by columns; None for others."""
-    (rows, terms), (_, columns), width = a.shape, b.shape, products.width()
-    stages, left = [], 0
-    by_rows = a.is_contiguous()
-    if not by_rows:
-        if not a.t().is_contiguous() or rows % products.ROWS:
-            return None
-        stages.append(Stage(products.panels(terms, rows, products.ROWS), (0,), (terms * rows,), torch.int16))
+def of_int16(a: Tensor, b: Tensor, finish: int = 0) -> list[Stage]:
+    """The stages of a product of int16, [..., M, K] and [..., K, N], into whole tiles: [..., M, N' >= N]."""
+    *batch, rows, terms = a.shape
+    width, stages, left = products.width(), [], 0
+    lines = layout.Lines(tuple(a.shape), a.stride())
+    by_rows = a.stride(-1) == 1 or bool(rows % products.ROWS)
+    if not a.is_contiguous() or terms % 2:
+        panels = layout.panels(lines, 1 if by_rows else products.ROWS)
+        stages.append(Stage(panels, (0,), (lines.matrices * rows * 2 * lines.pairs,), torch.int16))
         left = finish + 1 + len(stages)
-    if b.is_contiguous():
-        panels = products.panels(terms, columns, width)
-    elif b.t().is_contiguous():
-        panels = products.turned(terms, columns, width)
-    else:
-        return None
-    stages.append(Stage(panels, (1,), (terms * columns,), torch.int16))
+    wide = -(-b.shape[-1] // width) * width
+    if finish and wide > b.shape[-1]:
+        raise ValueError(f"what is added to {b.shape[-1]} columns does not fill panels of {width}")
+    panels = layout.panels(layout.Lines(tuple(b.mT.shape), b.mT.stride()), width)
+    stages.append(Stage(panels, (1,), (lines.matrices * wide * 2 * lines.pairs,), torch.int16))
     right = finish + 1 + len(stages)
-    kernel = products.product(products.Product(rows, terms // 2, columns, by_rows, finish))
+    given = products.Product(rows, lines.pairs, wide, by_rows, finish, lines.matrices)
     dtype = torch.float32 if finish else torch.float64
     reads = (left, right, *range(2, 2 + finish))
-    return [*stages, Stage(kernel, reads, (rows, columns), dtype)]
+    return [*stages, Stage(products.product(given), reads, (*batch, rows, wide), dtype)]
 
 
 def packed(matrix: Tensor) -> Tensor:

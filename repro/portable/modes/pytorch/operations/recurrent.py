@@ -13,6 +13,7 @@ from torch.autograd import Function, forward_ad
 from torch.nn.functional import linear
 
 from repro.portable.compiler.pytorch.plan import run
+from repro.portable.compiler.pytorch.scan import Scan
 from repro.portable.definitions import recurrent
 from repro.portable.modes.pytorch.dispatcher.dispatch import counts, replace, with_native_ops
 
@@ -40,6 +41,10 @@ class PackedTimes:
     def order(self) -> list[int]:
         times = list(range(self.length))
         return times[::-1] if self.reverse else times
+
+    def turned(self, x: Tensor) -> Tensor:
+        """[T, ...] by time as steps, or steps by time."""
+        return x.flip(0) if self.reverse else x
 
 
 # --- one layer in one direction ---------------------------------------------------------------------------------------
@@ -87,7 +92,8 @@ def _separate(
 class _Sequence(Function):
     """A layer in one direction by one definition for each step, with the bits of separate operations.
 
-    But the gradient of the state's weight is one product over all steps.
+    But the gradient of the state's weight is one product over all steps. What is saved is in the order of the steps,
+    which is that of time or the reverse.
     """
 
     @staticmethod
@@ -95,48 +101,44 @@ class _Sequence(Function):
         ctx, cell: RecurrentCell, times: PackedTimes, given: Tensor, weight: Tensor, bias: Tensor | None, *state: Tensor
     ):
         running = _running(times, state[0])
-        steps, last, out = _forward(cell, times, given, weight, bias, state, running)
+        states, saved = _forward(cell, times, given, weight, bias, state, running)
         if any(ctx.needs_input_grad):
             ctx.cell, ctx.times, ctx.states = cell, times, len(state)
-            ctx.save_for_backward(given, weight, bias, *state, *(each for step in steps for each in step))
-        return out, *(part.clone() for part in last)
+            ctx.save_for_backward(given, weight, bias, *states, *saved)
+        rows = times.turned(states[0][1:]).flatten(0, 1)
+        out = rows if running is None else rows[times.turned(running).flatten()]
+        return out, *(part[-1].clone() for part in states)
 
     @staticmethod
     def backward(ctx, grad_out: Tensor, *grad_state: Tensor):
         given, weight, bias, *saved = ctx.saved_tensors
-        state, saved = tuple(saved[: ctx.states]), saved[ctx.states :]
+        states, saved = saved[: ctx.states], saved[ctx.states :]
+        state = tuple(each[0] for each in states)
         if torch.is_grad_enabled():  # somebody differentiates the gradient
             return None, None, *_differentiable(ctx, (given, weight, bias, *state), (grad_out, *grad_state))
-        length = len(saved) // ctx.times.length
-        steps = [tuple(saved[at : at + length]) for at in range(0, len(saved), length)]
-        of_given, of_own, of_state = _backward(ctx, weight, grad_out, grad_state, steps)
-        rows = torch.cat([steps[index][0] for index in _positions(ctx.times)])
-        grad_weight = of_own.t().mm(rows) if ctx.needs_input_grad[3] else None
-        grad_bias = of_own.sum(0) if bias is not None and ctx.needs_input_grad[4] else None
         running = _running(ctx.times, state[0])
-        of_given = of_given if running is None else of_given[running.flatten()]
+        of_given, of_own, of_state = _backward(ctx, weight, grad_out, grad_state, states, saved, running)
+        grad_weight = of_own.t().mm(states[0][:-1].flatten(0, 1)) if ctx.needs_input_grad[3] else None
+        grad_bias = of_own.sum(0) if bias is not None and ctx.needs_input_grad[4] else None
+        of_given = ctx.times.turned(of_given).flatten(0, 1)
+        of_given = of_given if running is None else of_given[ctx.times.turned(running).flatten()]
         return None, None, of_given, grad_weight, grad_bias, *of_state
 
 
 def _running(times: PackedTimes, state: Tensor) -> Tensor | None:
-    """True for sequences that have a row at a time, bool [T, N, 1]."""
+    """True for sequences that have a row at a step, bool [T, N, 1]."""
     if times.sizes is None:
         return None
     sizes = torch.tensor(times.sizes, device=state.device)
-    return (torch.arange(state.shape[0], device=state.device) < sizes[:, None])[..., None]
+    return times.turned((torch.arange(state.shape[0], device=state.device) < sizes[:, None])[..., None])
 
 
-def _padded(rows: Tensor, running: Tensor | None, length: int) -> Tensor:
-    """[rows, C] -> [T, N, C]."""
+def _padded(times: PackedTimes, rows: Tensor, running: Tensor | None) -> Tensor:
+    """Rows of all times, [rows, C], as steps: [T, N, C]."""
     if running is None:
-        return rows.view(length, -1, rows.shape[1])
+        return times.turned(rows.view(times.length, -1, rows.shape[1]))
     padded = rows.new_zeros(*running.shape[:2], rows.shape[1])
-    return padded.masked_scatter_(running, rows)
-
-
-def _positions(times: PackedTimes) -> list[int]:
-    """The step of each time."""
-    return times.order()  # a reversal is its own inverse
+    return times.turned(padded.masked_scatter_(times.turned(running), rows))
 
 
 @with_native_ops
@@ -148,41 +150,43 @@ def _forward(
     bias: Tensor | None,
     state: State,
     running: Tensor | None,
-) -> tuple[list[State], State, Tensor]:
-    """Computes what each step saves, the last state, and the outputs."""
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Computes the states before each step and after the last one, and what each step saves."""
     ahead, _ = run(recurrent.weights, weight)
-    given = _padded(given, running, times.length)
-    steps, out = [], []
-    for time in times.order():
-        before = state
-        state, saved = run(cell.step, given[time], state, ahead, bias, None if running is None else running[time])
-        steps.append((*before, *saved))
-        out.append(state[0])
-    rows = torch.cat([out[index] for index in _positions(times)])
-    return steps, state, rows if running is None else rows[running.flatten()]
+    return Scan(_step, cell.step, (_padded(times, given, running), running), state, (ahead, bias)).run()
+
+
+def _step(xp: Any, step: Any, moving: Any, state: Any, fixed: Any) -> Any:
+    return step(xp, moving[0], state, *fixed, moving[1])
 
 
 @with_native_ops
-def _backward(ctx: Any, weight: Tensor, grad_out: Tensor, gradients: State, steps: list[State]) -> Any:
-    """Gradients of what was given and of the state's products, [T N, G H], and of the first state."""
-    times, count = ctx.times, ctx.states
-    running = _running(times, steps[0][0])
-    grad_out = _padded(grad_out, running, times.length)
+def _backward(
+    ctx: Any,
+    weight: Tensor,
+    grad_out: Tensor,
+    gradients: State,
+    states: list[Tensor],
+    saved: list[Tensor],
+    running: Tensor | None,
+) -> Any:
+    """Gradients of what was given, [T, N, G H], of the state's products, [T N, G H], and of the first state."""
     _, back = run(recurrent.weights, weight)
-    of_given, of_own = {}, {}
-    for time, saved in reversed(list(zip(times.order(), steps, strict=True))):
-        now = None if running is None else running[time]
-        of_given[time], of_own[time], gradients = run(
-            _step_back, ctx.cell.back, grad_out[time], gradients, saved[:count], saved[count:], back, now
-        )
-    given, own = (torch.cat([found[time] for time in range(times.length)]) for found in (of_given, of_own))
-    return given, own, gradients
+    before = [each[:-1] for each in states]
+    moving = _padded(ctx.times, grad_out, running), running, *before, *saved
+    of_states, results = Scan(_step_back, ctx.cell.back, moving, gradients, (back,), backwards=True).run()
+    of_given, of_own = results[0], results[-1]
+    return of_given, of_own.flatten(0, 1), [each[0] for each in of_states]
 
 
-def _step_back(xp: Any, back: Any, grad_out: Any, gradients: Any, state: Any, saved: Any, weight: Any, now: Any) -> Any:
+def _step_back(xp: Any, back: Any, moving: Any, gradients: Any, fixed: Any) -> Any:
     """The output of a step is its state: both gradients count."""
+    grad_out, running, *saved = moving
     total = xp.f32(xp.f64(grad_out) + xp.f64(gradients[0]))
-    return back(xp, (total, *gradients[1:]), state, saved, weight, now)
+    count = len(gradients)
+    state, saved = tuple(saved[:count]), tuple(saved[count:])
+    of_given, of_own, new = back(xp, (total, *gradients[1:]), state, saved, *fixed, running)
+    return new, (of_given,) if of_own is of_given else (of_given, of_own)
 
 
 def _differentiable(ctx: Any, inputs: tuple[Tensor | None, ...], gradients: State) -> list[Tensor | None]:
