@@ -117,15 +117,19 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         )
     if not limit.signed:
         result, right, own = (np.abs(each) for each in (result, right, own))
+    if not limit.ordered:
+        result, right, own = (np.sort(each, axis=None) for each in (result, right, own))
     with np.errstate(all="ignore"):
-        right = np.where(np.isfinite(right) | ~np.isfinite(own), right, own).astype(float)
+        pole = np.isinf(right) & (result == right)
+        right = np.where(np.isfinite(right) | ~np.isfinite(own) | pole, right, own).astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
+        units = limit.ulps * np.maximum(1, np.square(right)) if limit.squares else limit.ulps
         error, others = (np.abs(each.astype(float) - right) for each in (result, own))
         finite = np.isfinite(right) & np.isfinite(result)
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
         others = np.where(np.isfinite(others), others, 0)
-        allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
+        allowed = units * unit + limit.share * largest + limit.least + limit.own * others
         excess = np.maximum(error - limit.least - limit.own * others, 0)
         ulps = np.where(finite, excess / unit, 0)
         shares = np.where(finite, excess / (largest or 1), 0)

@@ -69,6 +69,8 @@ def start(setting: Setting) -> None:
         import repro.portable.jax as portable
 
         portable.enable()
+    else:
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}"  # before the first array is made
     if setting.double:
         jax.config.update("jax_enable_x64", True)
 

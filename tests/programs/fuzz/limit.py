@@ -15,6 +15,8 @@ class Limit:
     """As it is: magnitudes below this one count as 0."""
     own: float = 0
     """Relative to the framework's own error."""
+    squares: bool = False
+    """True if the units grow with the square of the result."""
     spreads: bool = False
     """True if NaN, infinities and what is 2^127 and more make NaN of all numbers that they are grouped with."""
     overflows: bool = False
@@ -23,6 +25,8 @@ class Limit:
     """True if statistics of halves are in float32, as on a GPU."""
     signed: bool = True
     """False for vectors that are unique up to their sign."""
+    ordered: bool = True
+    """False if it is open to which of equal numbers a result belongs: results are compared in the order of their size."""
     compared: bool = True
     """False for random numbers."""
     single: bool = False
