@@ -104,7 +104,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
     """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
     and what is wrong with it, or "". What is below the limit's `least`, or within its `own`, is no error.
 
-    Where float64 has no number of the result's type (an overflow, NaN), the framework's own result is right as well.
+    Where float64 has no number of the result's type (an overflow, NaN), both this and the framework's own result are right.
     """
     result, right, own = x.array, exact.array, native.array
     if result is None or right is None or own is None or not result.size or right.shape != result.shape:
@@ -120,7 +120,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
     if not limit.ordered:
         result, right, own = (np.sort(each, axis=None) for each in (result, right, own))
     with np.errstate(all="ignore"):
-        pole = np.isinf(right) & (result == right)
+        pole = ~np.isfinite(right) & ((result == right) | np.isnan(result) & np.isnan(right))
         right = np.where(np.isfinite(right) | ~np.isfinite(own) | pole, right, own).astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
@@ -129,6 +129,8 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         finite = np.isfinite(right) & np.isfinite(result)
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
         others = np.where(np.isfinite(others), others, 0)
+        normal = np.isfinite(right) & (np.abs(right) >= 2.0**least)
+        units = units + limit.worst * np.max(others / unit, where=normal, initial=0)
         allowed = units * unit + limit.share * largest + limit.least + limit.own * others
         excess = np.maximum(error - limit.least - limit.own * others, 0)
         ulps = np.where(finite, excess / unit, 0)
@@ -143,7 +145,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (~np.isfinite(own) & limit.spreads)
             # a product of float64 is 2^46 times its result on the way
             | (np.isinf(result) & limit.spreads & (np.abs(right) > 2.0**977))
-            | (np.isnan(own) & limit.overflows)
+            | (~np.isfinite(own) & limit.overflows)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))

@@ -15,12 +15,14 @@ class Limit:
     """As it is: magnitudes below this one count as 0."""
     own: float = 0
     """Relative to the framework's own error."""
+    worst: float = 0
+    """In units, relative to the framework's own largest error of the same result."""
     squares: bool = False
     """True if the units grow with the square of the result."""
     spreads: bool = False
     """True if NaN, infinities and what is 2^127 and more make NaN of all numbers that they are grouped with."""
     overflows: bool = False
-    """True if there may be a number where the framework's formula overflows to NaN."""
+    """True if there may be a number where the framework's formula overflows."""
     wider: bool = False
     """True if statistics of halves are in float32, as on a GPU."""
     signed: bool = True

@@ -5,7 +5,7 @@ from dataclasses import replace
 from programs.fuzz import limits_jax, limits_pytorch, limits_tensorflow
 from programs.fuzz.limit import DOUBLE, FUNCTION, SUM, Limit
 
-LIMITS = {"pytorch": limits_pytorch.LIMITS, "tensorflow": limits_tensorflow.LIMITS, "jax": limits_jax.LIMITS}
+LIMITS = {"pytorch": limits_pytorch.LIMITS, "jax": limits_jax.LIMITS}
 """Limits by framework and operation; all others are functions of numbers."""
 
 
@@ -26,10 +26,13 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
         operation,
         base,
     ]
-    limits = LIMITS[framework]
-    limit = next((limits[name] for name in names if name in limits), FUNCTION)
+    if framework == "tensorflow":
+        limit = limits_tensorflow.limit_of(operation, sample)
+    else:
+        limits = LIMITS[framework]
+        limit = next((limits[name] for name in names if name in limits), FUNCTION)
     if framework == "jax":
-        return limits_jax.composed(replace(limit, own=2) if way == "gradients" else limit, dtype, way)
+        return limits_jax.composed(replace(limit, own=2) if way == "gradients" else limit, operation, sample)
     if dtype == "float64" and not limit.single:
         limit = replace(limit, share=DOUBLE, least=DOUBLE) if limit.spreads else _beside_its_own(limit)
     kind = sample.split(" ")[1] if sample else ""
