@@ -25,6 +25,8 @@ from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
 RUN = Path(__file__).with_name("run.py")
 ROOT = Path(__file__).parents[3]
 Outcomes = dict[tuple[str, str], Outcome]
+UNITS, SHARE = 2, 2.0**-12
+"""Errors up to these, in units in the last place and of the largest number, need no reason."""
 
 
 @dataclass
@@ -38,7 +40,9 @@ class Row:
     ulps: float = 0
     """The largest distance from float64 of functions of numbers, in units in the last place of the result's type."""
     share: float = 0
-    """That of sums and products, relative to the largest number of the same result."""
+    """That of sums and products beyond these units, relative to the largest number of the same result."""
+    reasons: set[str] = field(default_factory=set)
+    """Why errors are above UNITS or SHARE."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -92,6 +96,8 @@ def _faults(
             row.share = max(row.share, share)
         else:
             row.ulps = max(row.ulps, ulps)
+        if share > SHARE if limit.share else ulps > UNITS:
+            row.reasons.add(limit.reason)
         if wrong:
             yield wrong
 
@@ -101,8 +107,9 @@ def _digests(outcome: Outcome) -> list[str]:
 
 
 def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, float, str]:
-    """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
-    and what is wrong with it, or "". What is below the limit's `least`, or within its `own`, is no error.
+    """The largest errors of a result where it is finite: in units in the last place, and beyond the limit's units as a share
+    of its largest number; and what is wrong with it, or "". What is below the limit's `least`, within its `own`, or the
+    framework's own number, is no error.
 
     Where float64 has no number of the result's type (an overflow, NaN), both this and the framework's own result are right.
     """
@@ -133,8 +140,6 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         units = units + limit.worst * np.max(others / unit, where=normal, initial=0)
         allowed = units * unit + limit.share * largest + limit.least + limit.own * others
         excess = np.maximum(error - limit.least - limit.own * others, 0)
-        ulps = np.where(finite, excess / unit, 0)
-        shares = np.where(finite, excess / (largest or 1), 0)
         nearest = right.astype({"float64": float, "float16": np.float16}.get(x.dtype, np.float32))
         same = (
             (result == nearest)
@@ -149,6 +154,9 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))
+        counted = finite & ~same
+        ulps = np.where(counted, excess / unit, 0)
+        shares = np.where(counted, np.maximum(excess - limit.ulps * unit, 0) / (largest or 1), 0)
     text = ""
     if wrong.any():
         at = np.flatnonzero(wrong)[0]

@@ -37,20 +37,25 @@ class Limit:
     """True for contents of memory, which no setting keeps."""
     narrow: bool = False
     """True where it may be refused in a setting, as float16 of JAX on a CPU without F16C."""
+    reason: str = ""
+    """Why it is wider than 2 units, for the page docs/reference/fuzzer.md."""
 
 
 FUNCTION = Limit()
 """A function of one or two numbers."""
-PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True)
+PRODUCT = Limit(share=2.0**-8, least=2.0**-100, spreads=True, reason="operands of 13 bits")
 """Operands have 13 bits below the largest of their row ("Grids"): of few terms that do not cancel, a result has 8 at least."""
-SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True)
+SUM = Limit(share=2.0**-20, least=2.0**-100, spreads=True, reason="numbers of 24 bits")
 """Numbers have 24 bits below the largest of their group."""
-TRANSFORM = Limit(share=2.0**-22, least=2.0**-100, spreads=True)
+TRANSFORM = Limit(share=2.0**-22, least=2.0**-100, spreads=True, reason="operands of 26 bits")
 """Fourier transforms: both operands have 26 bits."""
 DOUBLE = 2.0**-36
 """The share of sums and products of float64, whose operands have all their bits: 16 of them are left to what cancels."""
-SEVERAL = Limit(share=2.0**-20)
+SEVERAL = Limit(share=2.0**-20, reason="several operations, each rounded")
 """Several operations, each of which rounds, in the order of the framework's formula."""
+FORMULA = "the framework's formula, of parts that are rounded"
+DOUBLES = "float64 of the framework, which errs itself"
+"""Reasons."""
 RANDOM = Limit(compared=False)
 """Random numbers, and what else cannot be compared with float64."""
 MEMORY = Limit(compared=False, memory=True)

@@ -1,38 +1,68 @@
 """Limits of JAX' functions, where they are not functions of one or two numbers, or say why they are wider."""
 
 from dataclasses import replace
+from fnmatch import translate
+from re import compile as compiled
 
-from programs.fuzz.limit import FUNCTION, PRODUCT, SUM, Limit
+from programs.fuzz.limit import DOUBLES, FORMULA, FUNCTION, PRODUCT, RANDOM, SUM, Limit
 
-_COMPOSED = Limit(worst=4)
+_COMPOSED = Limit(worst=4, reason=FORMULA)
 """Compositions and gradients by JAX's own formulas, which round each part, so that numbers of about one may cancel: with four times
 the framework's largest error of the same result. See docs/reference/functions.md."""
 _DOUBLE = replace(_COMPOSED, least=2.0**-40, ulps=2.0**12)
 """The same of float64, of which there is no wider result: some units in the last place of one."""
 
 
-_LOST = ["special.beta", "special.boxcox", "special.boxcox1p", "special.comb"]
+_LOST = ["special.beta", "special.boxcox", "special.boxcox1p", "special.comb", "special.poch"]
 """Differences of large numbers: of arguments that are not usual no digit may be right, in float64 either."""
 _WINDOWS = ["lax.reduce_window max", "lax.reduce_window min"]
-"""Which number of a window gets a gradient is open, where one is NaN."""
+"""Which number of a window gets a gradient is open, where one is NaN. So is a pivot. Small numbers of a group count as 0."""
 
 
-def composed(limit: Limit, operation: str, sample: str) -> Limit:
-    """Results of float64 are compared with the framework's own, whose functions have errors themselves; and XLA takes parts of
-    numbers for 0 that are below 2^-1022."""
+def limit_of(operation: str, sample: str) -> Limit:
+    """Of gradients the patterns that end in $ count first, of float64 those that end in it.
+
+    Results of float64 are compared with the framework's own, whose functions have errors themselves; and XLA takes parts of
+    numbers for 0 that are below 2^-1022.
+    """
     dtype, kind, *_ = (*sample.split(" "), "")
+    names = [f"{operation} {dtype}", operation]
+    if sample.endswith("gradients"):
+        names.insert(0, f"{operation}$")
+    limit = next((limit for match, limit in _PATTERNS for name in names if match(name)), FUNCTION)
     if sample.endswith("gradients"):
         of = _DOUBLE if dtype == "float64" else _COMPOSED
         least, ulps = max(limit.least, of.least), max(limit.ulps, of.ulps)
-        limit = replace(limit, ulps=ulps, worst=of.worst, least=least, overflows=True)
+        reason = limit.reason or of.reason
+        limit = replace(limit, ulps=ulps, worst=of.worst, own=2, least=least, overflows=True, reason=reason)
     if dtype == "float64":
-        limit = replace(limit, ulps=max(limit.ulps, 2.0**12), least=max(limit.least, 2.0**-1000))
-    lost = (operation in _LOST and kind != "usual") or (operation in _WINDOWS and sample.endswith("special gradients"))
+        ulps, least = max(limit.ulps, 2.0**12), max(limit.least, 2.0**-1000)
+        limit = replace(limit, ulps=ulps, least=least, reason=limit.reason or DOUBLES)
+    lost = (
+        (operation in _LOST and kind != "usual")
+        or (operation in _WINDOWS and sample.endswith("special gradients"))
+        or (limit.share >= SUM.share and limit.spreads and (kind == "tiny" or sample.endswith("special gradients")))
+        or (".linalg." in operation and kind == "special")
+    )
     return replace(limit, narrow=dtype == "float16", compared=limit.compared and not lost)
 
 
+_COMPOSITIONS = """
+    jnp.logaddexp jnp.logaddexp2 jnp.sinc jnp.i0 nn.gelu nn.silu nn.swish nn.mish nn.log1mexp
+    nn.squareplus nn.sparse_sigmoid special.erfcx special.beta special.betaln special.boxcox special.boxcox1p special.comb
+    special.dawsn special.exp1 special.expi special.expn special.factorial special.gamma
+    special.kl_div special.rel_entr special.log_ndtr special.logit special.ndtr special.ndtri special.poch special.spence
+"""
 _GROUPS = [
-    # polygamma and gradients of digamma are NaN below -9, where JAX's formula gives other numbers; $: of gradients
+    # near a zero of the function the error is absolute
+    (
+        replace(FUNCTION, least=2.0**-40, overflows=True, spreads=True),
+        """
+        lax.digamma?float64 special.digamma?float64 lax.polygamma?float64 special.polygamma?float64 lax.lgamma?float64
+        special.gammaln?float64 special.loggamma?float64
+    """,
+    ),
+    # polygamma and gradients of digamma are NaN below -9, where JAX's formula gives other numbers;
     (
         replace(FUNCTION, overflows=True),
         "lax.digamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.zeta",
@@ -60,8 +90,10 @@ _GROUPS = [
         lax.acos$ lax.acosh$ lax.asin$ lax.atanh$ jnp.acos$ jnp.acosh$ jnp.asin$ jnp.atanh$ jnp.arccos$ jnp.arccosh$ jnp.arcsin$ jnp.arctanh$
     """,
     ),
+    # n x zeta, where zeta is below 2^-126
+    (replace(FUNCTION, least=2.0**-90, spreads=True), "lax.zeta$ special.zeta$"),
     (replace(FUNCTION, spreads=True, own=2), "lax.digamma$ special.digamma$"),
-    (replace(FUNCTION, least=2.0**-10, own=2), "jnp.sinc$"),
+    (replace(FUNCTION, least=2.0**-10, own=2), "jnp.sinc$ special.sici$"),  # of x / pi, times pi
     (replace(FUNCTION, least=2.0**-40, own=2), "lax.igamma lax.igammac special.gammainc special.gammaincc"),
     (replace(FUNCTION, least=2.0**-20, own=2), "lax.betainc special.betainc"),
     (
@@ -72,7 +104,7 @@ _GROUPS = [
         jnp.dot jnp.einsum jnp.inner jnp.kron jnp.matmul jnp.matvec jnp.outer jnp.tensordot jnp.vdot jnp.vecdot jnp.vecmat
         jnp.convolve jnp.correlate jnp.corrcoef jnp.cov jnp.polymul jnp.polyval jnp.cross
         jnp.linalg.cross jnp.linalg.matmul jnp.linalg.matrix_power jnp.linalg.multi_dot jnp.linalg.outer jnp.linalg.tensordot
-        jnp.linalg.vecdot nn.dot_product_attention image.resize image.scale_and_translate
+        jnp.linalg.vecdot special.owens_t nn.dot_product_attention image.resize image.scale_and_translate
     """,
     ),
     (
@@ -82,30 +114,19 @@ _GROUPS = [
         jnp.sum jnp.mean jnp.nansum jnp.nanmean jnp.cumsum jnp.nancumsum jnp.cumulative_sum jnp.average jnp.trace
         jnp.std jnp.var jnp.nanstd jnp.nanvar jnp.trapezoid jnp.linalg.trace jnp.linalg.norm jnp.linalg.vector_norm
         jnp.linalg.matrix_norm ops.segment_sum nn.standardize nn.softmax nn.log_softmax nn.logmeanexp nn.logsumexp
-        special.softmax special.log_softmax
+        special.softmax special.log_softmax special.multigammaln
     """,
     ),
-    (
-        replace(PRODUCT, share=2.0**-8, signed=False),
-        """
-        lax.linalg.cholesky lax.linalg.eigh lax.linalg.lu lax.linalg.qdwh lax.linalg.qr lax.linalg.svd
-        lax.linalg.triangular_solve
-    """,
-    ),
+    # gradients of vectors whose sign is open
+    (RANDOM, "*.linalg.eigh$ *.linalg.svd$"),
+    # several products of factors
+    (replace(PRODUCT, share=2.0**-6, signed=False, spreads=True, overflows=True), "*.linalg.*"),
+    (replace(_COMPOSED, least=2.0**-20), "special.sici"),  # zero of a difference
+    (_DOUBLE, _COMPOSITIONS.replace("\n", " ").replace(" ", "?float64 ")),
+    (_COMPOSED, _COMPOSITIONS),
 ]
-_COMPOSITIONS = """
-    jnp.logaddexp jnp.logaddexp2 jnp.sinc jnp.i0 nn.gelu nn.silu nn.swish nn.mish nn.log1mexp
-    nn.squareplus nn.sparse_sigmoid special.erfcx special.beta special.betaln special.boxcox special.boxcox1p special.comb
-    special.dawsn special.exp1 special.expi special.expn special.factorial special.gamma
-"""
-LIMITS = {name.replace("$", " gradients"): limit for limit, names in _GROUPS for name in names.split()}
-LIMITS |= dict.fromkeys(_COMPOSITIONS.split(), _COMPOSED) | {
-    f"{name} float64": _DOUBLE for name in _COMPOSITIONS.split()
-}
-# near a zero of the function the error is absolute
-_ZEROS = ["digamma", "lgamma", "polygamma", "gammaln"]
-LIMITS |= {
-    f"{module}.{name} float64": replace(LIMITS.get(f"{module}.{name}", FUNCTION), least=2.0**-40)
-    for module in ("lax", "special")
-    for name in _ZEROS
-}
+_ORDER = sorted(
+    ((name, limit) for limit, names in _GROUPS for name in names.split()),
+    key=lambda each: (not each[0].endswith("$"), not each[0].endswith("float64")),
+)
+_PATTERNS = [(compiled(translate(name)).match, limit) for name, limit in _ORDER]

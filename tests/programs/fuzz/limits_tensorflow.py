@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from programs.fuzz.limit import FUNCTION, PRODUCT, RANDOM, SUM, Limit
+from programs.fuzz.limit import FORMULA, FUNCTION, PRODUCT, RANDOM, SUM, Limit
 
 _SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _GROUPS = [
@@ -109,4 +109,5 @@ def limit_of(operation: str, sample: str) -> Limit:
         return limit
     # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
     last = 2.0 ** -_SIGNIFICANDS.get(sample.partition(" ")[0], 24)
-    return replace(limit, share=limit.share + 32 * last, least=limit.least + 16 * last)
+    more = {"share": limit.share + 32 * last, "least": limit.least + 16 * last}
+    return replace(limit, **more, reason=limit.reason or FORMULA)

@@ -41,8 +41,8 @@ UNBOUNDED = ("polynomial", "polygamma", "zeta", "jiterator")
 """Parts of the names of functions whose loops are as long as an argument says, or that only a GPU has."""
 CRASHES = ("linalg.eig", "linalg.eigvals")
 """Operations whose process PyTorch itself ends, where they are given NaN."""
-CANCELLING = {"special.log_ndtr": 2.0**11}
-"""The largest argument of gradients by PyTorch's formula, beyond which no digit is right."""
+WITHIN = {"special.log_ndtr": (0, 2.0**11), "polar": (2.0**-100, 2.0**100)}
+"""Magnitudes of arguments outside of which gradients by PyTorch's formula have no right digit."""
 BASES = ("linalg.svd", "svd")
 """Operations whose vectors are unique in part, up to their sign: values are compared of what PyTorch's tests make of them."""
 
@@ -233,8 +233,9 @@ def _computation(
                 return value.detach().clone() if isinstance(value, Tensor) else value
             numbers = value.detach()
             if kind == "range":
-                far = CANCELLING.get(operation.name, math.inf) if gradients else math.inf
-                numbers = torch.where(numbers.abs() > far, 1.0, numbers)
+                low, high = WITHIN.get(operation.name, (0, math.inf)) if gradients else (0, math.inf)
+                size = numbers.abs()
+                numbers = torch.where((size < low) | (size > high), 1.0, numbers)
             elif value.layout == torch.strided:
                 numbers = torch.from_numpy(_rounded(numbers.numpy()))
             if kind in CONTENTS and value.layout == torch.strided:
