@@ -33,6 +33,8 @@ class Limit:
     """False for random numbers."""
     single: bool = False
     """True if the framework computes float64 in float32, too."""
+    native: bool = False
+    """True if results are compared with the framework's own of the same type."""
     memory: bool = False
     """True for contents of memory, which no setting keeps."""
     narrow: bool = False

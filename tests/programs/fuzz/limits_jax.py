@@ -15,8 +15,8 @@ _DOUBLE = replace(_COMPOSED, least=2.0**-40, ulps=2.0**12)
 
 _LOST = ["special.beta", "special.boxcox", "special.boxcox1p", "special.comb", "special.poch"]
 """Differences of large numbers: of arguments that are not usual no digit may be right, in float64 either."""
-_WINDOWS = ["lax.reduce_window max", "lax.reduce_window min"]
-"""Which number of a window gets a gradient is open, where one is NaN. So is a pivot. Small numbers of a group count as 0."""
+_OPEN = ["lax.reduce_window max", "lax.reduce_window min", "special.zeta"]
+"""Gradients of special numbers: which number of a window gets one, where one is NaN; x zeta(1, infinity)."""
 
 
 def limit_of(operation: str, sample: str) -> Limit:
@@ -38,11 +38,14 @@ def limit_of(operation: str, sample: str) -> Limit:
     if dtype == "float64":
         ulps, least = max(limit.ulps, 2.0**12), max(limit.least, 2.0**-1000)
         limit = replace(limit, ulps=ulps, least=least, reason=limit.reason or DOUBLES)
+    of_special, sums = sample.endswith("special gradients"), limit.share >= SUM.share and limit.spreads
     lost = (
         (operation in _LOST and kind != "usual")
-        or (operation in _WINDOWS and sample.endswith("special gradients"))
-        or (limit.share >= SUM.share and limit.spreads and (kind == "tiny" or sample.endswith("special gradients")))
-        or (".linalg." in operation and kind == "special")
+        or (operation in _OPEN and of_special)
+        or (sums and (kind == "tiny" or of_special))  # small numbers of a group count as 0
+        or (".linalg." in operation and kind == "special")  # which number is a pivot
+        or (".linalg." in operation and kind == "huge" and dtype == "float64")  # where JAX's own overflow
+        or (operation == "scipy.linalg.lu_solve" and kind == "huge")  # no digit is right: factors of no matrix
     )
     return replace(limit, narrow=dtype == "float16", compared=limit.compared and not lost)
 
@@ -119,6 +122,11 @@ _GROUPS = [
     ),
     # gradients of vectors whose sign is open
     (RANDOM, "*.linalg.eigh$ *.linalg.svd$"),
+    # with float64 other numbers are drawn
+    (replace(PRODUCT, native=True), "random.multivariate_normal"),
+    (Limit(ulps=2.0**6, least=2.0**-20, native=True, reason=FORMULA), "random.*"),
+    # squares of what is left, which is nothing
+    (replace(PRODUCT, share=2.0**-6, least=2.0**-20), "jnp.linalg.lstsq"),
     # several products of factors
     (replace(PRODUCT, share=2.0**-6, signed=False, spreads=True, overflows=True), "*.linalg.*"),
     (replace(_COMPOSED, least=2.0**-20), "special.sici"),  # zero of a difference

@@ -104,8 +104,7 @@ LIMITS |= {
     "logcumsumexp": PRODUCT,
     "logcumsumexp bfloat16 gradients": replace(PRODUCT, share=2.0**-4),
     "cumprod gradients": replace(SUM, share=2.0**-18),
-    # 1 - eps is rounded before it is compared
-    "logit": replace(FUNCTION, ulps=8),
+    "logit": replace(FUNCTION, ulps=8, reason="1 - eps is rounded before it is compared"),
     # a number where a weight of 0 meets what is infinitely far
     **{
         name: replace(SUM, overflows=True)
