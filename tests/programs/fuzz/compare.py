@@ -85,8 +85,7 @@ def _faults(
     if kinds != own_kinds:
         yield f"other types or shapes: {kinds}, the framework's own {own_kinds}"
         return
-    wide = exact is not None and exact.status == "computed" and not limit.native
-    reference = exact if wide else native
+    reference = exact if exact is not None and exact.status == "computed" and not limit.native else native
     if not limit.compared or len(reference.arrays) != len(base.arrays):
         return
     for x, y, own in zip(base.arrays, reference.arrays, native.arrays, strict=True):

@@ -109,5 +109,5 @@ def limit_of(operation: str, sample: str) -> Limit:
         return limit
     # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
     last = 2.0 ** -_SIGNIFICANDS.get(sample.partition(" ")[0], 24)
-    more = {"share": limit.share + 32 * last, "least": limit.least + 16 * last}
-    return replace(limit, **more, reason=limit.reason or FORMULA)
+    share, least, reason = limit.share + 32 * last, limit.least + 16 * last, limit.reason or FORMULA
+    return replace(limit, share=share, least=least, reason=reason)
