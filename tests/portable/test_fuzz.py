@@ -13,7 +13,7 @@ from programs.fuzz.settings import SETTINGS
 from support.programs import program
 
 FEW = {"pytorch": 1200, "tensorflow": 1200, "jax": 170}
-ALL = {"pytorch": 8000, "tensorflow": 13000, "jax": 13000}
+ALL = {"pytorch": 8000, "tensorflow": 13000, "jax": 12000}
 """How many calls are computed at least, a few of each operation and all, by framework."""
 
 
