@@ -13,7 +13,7 @@ from programs.fuzz.settings import SETTINGS
 from support.programs import program
 
 FEW = {"pytorch": 1200, "tensorflow": 1200, "jax": 170}
-ALL = {"pytorch": 8000}
+ALL = {"pytorch": 8000, "tensorflow": 13000, "jax": 12000}
 """How many calls are computed at least, a few of each operation and all, by framework."""
 
 
@@ -83,6 +83,13 @@ def test_a_fault_is_named(changed: dict[str, dict[tuple[str, str], Outcome]], fa
         (0.0, 2.0**-140, 2.0**-140, SUM, True),
         (1 + 2.0**-20, 1.0, 1 + 2.0**-21, Limit(own=2), True),
         (1 + 2.0**-20, 1.0, 1.0, Limit(own=2), False),
+        (1 + 2.0**-20, 1.0, 1 + 2.0**-21, Limit(worst=2), True),
+        (1 + 2.0**-20, 1.0, 1 + 2.0**-22, Limit(worst=2), False),
+        (64 + 2.0**-7, 64.0, 64.0, Limit(squares=True), True),
+        (64 + 2.0**-3, 64.0, 64.0, Limit(squares=True), False),
+        (np.inf, np.inf, 1.0, FUNCTION, True),
+        (1.0, np.inf, np.inf, FUNCTION, False),
+        (1.0, np.inf, np.inf, Limit(overflows=True), True),
     ],
 )
 def test_values_are_right_within_the_limit(

@@ -58,13 +58,14 @@ def edges(first: str, last: str) -> list[str]:
 
 
 PLACES = {
-    "bilinear zeros": [NONE, OUTSIDE, OUTSIDE],
+    "bilinear zeros": [NONE] * 3,
     "bilinear border": edges("8.0 [0.0, 8.0] 1.0", "11.0 [0.0, 8.0] 1.0"),
     "bilinear reflection": ["8.0 [0.0, 8.0] 1.0"] * 3,
     "nearest zeros": [OUTSIDE] * 3,
     "nearest border": edges("8.0 [0.0, 0.0] 1.0", "11.0 [0.0, 0.0] 1.0"),
     "nearest reflection": ["8.0 [0.0, 0.0] 1.0"] * 3,
     **{f"bicubic {padding}": [NONE] * 3 for padding in ("zeros", "border", "reflection")},
+    "volume": ["0.0 [0.0, 0.0, 0.0] 0.0"] * 3,
 }
 
 

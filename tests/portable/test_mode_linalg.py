@@ -40,6 +40,10 @@ def test_the_layout_of_a_matrix_changes_no_bit(linear: dict[str, Any]) -> None:
     assert linear["layouts"] == []
 
 
+def test_a_power_of_two_scales_singular_values_and_changes_no_bit_of_their_vectors(linear: dict[str, Any]) -> None:
+    assert linear["scaled"] == []
+
+
 def test_errors_are_pytorchs_own(linear: dict[str, Any]) -> None:
     said = linear["said"]
     assert "linalg.inv: The diagonal element 1 is zero" in said["singular"]

@@ -288,13 +288,18 @@ def places() -> dict[str, list[str]]:
     image = torch.arange(16.0).view(1, 1, 4, 4)
     for mode in ("bilinear", "nearest", "bicubic"):
         for padding in ("zeros", "border", "reflection"):
-            said = []
-            for x in (NAN, INF, -INF):
-                pixels, grid = image.clone().requires_grad_(), torch.tensor([x, 0.25]).view(1, 1, 1, 2).requires_grad_()
-                y = F.grid_sample(pixels, grid, mode, padding, align_corners=False)
-                of_pixels, of_grid = torch.autograd.grad(y, (pixels, grid), torch.ones_like(y))
-                said.append(f"{y.item()} {of_grid.flatten().tolist()} {of_pixels.sum().item()}")
-            results[f"{mode} {padding}"] = said
+            results[f"{mode} {padding}"] = sampled(image, (0.25,), mode, padding)
+    return results | {"volume": sampled(image.view(1, 1, 4, 2, 2), (0.25, 0.5), "bilinear", "zeros")}
+
+
+def sampled(image: torch.Tensor, rest: tuple[float, ...], mode: str, padding: str) -> list[str]:
+    results = []
+    for x in (NAN, INF, -INF):
+        grid = torch.tensor([x, *rest]).view(1, *[1] * (image.dim() - 2), -1)
+        leaves = image.clone().requires_grad_(), grid.requires_grad_()
+        y = F.grid_sample(*leaves, mode, padding, align_corners=False)
+        of_pixels, of_grid = torch.autograd.grad(y, leaves, torch.ones_like(y))
+        results.append(f"{y.item()} {of_grid.flatten().tolist()} {of_pixels.sum().item()}")
     return results
 
 

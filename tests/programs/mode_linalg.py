@@ -132,6 +132,19 @@ def layouts() -> list[str]:
         ]
 
 
+def scaled() -> list[int]:
+    """Exponents of the powers of two by which a matrix has other vectors, or other singular values but for that power."""
+    x = torch.linspace(-2, 3, 30, dtype=torch.float64).pow(3).view(6, 5)
+    wrong = []
+    with Mode():
+        left, values, right = linalg.svd(x)
+        for e in (-900, -300, 300, 900, 1010):
+            large, scaled, same = linalg.svd(x * 2.0**e)
+            equal = (large.equal(left), scaled.equal(values * 2.0**e), same.equal(right))
+            wrong += [] if all(equal) else [e]
+    return wrong
+
+
 def strided(function: Function, x: Tensor) -> tuple[Tensor, Tensor]:
     return results(lambda x: function(x.mT.contiguous().mT), x)
 
@@ -160,4 +173,4 @@ def refusals() -> dict[str, str]:
 
 if __name__ == "__main__":
     both = {str(dtype)[6:]: errors(dtype) for dtype in (torch.float32, torch.float64)}
-    print(json.dumps({"errors": both, "layouts": layouts(), "said": refusals()}))
+    print(json.dumps({"errors": both, "layouts": layouts(), "scaled": scaled(), "said": refusals()}))

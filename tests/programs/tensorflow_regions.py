@@ -64,6 +64,7 @@ CHOICES: dict[str, Callable[[], Any]] = {
     "MaxPoolWithArgmax of all images": lambda: tf.nn.max_pool_with_argmax(
         GRID, (2, 3), (1, 2), "VALID", output_dtype=tf.int32, include_batch_in_index=True
     ),
+    "gradient of MaxPool3D": lambda: slopes(lambda x: tf.nn.max_pool3d(x, 2, 1, "SAME"), GRID[..., None]),
     "gradient of MaxPoolWithArgmax": lambda: slopes(lambda x: tf.nn.max_pool_with_argmax(x, 3, 2, "SAME")[0], GRID),
 }
 """What has to be equal."""

@@ -81,7 +81,7 @@ def exp2(x: Array, bits: int = 53) -> Array:
 def expm1(x: Array, bits: int = 53) -> Array:
     k, y = _power(np.clip(x, -50.0, ENDS[bits][1]), bits)
     half = times_power_of_two(np.ones_like(x), k - 1.0)
-    return np.where(x == 0, x, (half * y + (half - 0.5)) * 2.0)
+    return np.where(np.abs(x) < 2.0**-60, x, (half * y + (half - 0.5)) * 2.0)
 
 
 def sigmoid(x: Array, bits: int = 53) -> Array:

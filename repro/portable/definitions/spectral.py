@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from repro.portable.definitions import linalg
+from repro.portable.definitions.bits import exponent, pow2_f64
 from repro.portable.definitions.linalg import total
 from repro.portable.definitions.xp import Array, Backend
 from repro.portable.numbers import tables
@@ -15,6 +16,8 @@ from repro.portable.numbers import tables
 SMALL = 2.0**-53
 """Columns are orthogonal where their product is less than this share of their sizes."""
 MOST_SWEEPS = 40
+LARGEST = 1000
+"""The largest exponent of a scale: its reciprocal is a number of float64, too."""
 
 Matrices = tuple[Array, ...]
 Pairs = tuple[Array, Array, Array, Array]
@@ -72,6 +75,13 @@ def _finite(xp: Backend, x: Array) -> Array:
     return xp.maximum_of(xp.transpose(xp.maximum_of(abs(x)))) < xp.inf
 
 
+def _scaled(xp: Backend, x: Array) -> tuple[Array, Array]:
+    """Matrices by a power of two, [..., 1, 1], that leaves the largest number at about 1: then squares are numbers of float64."""
+    most = xp.maximum_of(xp.transpose(xp.maximum_of(abs(x))))
+    e = xp.clip(exponent(xp, most), -LARGEST, LARGEST)
+    return x * pow2_f64(xp, -e), pow2_f64(xp, e)
+
+
 def _even(xp: Backend, x: Array, axes: int) -> Array:
     """With a column of zeros where their number is odd, or with a row as well."""
     more = (0, x.shape[-1] % 2)
@@ -125,7 +135,8 @@ def svd(xp: Backend, x: Array, full: bool = False) -> tuple[Array, Array, Array]
     if not size:
         return linalg.identity(xp, x, x.shape[-2], x.shape[-2] if full else 0), total(xp, x), xp.transpose(x)[..., :0]
     finite = _finite(xp, x)
-    x = _even(xp, xp.where(finite, x, 0.0), 1)
+    x, unit = _scaled(xp, xp.where(finite, x, 0.0))
+    x = _even(xp, x, 1)
     whole = x.shape[-1]
     x, right = _swept(xp, (x, linalg.identity(xp, x, whole, whole)), partial(_svd_turn, xp))
     x, right = x[..., :size], right[..., :size, :size]
@@ -137,7 +148,7 @@ def svd(xp: Backend, x: Array, full: bool = False) -> tuple[Array, Array, Array]
     if left.shape[-1] > size:
         signs = xp.pad(signs, [*[(0, 0)] * (len(signs.shape) - 1), (0, left.shape[-1] - size)], 1.0)
     left = xp.where(finite, left * signs[..., None, :], xp.nan)
-    values = xp.where(finite[..., 0], xp.take_along(values, order, -1), xp.nan)
+    values = xp.where(finite[..., 0], xp.take_along(values, order, -1) * unit[..., 0], xp.nan)
     return left, values, xp.where(finite, xp.transpose(right), xp.nan)
 
 

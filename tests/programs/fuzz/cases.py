@@ -76,7 +76,8 @@ def kept(array: Array) -> Kept:
     name, array = array if isinstance(array, tuple) else (array.dtype.name, array)
     array = np.array(array, _stored(name), order="C")
     if array.dtype.kind in "fc":
-        array[np.isnan(array)] = np.nan
+        parts = array.reshape(-1).view(array.real.dtype)
+        parts[np.isnan(parts)] = np.nan
     data = base64.b64encode(array.tobytes()).decode() if array.size <= LARGEST else None
     digest = sha256(repr((name, array.shape)).encode() + array.tobytes()).hexdigest()[:16]
     return Kept(name, array.shape, digest, data)

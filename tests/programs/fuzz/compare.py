@@ -25,6 +25,8 @@ from programs.fuzz.settings import BASE, DOUBLE, NATIVE, SETTINGS, VARIED
 RUN = Path(__file__).with_name("run.py")
 ROOT = Path(__file__).parents[3]
 Outcomes = dict[tuple[str, str], Outcome]
+UNITS, SHARE = 2, 2.0**-12
+"""Errors up to these, in units in the last place and of the largest number, need no reason."""
 
 
 @dataclass
@@ -38,7 +40,9 @@ class Row:
     ulps: float = 0
     """The largest distance from float64 of functions of numbers, in units in the last place of the result's type."""
     share: float = 0
-    """That of sums and products, relative to the largest number of the same result."""
+    """That of sums and products beyond these units, relative to the largest number of the same result."""
+    reasons: set[str] = field(default_factory=set)
+    """Why errors are above UNITS or SHARE."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -81,7 +85,7 @@ def _faults(
     if kinds != own_kinds:
         yield f"other types or shapes: {kinds}, the framework's own {own_kinds}"
         return
-    reference = exact if exact is not None and exact.status == "computed" else native
+    reference = exact if exact is not None and exact.status == "computed" and not limit.native else native
     if not limit.compared or len(reference.arrays) != len(base.arrays):
         return
     for x, y, own in zip(base.arrays, reference.arrays, native.arrays, strict=True):
@@ -92,6 +96,8 @@ def _faults(
             row.share = max(row.share, share)
         else:
             row.ulps = max(row.ulps, ulps)
+        if share > SHARE if limit.share else ulps > UNITS:
+            row.reasons.add(limit.reason)
         if wrong:
             yield wrong
 
@@ -101,10 +107,11 @@ def _digests(outcome: Outcome) -> list[str]:
 
 
 def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, float, str]:
-    """The largest errors of a result where it is finite: in units in the last place, as a share of its largest number;
-    and what is wrong with it, or "". What is below the limit's `least`, or within its `own`, is no error.
+    """The largest errors of a result where it is finite: in units in the last place, and beyond the limit's units as a share
+    of its largest number; and what is wrong with it, or "". What is below the limit's `least`, within its `own`, or the
+    framework's own number, is no error.
 
-    Where float64 has no number of the result's type (an overflow, NaN), the framework's own result is right as well.
+    Where float64 has no number of the result's type (an overflow, NaN), both this and the framework's own result are right.
     """
     result, right, own = x.array, exact.array, native.array
     if result is None or right is None or own is None or not result.size or right.shape != result.shape:
@@ -117,18 +124,22 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
         )
     if not limit.signed:
         result, right, own = (np.abs(each) for each in (result, right, own))
+    if not limit.ordered:
+        result, right, own = (np.sort(each, axis=None) for each in (result, right, own))
     with np.errstate(all="ignore"):
-        right = np.where(np.isfinite(right) | ~np.isfinite(own), right, own).astype(float)
+        pole = ~np.isfinite(right) & ((result == right) | np.isnan(result) & np.isnan(right))
+        right = np.where(np.isfinite(right) | ~np.isfinite(own) | pole, right, own).astype(float)
         bits, least = {"bfloat16": (8, -126), "float16": (11, -14), "float64": (53, -1022)}.get(x.dtype, (24, -126))
         unit = np.ldexp(1.0, np.clip(np.frexp(right)[1] - 1, least, None) - (bits - 1))
+        units = limit.ulps * np.maximum(1, np.square(right)) if limit.squares else limit.ulps
         error, others = (np.abs(each.astype(float) - right) for each in (result, own))
         finite = np.isfinite(right) & np.isfinite(result)
         largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
         others = np.where(np.isfinite(others), others, 0)
-        allowed = limit.ulps * unit + limit.share * largest + limit.least + limit.own * others
+        normal = np.isfinite(right) & (np.abs(right) >= 2.0**least)
+        units = units + limit.worst * np.max(others / unit, where=normal, initial=0)
+        allowed = units * unit + limit.share * largest + limit.least + limit.own * others
         excess = np.maximum(error - limit.least - limit.own * others, 0)
-        ulps = np.where(finite, excess / unit, 0)
-        shares = np.where(finite, excess / (largest or 1), 0)
         nearest = right.astype({"float64": float, "float16": np.float16}.get(x.dtype, np.float32))
         same = (
             (result == nearest)
@@ -139,10 +150,13 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             | (~np.isfinite(own) & limit.spreads)
             # a product of float64 is 2^46 times its result on the way
             | (np.isinf(result) & limit.spreads & (np.abs(right) > 2.0**977))
-            | (np.isnan(own) & limit.overflows)
+            | (~np.isfinite(own) & limit.overflows)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))
+        counted = finite & ~same
+        ulps = np.where(counted, excess / unit, 0)
+        shares = np.where(counted, np.maximum(excess - limit.ulps * unit, 0) / (largest or 1), 0)
     text = ""
     if wrong.any():
         at = np.flatnonzero(wrong)[0]

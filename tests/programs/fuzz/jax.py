@@ -69,6 +69,8 @@ def start(setting: Setting) -> None:
         import repro.portable.jax as portable
 
         portable.enable()
+    else:
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}"  # before the first array is made
     if setting.double:
         jax.config.update("jax_enable_x64", True)
 
@@ -165,9 +167,11 @@ def _matrix(letter: str, sample: Sample, random: np.random.Generator) -> np.ndar
     x = _numbers((size,) if letter == "v" else (size, size), sample, random)
     if letter == "S":
         with np.errstate(all="ignore"):
-            x = (
-                x.astype(float) @ x.T.astype(float) / (abs(x.astype(float)).max(initial=0) or 1) + np.eye(size)
-            ).astype(x.dtype)
+            scale = abs(x.astype(float)).max(initial=0) or 1.0
+            rows = (
+                np.rint(x.astype(float) / scale * 2.0**20) * 2.0**-20
+            )  # whose products NumPy adds exactly in any order
+            x = (rows @ rows.T * scale + np.eye(size)).astype(x.dtype)
     if letter == "L":
         x = np.tril(x) + 2 * np.eye(size, dtype=x.dtype)
     return x

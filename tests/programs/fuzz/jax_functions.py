@@ -52,7 +52,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
             relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh""",
     },
     "special": {
-        "x": """dawsn digamma entr erf erfc erfcx erfinv expi expit factorial fresnel gamma gammaln gammasgn i0 i0e
+        "x": """dawsn digamma entr erf erfc erfcx erfinv expit factorial fresnel gamma gammaln gammasgn i0 i0e
             i1 i1e log_ndtr loggamma logit ndtr ndtri sici spence""",
         "x y": "kl_div logsumexp owens_t rel_entr xlog1py xlogy",
         "p q": "beta betaln boxcox boxcox1p comb gammainc gammaincc poch zeta",
@@ -98,7 +98,7 @@ ARRAYS: dict[str, dict[str, str]] = {
         "x": "diagonal vector_norm",
     },
     "nn": {"x": "glu identity log_softmax logmeanexp logsumexp softmax standardize"},
-    "special": {"x": "log_softmax softmax", "|p": "exp1", "|p q u": "hyp1f1"},
+    "special": {"x": "log_softmax softmax", "|p": "exp1 expi", "|p q u": "hyp1f1"},
     "scipy.linalg": {
         "|A": "det expm hessenberg inv lu lu_factor polar qr schur sqrtm svd block_diag",
         "|S": "cholesky eigh cho_factor",

@@ -82,30 +82,32 @@ LIMITS |= {
         for name in ("sinc", "special.ndtr", "nn.functional.gelu", "nn.functional.tanhshrink float64", "tanh float64")
     },
     "nn.functional.hardsigmoid float64": replace(FUNCTION, share=2.0**-23),
-    "digamma float64": RANDOM,
-    "lgamma float64 gradients": RANDOM,
-    # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, x^2 / 2 + log_ndtr x, cos x - sinc x
+    # PyTorch's float64 errs by up to 281 units there, beside mpmath, ours by 74; and near a pole by its distance from it
+    "digamma float64": replace(FUNCTION, ulps=2.0**10, squares=True),
+    "lgamma float64 gradients": replace(FUNCTION, ulps=2.0**10, squares=True),
+    # exp(x^2 / 2 + log_ndtr x), of numbers that cancel to the logarithm of about |x|
+    "special.log_ndtr gradients": replace(FUNCTION, squares=True),
+    # which of equal numbers
+    "topk gradients": replace(FUNCTION, ordered=False),
+    # the sign of NaN, which PyTorch's conversions to bfloat16 change
+    "copysign bfloat16": replace(FUNCTION, signed=False),
+    # PyTorch's formulas, of numbers that cancel: i0e - i1e / x, cos x - sinc x
     **{f"special.{name} gradients": replace(FUNCTION, least=2.0**-20) for name in ("i0e", "i1", "i1e")},
     "special.i1e bfloat16 gradients": replace(FUNCTION, least=2.0**-8),
     "special.i1e float16 gradients": replace(FUNCTION, least=2.0**-11),
     # exp(y^2 / 2) multiplies the error of y by y^2
     "special.ndtri gradients": replace(FUNCTION, ulps=8),
     "special.ndtri float64 gradients": replace(FUNCTION, ulps=2.0**16),
-    # the sign of NaN, which PyTorch's conversions to bfloat16 change
-    "copysign bfloat16": RANDOM,
-    # vectors of the null space
-    "linalg.svd forward": RANDOM,
-    "special.log_ndtr gradients": RANDOM,
     "sinc gradients": replace(FUNCTION, share=2.0**-11),
+    "nn.functional.interpolate linear float64": replace(
+        SUM, share=2.0**-28, single=True, reason="places that PyTorch rounds to float32"
+    ),
     "logsumexp forward": replace(SUM, spreads=False),
     # logarithms in halves
     "logcumsumexp": PRODUCT,
     "logcumsumexp bfloat16 gradients": replace(PRODUCT, share=2.0**-4),
     "cumprod gradients": replace(SUM, share=2.0**-18),
-    # 1 - eps is rounded before it is compared
-    "logit": replace(FUNCTION, ulps=8),
-    # which of equal numbers
-    "topk gradients": RANDOM,
+    "logit": replace(FUNCTION, ulps=8, reason="1 - eps is rounded before it is compared"),
     # a number where a weight of 0 meets what is infinitely far
     **{
         name: replace(SUM, overflows=True)

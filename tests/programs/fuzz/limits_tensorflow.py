@@ -3,45 +3,77 @@
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from programs.fuzz.limit import FUNCTION, PRODUCT, RANDOM, SUM, Limit
+from programs.fuzz.limit import FORMULA, FUNCTION, PRODUCT, RANDOM, SUM, Limit
 
 _SIGNIFICANDS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-_GROUPS = {
-    # random numbers; which number of a window gets a gradient where several are equal, or one is NaN; TensorFlow's formulas
-    # overflow on the way
-    RANDOM: """
-        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random* MaxPool*special *sparsemax*special *geomspace*special tf.image.resize*special
-        *[Qq]r*special
-        keras.layers.MaxPooling3D*gradients Lgamma*gradients Ndtri*gradients
-        Pow*gradients Selu*gradients SqrtGrad*gradients Bessel*gradients Erfinv*float64* InvGrad*float64*
-        ReciprocalGrad*float64* RsqrtGrad*range SqrtGrad*float64* Digamma*float64* tf.math.xlogy*special
+_GROUPS = [
+    # random numbers; which number of a window gets a gradient, where one is NaN; a step at 0, which the framework's exp x - 1
+    # moves; numbers below 2^-126, which Keras makes of float64; indices that sums of infinities choose; quotients by numbers
+    # above 2^1022, whose reciprocals the framework takes for 0
+    (
+        RANDOM,
+        """
+        Random* Stateless* Truncated* Multinomial keras.layers.*Dropout keras.layers.*Noise keras.layers.Random*
+        MaxPool*Grad*special Selu*range?gradients keras.ops.geomspace*special keras.*sparsemax*special
+        SqrtGrad*float64*range
     """,
+    ),
+    # the framework's float64 errs by as much, see limits_pytorch.py
+    (
+        replace(FUNCTION, ulps=2.0**10, overflows=True),
+        """
+        Digamma*float64* Lgamma*gradients tf.math.digamma*float64* tf.math.lgamma*gradients
+    """,
+    ),
+    (replace(FUNCTION, ulps=2.0**16), "Ndtri*float64*gradients tf.math.ndtri*float64*gradients"),
     # the framework's squares overflow; it has no float64
-    replace(SUM, share=2.0**-19, overflows=True): "LRN* tf.nn.l*response*",
+    (replace(SUM, share=2.0**-19, overflows=True), "LRN* tf.nn.l*response*"),
+    # the logarithm divides by sums, which may be small
+    (replace(PRODUCT, share=2.0**-6), "keras.layers.MelSpectrogram*gradients"),
     # an error of scores counts as often as e^score has it, and one of a product in each power of a matrix
-    replace(PRODUCT, share=2.0**-4): "keras.layers.*Attention tf.linalg.expm",
-    replace(PRODUCT, share=2.0**-19, single=True): "keras.layers.UpSampling2D",
-    PRODUCT: """
+    (replace(PRODUCT, share=2.0**-4), "keras.layers.*Attention tf.linalg.expm"),
+    (replace(PRODUCT, share=2.0**-19, single=True), "keras.layers.UpSampling2D keras.layers.Resizing"),
+    (
+        replace(PRODUCT, single=True),
+        """
+        tf.image.rgb_to_* tf.image.per_image_standardization tf.image.adjust_saturation
+    """,
+    ),
+    # NaN in a group
+    (replace(FUNCTION, spreads=True), "keras.ops.qr*special Qr*special"),
+    (
+        PRODUCT,
+        """
         MatMul BatchMatMul* Einsum Conv* Depthwise* FusedBatchNorm* *SoftmaxCross*gradients SparseTensorDenseMatMul*gradients
         tf.einsum tf.tensordot tf.nn.*conv* tf.nn.*softmax*gradients tf.nn.batch_normalization tf.nn.*moments
-        tf.math.reduce_std tf.math.reduce_variance tf.image.rgb_to_* tf.image.sobel_edges tf.image.per_image_standardization
-        tf.image.adjust_saturation tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
+        tf.math.reduce_std tf.math.reduce_variance tf.image.sobel_edges tf.sparse.*gradients tf.linalg.mat[mv]* tf.linalg.tensordot tf.linalg.einsum
         keras.layers.* keras.losses.*gradients keras.ops.*normalization keras.ops.*dot keras.ops.inner keras.ops.outer
         keras.ops.*fft* MatrixTriangularSolve*special keras.ops.matmul keras.ops.kron keras.ops.*std keras.ops.*var keras.ops.*crossentropy*gradients keras.ops.corrcoef
         keras.ops.cov keras.ops.vander keras.ops.moments keras.ops.einsum
     """,
+    ),
+    (replace(SUM, share=2.0**-16, overflows=True, single=True), "keras.ops.*space*gradients"),
+    (replace(PRODUCT, share=2.0**-6, single=True), "tf.image.ssim*"),
     # gradients of factors are several products
-    replace(PRODUCT, share=2.0**-6): """
-        Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients tf.image.ssim*
+    (
+        replace(PRODUCT, share=2.0**-6),
+        """
+        Cholesky*gradients Qr*gradients Matrix[ISTDE]*gradients LogMatrix*gradients tf.linalg.* keras.ops.*gradients
     """,
+    ),
     # the framework's own, beside which these are measured, looks weights up in a table of 1,024
-    replace(PRODUCT, share=2.0**-9, overflows=True, single=True): "ResizeBicubic* tf.image.resize",
+    (replace(PRODUCT, share=2.0**-9, overflows=True, single=True), "ResizeBicubic* tf.image.resize"),
     # of these the framework has float32 alone, or places and factors in float32
-    replace(SUM, share=2.0**-18, overflows=True, single=True): """
+    (
+        replace(SUM, share=2.0**-18, overflows=True, single=True),
+        """
         ResizeBilinear* ScaleAndTranslate* CropAndResize* ImageProjective* AdjustContrastv2 AdjustSaturation AdjustHue
         tf.image.* LinSpace Range RaggedRange keras.ops.linspace keras.ops.*space
     """,
-    SUM: """
+    ),
+    (
+        SUM,
+        """
         LogSoftmax *SoftmaxCross* EuclideanNorm L2Loss SparseTensorDenseMatMul tf.sparse.* tf.norm tf.clip_by* tf.*.*softmax*
         tf.math.l2_normalize tf.nn.l2_* tf.linalg.*norm* keras.*softmax keras.losses.* keras.ops.*norm* keras.ops.*crossentropy
         keras.ops.cdist keras.ops.segment* keras.*sparsemax tf.nn.ctc*
@@ -52,36 +84,30 @@ _GROUPS = {
         keras.ops.*quantile keras.ops.*percentile keras.ops.*median keras.ops.*pool tf.math.lbeta tf.nn.log_poisson_loss
         tf.math.zero_fraction tf.nn.zero_fraction tf.math.l2* tf.math.accumulate_n tf.math.add_n keras.ops.histogram
     """,
-    # NaN in the framework's float64 where there is a number, or an infinity
-    replace(
-        FUNCTION, overflows=True
-    ): "BesselI* Digamma Erf SoftplusGrad InvGrad ReciprocalGrad RsqrtGrad tf.math.bessel* tf.math.digamma keras.ops.i*",
+    ),
+    # the framework's formulas overflow on the way; NaN in its float64 where there is a number, or an infinity
+    (
+        replace(FUNCTION, overflows=True),
+        """
+        BesselI* Digamma Erf SoftplusGrad InvGrad ReciprocalGrad RsqrtGrad tf.math.bessel* tf.math.digamma keras.ops.i*
+        Pow*gradients Reciprocal*gradients Inv*gradients SqrtGrad*
+    """,
+    ),
     # the framework's float64 is wrong there, by what 1 is rounded to: exp x - 1, and the quantile of (1 + x) / 2
-    replace(FUNCTION, least=2.0**-50): "Elu Selu tf.nn.?elu keras.*.?elu",
-    replace(FUNCTION, least=2.0**-50, spreads=True): "Erfinv tf.math.erfinv",  # of 1 + 2^-52, too
-}
-"""Limits of TensorFlow's operations by patterns of names, of which the first counts; one may end with a kind of numbers, or
-with gradients."""
-_PATTERNS = [(pattern, limit) for limit, patterns in _GROUPS.items() for pattern in patterns.split()]
+    (replace(FUNCTION, least=2.0**-50), "Elu Selu tf.nn.?elu keras.*.?elu"),
+    (replace(FUNCTION, least=2.0**-50, spreads=True), "Erfinv tf.math.erfinv"),  # of 1 + 2^-52, too
+]
+"""Limits of TensorFlow's operations by patterns of names, of which the first counts; or of "OPERATION TYPE KIND gradients"."""
+_PATTERNS = [(pattern, limit) for limit, patterns in _GROUPS for pattern in patterns.split()]
 
 
-class _ByPattern(dict[str, Limit]):
-    """Limits of "OPERATION TYPE WAY"."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __getitem__(self, name: str) -> Limit:
-        operation, dtype, way = name.rsplit(" ", 2)
-        base = operation.partition(" ")[0]
-        names = base, f"{base} {dtype} {way}"
-        matching = (limit for pattern, limit in _PATTERNS for each in names if fnmatchcase(each, pattern))
-        limit = next(matching, FUNCTION)
-        if way != "gradients" and not operation.startswith(("tf.", "keras.", "ResourceApply")):
-            return limit
-        # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
-        last = 2.0 ** -_SIGNIFICANDS.get(dtype, 24)
-        return replace(limit, share=limit.share + 32 * last, least=limit.least + 16 * last)
-
-
-LIMITS = _ByPattern()
+def limit_of(operation: str, sample: str) -> Limit:
+    names = operation.partition(" ")[0], f"{operation} {sample}"
+    matching = (limit for pattern, limit in _PATTERNS for each in names if fnmatchcase(each, pattern))
+    limit = next(matching, FUNCTION)
+    if not sample.endswith("gradients") and not operation.startswith(("tf.", "keras.", "ResourceApply")):
+        return limit
+    # made of other operations by TensorFlow's formulas, each result rounded: of numbers of about 1 that cancel
+    last = 2.0 ** -_SIGNIFICANDS.get(sample.partition(" ")[0], 24)
+    share, least, reason = limit.share + 32 * last, limit.least + 16 * last, limit.reason or FORMULA
+    return replace(limit, share=share, least=least, reason=reason)

@@ -5,6 +5,7 @@ rounded to the type of the call, so that threads and instruction sets do not cha
 """
 
 import contextlib
+import math
 import random
 import sys
 import types
@@ -40,6 +41,10 @@ UNBOUNDED = ("polynomial", "polygamma", "zeta", "jiterator")
 """Parts of the names of functions whose loops are as long as an argument says, or that only a GPU has."""
 CRASHES = ("linalg.eig", "linalg.eigvals")
 """Operations whose process PyTorch itself ends, where they are given NaN."""
+WITHIN = {"special.log_ndtr": (0, 2.0**11), "polar": (2.0**-100, 2.0**100)}
+"""Magnitudes of arguments outside of which gradients by PyTorch's formula have no right digit."""
+BASES = ("linalg.svd", "svd")
+"""Operations whose vectors are unique in part, up to their sign: values are compared of what PyTorch's tests make of them."""
 
 enabled = contextlib.ExitStack()
 
@@ -226,7 +231,13 @@ def _computation(
                 return wide
             if not isinstance(value, Tensor) or value.dtype != torch.float64:
                 return value.detach().clone() if isinstance(value, Tensor) else value
-            numbers = torch.from_numpy(_rounded(value.detach().numpy())) if value.layout == torch.strided else value
+            numbers = value.detach()
+            if kind == "range":
+                low, high = WITHIN.get(operation.name, (0, math.inf)) if gradients else (0, math.inf)
+                size = numbers.abs()
+                numbers = torch.where((size < low) | (size > high), 1.0, numbers)
+            elif value.layout == torch.strided:
+                numbers = torch.from_numpy(_rounded(numbers.numpy()))
             if kind in CONTENTS and value.layout == torch.strided:
                 numbers = torch.from_numpy(np.asarray(CONTENTS[kind](name, numbers.numpy(), draw)))
             return numbers.to(dtype).to(wide, copy=True)
@@ -241,6 +252,8 @@ def _computation(
         torch.manual_seed(0)
         results = operation.op(made.input, *made.args, **made.kwargs)
         outputs = list(tensors(results)) or [torch.tensor(results)]
+        if operation.name in BASES:
+            outputs = [*tensors(sample.output_process_fn_grad(results)), *map(_bits, outputs)]
         if gradients:
             outputs = [each for each in tensors(sample.output_process_fn_grad(results)) if each.requires_grad]
             with native():
@@ -263,6 +276,11 @@ def _weights(like: Tensor, dtype: torch.dtype, draw: np.random.Generator) -> Ten
     """Gradients of a result: numbers of both signs between 1/2 and 3/2 in magnitude."""
     numbers = torch.from_numpy(np.asarray((0.5 + draw.random(like.shape)) * draw.choice([-1, 1], like.shape)))
     return numbers.to(dtype).to(like.dtype)
+
+
+def _bits(x: Tensor) -> Tensor:
+    """The bits of numbers: of these no values are compared."""
+    return x.detach().contiguous().view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.itemsize])
 
 
 def array(x: Tensor) -> Array:

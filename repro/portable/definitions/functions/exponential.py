@@ -11,6 +11,9 @@ from repro.portable.numbers import polynomials
 ENDS = {24: (-700.0, 700.0), 53: (-746.0, 710.0)}
 """Beyond them exp is 0 and infinity, in float32 and in float64: also where a number of float32 is multiplied by it."""
 
+TINY = 2.0**-60
+"""e^x - 1 is x to the last bit of float64 where |x| is smaller."""
+
 
 def ln2() -> tuple[float, ...]:
     """In two parts, the first of 42 bits: its product with an exponent is exact."""
@@ -58,10 +61,13 @@ def exp2(xp: Backend, x: Array, bits: int = 53) -> Array:
 
 
 def expm1(xp: Backend, x: Array, bits: int = 53) -> Array:
-    """e^x - 1 = 2 (2^(k - 1) (exp r - 1) + (2^(k - 1) - 1/2)): near 0 with k = 0 the sum is exact."""
+    """e^x - 1 = 2 (2^(k - 1) (exp r - 1) + (2^(k - 1) - 1/2)): near 0 with k = 0 the sum is exact.
+
+    Where |x| is small it is x itself, whose half may be too small for a framework.
+    """
     k, y = _reduced(xp, xp.clip(x, -50.0, ENDS[bits][1]), bits)
     half = power_of_two(xp, k - 1.0)
-    return xp.where(x == 0.0, x, 2.0 * plus(xp, half, y, half - 0.5))
+    return xp.where(absolute(xp, x) < TINY, x, 2.0 * plus(xp, half, y, half - 0.5))
 
 
 def sigmoid(xp: Backend, x: Array, bits: int = 53) -> Array:

@@ -137,11 +137,12 @@ def summed(x: Tensor, axes: Sequence[Axis], slope: int | None = None) -> Tensor:
 
 
 def undefined(grid: Tensor, mode: int, padding: int) -> Tensor | None:
-    """Places that have no pixels, bool [N, 1, P]; None where all have some, or zeros around the image."""
-    if mode == BICUBIC:
+    """Places that have no pixels, bool [N, 1, P]; None where all have some, or zeros around the image.
+
+    Places in a plane, as in PyTorch: in a volume those that are infinite or NaN lie outside of it.
+    """
+    if mode == BICUBIC or (mode == BILINEAR and padding == ZEROS and grid.shape[-1] == 2):
         return ~grid.isfinite().all(-1).flatten(1)[:, None]
-    if mode == BILINEAR and padding == ZEROS:
-        return grid.isnan().any(-1).flatten(1)[:, None]
     return None
 
 

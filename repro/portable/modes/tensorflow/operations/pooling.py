@@ -1,7 +1,7 @@
 """Pooling: maxima, and means of windows in a fixed order."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,24 @@ def _chosen(xp: Any, parts: Sequence[Array]) -> tuple[Array, Array]:
     return best, first
 
 
+Winners = Iterator[tuple[tuple[int, ...], Array]]
+"""Each place of a window, and whether the number there is the one that counts, for all windows."""
+
+
+def _first(x: Array, largest: Array, kernel: Sequence[int], how: Steps) -> Winners:
+    """The first of the largest numbers."""
+    _, first, _ = _largest(x, kernel, how)
+    yield from ((tap, first == place) for place, tap in enumerate(np.ndindex(*kernel)))
+
+
+def _equal(x: Array, largest: Array, kernel: Sequence[int], how: Steps) -> Winners:
+    """Numbers that equal the result of the forward pass; NaN where that is NaN."""
+    padded = np.pad(x, ((0, 0), *how.edges, (0, 0)), constant_values=-np.inf)
+    for tap in np.ndindex(*kernel):
+        part = how.met(padded, tap, largest.shape[1:-1])
+        yield tap, (part == largest) | ((part != part) & (largest != largest))
+
+
 def _maximum(name: str) -> None:
     @define(name)
     def forward(given: Attributes, x: Array) -> Array:
@@ -103,20 +121,19 @@ def _maximum(name: str) -> None:
 
     @define(f"{name}Grad")
     def backward(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
-        """To the first of equals; where windows overlap, in the order of a window's places."""
+        """To the first of equals, in volumes to each; where windows overlap, in the order of a window's places."""
         kernel, how, channels = _windows(given, _sides(given, x.shape))
+        winners = _equal if len(kernel) == 3 else _first
 
-        def given_back(images: Array, g: Array) -> Array:
-            _, first, outputs = _largest(images, kernel, how)
+        def given_back(images: Array, largest: Array, g: Array) -> Array:
             result = how.padded(np.zeros(images.shape, np.float64))
-            for place, tap in enumerate(np.ndindex(*kernel)):
-                met = how.met(result, tap, outputs)
-                met += np.where(first == place, g, 0.0)
+            for tap, chosen in winners(images, largest, kernel, how):
+                met = how.met(result, tap, g.shape[1:-1])
+                met += np.where(chosen, g, 0.0)
             return cast_back(how.inner(result), x.dtype)
 
-        return back(
-            _by_samples(given_back, last(as_float32(x), channels), last(as_float32(gradient), channels)), channels
-        )
+        images, largest, g = (last(as_float32(each), channels) for each in (x, y, gradient))
+        return back(_by_samples(given_back, images, largest, g), channels)
 
     @define(f"{name}GradGrad")
     def twice(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
