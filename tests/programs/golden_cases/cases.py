@@ -284,6 +284,8 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "segment_sum": (array(50, 3), index(11, 50)),
     "gather": (array(11, 3), index(11, 50)),
     "pad-mirror": (array(5, 9),),
+    "sparse-product": (index(9, 8), array(8), array(9, 4)),
+    "sparse-product-rows": (index(9, 8), array(8), array(9, 4)),
     # linear algebra
     "qr": (array(2, 6, 4),),
     "cholesky": (SQUARES,),

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
+from jax.experimental import sparse
 
 import repro.portable.jax as portable
 from programs.golden_cases import cases, exceptions, jax_cases
@@ -128,6 +129,8 @@ case("index_set", lambda x, i, y: x.at[i].set(y), gradient=False)
 case("segment_sum", lambda x, i: jax.ops.segment_sum(x, i, 11))
 case("gather", lambda x, i: x[i])
 case("pad-mirror", lambda x: jnp.pad(x, ((0, 0), (2, 3)), "reflect"))
+case("sparse-product", lambda i, x, b: sparse.BCOO((x, jnp.stack([jnp.arange(8), i], 1)), shape=(8, 9)) @ b)
+case("sparse-product-rows", lambda i, x, b: sparse.BCSR((x, i, jnp.arange(9)), shape=(8, 9)) @ b)
 case("qr", lambda x: tuple(jnp.linalg.qr(x)))
 case("cholesky", lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))
 case("triangular_solve", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True))

@@ -132,6 +132,12 @@ case("index_set", lambda x, i, y: tf.tensor_scatter_nd_update(x, i[:, None], y),
 case("segment_sum", lambda x, i: tf.math.unsorted_segment_sum(x, i, 11))
 case("gather", tf.gather)
 case("pad-mirror", lambda x: tf.pad(x, ((0, 0), (2, 3)), "REFLECT"))
+case(
+    "sparse-product",
+    lambda i, x, b: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor(tf.stack([tf.range(8, dtype=tf.int64), i], 1), x, (8, 9)), b
+    ),
+)
 case("qr", tf.linalg.qr)
 case("cholesky", tf.linalg.cholesky)
 case("triangular_solve", tf.linalg.triangular_solve)
