@@ -36,7 +36,7 @@ def refused(function: Callable[[], Any]) -> str:
 def backward(anomaly: bool) -> str:
     x = X.clone().requires_grad_()
     with torch.autograd.set_detect_anomaly(anomaly, check_nan=False):
-        loss = torch.digamma(x).sum()  # FORWARD
+        loss = (X.to_sparse() * x).to_dense().sum()  # FORWARD
         return refused(lambda: loss.backward())  # BACKWARD
 
 
@@ -164,9 +164,9 @@ def main() -> None:
     enabling = "import torch, repro.portable.pytorch as p\np.enable()\n"
     results = {
         "forward": refused(lambda: torch.geqrf(X)),  # HERE
-        "complex": refused(lambda: X.to(torch.complex64).sin()),
+        "complex": refused(lambda: torch.linalg.cholesky(X.to(torch.complex64))),
         "sparse": refused(lambda: torch.sparse.softmax(X.to_sparse(), 1)),
-        "transform": refused(lambda: torch.fft.rfft(torch.ones(5000))),
+        "transform": refused(lambda: torch.fft.rfft(torch.zeros(2**23 + 1))),
         "library": refused(lambda: torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 3))),  # LIBRARY
         "backward": backward(False),
         "anomaly": backward(True),

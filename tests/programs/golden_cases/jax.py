@@ -61,6 +61,14 @@ case("dot", jnp.dot)
 case("einsum", lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b))
 case("complex-mul", lambda a, b: both(lax.complex(a, b) * lax.complex(b, a)))
 case("complex-matmul", lambda a, b: both(lax.complex(a, -a) @ lax.complex(b, b + b)))
+for _name in cases.COMPLEX:
+    _theirs = "logistic" if _name == "sigmoid" else _name
+    case(f"complex-{_name}", lambda a, b, name=_theirs: both(getattr(lax, name)(lax.complex(a, b))))
+for _name in ("zeta", "igamma", "igammac", "igamma_grad_a"):
+    case(_name, getattr(lax, _name), gradient=False)
+case("polygamma", lambda x: lax.polygamma(jnp.full_like(x, 2), x), gradient=False)
+case("rfft-long", lambda x: both(jnp.fft.rfft(x)))
+case("fft-prime", lambda a, b: both(jnp.fft.fft(lax.complex(a, b))))
 case("rfft2", lambda x: both(jnp.fft.rfft2(x)))
 case("sum", lambda x: jnp.sum(x, 1))
 case("sum-all", jnp.sum)

@@ -28,6 +28,9 @@ for _name in ("log2", "log10"):
 for _name in ("fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "fmod", "remainder"):
     case(_name, getattr(torch, _name), PLANE, ROW)
 case("sinc", torch.sinc, REAL)
+case("erfcx", torch.special.erfcx, REAL)
+case("mvlgamma", lambda x: torch.mvlgamma(x + 3, 3), POSITIVE)
+case("dirichlet_slope", lambda x, a, b: torch._dirichlet_grad(x, a, a + b), SHARE, POSITIVE, POSITIVE, gradient=False)
 case("polar", lambda size, angle: torch.view_as_real(torch.polar(size, angle)), PLANE, PLANE)
 case("gelu-tanh", partial(F.gelu, approximate="tanh"), REAL)
 case("glu", F.glu, PLANE)

@@ -25,6 +25,7 @@ DEFINITIONS = (
     "products",
     "sums",
     "functions",
+    "gammas",
     "activations",
     "convolution",
     "normalization",
