@@ -84,7 +84,7 @@ def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_proc
     assert results()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
 
 
-def test_gamma_samples_have_their_distribution_and_the_same_bits_in_graphs() -> None:
+def test_samples_have_their_distribution_their_gradient_and_the_same_bits_in_graphs() -> None:
     assert set(results()["samples"].values()) == {True}
 
 

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op, dtypes, tensor_util
 from tensorflow.python.ops import (
     array_ops,
@@ -29,7 +30,7 @@ from repro.portable.definitions.functions.quantiles import ndtri
 from repro.portable.definitions.functions.trigonometric import cos, sin
 from repro.portable.definitions.random import philox
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
-from repro.portable.modes.tensorflow.dispatcher.graphs import calculated
+from repro.portable.modes.tensorflow.dispatcher.graphs import Answering, Attribute, as_operation, calculated
 from repro.portable.modes.tensorflow.dispatcher.types import cast_back
 
 WORD = 2**32
@@ -158,7 +159,27 @@ def gamma_by_operation(given: Attributes, shape: Any, alpha: Any) -> Any:
     drawn = _words(given)
     whole = array_ops.concat([math_ops.cast(shape, dtypes.int32), array_ops.shape(alpha)], 0)
     make = gen_stateless_random_ops_v2.stateless_random_gamma_v3
-    return make(whole, drawn[:1], drawn[1:], constant_op.constant(1), alpha)
+    samples = make(whole, drawn[:1], drawn[1:], constant_op.constant(1), alpha)
+    if context.executing_eagerly():
+        return samples
+    (kept,) = calculated("random_gamma", _last, {}, [shape, alpha, samples], [alpha.dtype], [samples.shape])
+    types = {"S": shape.dtype, "T": alpha.dtype}
+    attributes = {name: Attribute(type=each.as_datatype_enum) for name, each in types.items()}
+    attributes |= {name: Attribute(i=int(given[name])) for name in ("seed", "seed2")}
+    return as_operation(kept.op, _Sampling, "RandomGamma", attributes)
+
+
+class _Sampling(Answering):
+    """A node for `RandomGamma`: its last input, the samples, is none of the operation's, which has a gradient for each."""
+
+    @property
+    def inputs(self) -> Any:
+        return tuple(super().inputs)[:-1]
+
+
+def _last(given: Attributes, *arrays: Array) -> Array:
+    """The last of a node's inputs. The first ones are those of the operation, whose gradient asks for them."""
+    return arrays[-1]
 
 
 def _words(given: Attributes) -> Any:
