@@ -21,7 +21,7 @@ def composed(limit: Limit, dtype: str, way: str) -> Limit:
 
 
 _GROUPS = {
-    # polygamma and gradients of digamma are NaN below -9, where JAX's formula gives other numbers; $: of gradients
+    # left of 0 JAX's own polygamma and gradients of digamma have wrong digits; $: of gradients
     replace(
         FUNCTION, overflows=True
     ): "lax.digamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.zeta",

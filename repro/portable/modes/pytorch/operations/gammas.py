@@ -51,11 +51,12 @@ def polygamma(n: int, self: Tensor) -> Tensor:
 
 @compose("mvlgamma", integers=True)
 def mvlgamma(self: Tensor, p: int) -> Tensor:
-    """The sum of p values of lgamma, in float64, and a constant."""
+    """The sum of p values of lgamma, one after the other in float64, and a constant."""
     check(p >= 1, "p has to be greater than or equal to 1")
     dtype = self.dtype if self.is_floating_point() else torch.get_default_dtype()
-    steps = torch.arange(0, p, dtype=torch.float64, device=self.device) * -0.5
-    total = torch.lgamma(self.double()[..., None] + steps).sum(-1)
+    total = torch.lgamma(self.double())
+    for step in range(1, p):
+        total = total + torch.lgamma(self.double() - step * 0.5)
     return (total + p * (p - 1) * 0.25 * math.log(math.pi)).to(dtype)
 
 
