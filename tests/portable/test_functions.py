@@ -3,6 +3,7 @@
 And the reference against mpmath, by docs/functions.py.
 """
 
+import json
 import math
 import subprocess
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from reference import activations, functions, special, trigonometric
-from support.programs import ENVIRONMENT
+from support.programs import ENVIRONMENT, program
 from support.runs import ROOT, needs, some
 from support.workers import ask
 
@@ -99,6 +100,12 @@ def test_function_is_that_of_the_reference_implementation(ask, way: str, bits: i
         compare(ask, way, file, name, {"bits": bits})
         if file == "activations" and name in OPTIONS:
             compare(ask, way, file, name, {"bits": bits} | OPTIONS[name])
+
+
+@pytest.mark.deep
+def test_incomplete_gamma_functions_their_slopes_and_zeta_are_right_in_the_tails_too() -> None:
+    largest = json.loads(program("pytorch", "incomplete_errors.py"))
+    assert {name: error for name, error in largest.items() if not error < 2e-13} == {}
 
 
 @pytest.mark.deep

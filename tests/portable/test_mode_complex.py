@@ -13,7 +13,7 @@ from support.programs import program
 pytestmark = pytest.mark.deep
 
 Results = dict[str, dict[str, tuple[list[str], list[float]]]]
-COMPOSED = {"tensorflow": {"sgn"}}
+COMPOSED = {"tensorflow": {"sgn"}, "jax": {"cumprod"}}
 """What a framework makes of other operations."""
 
 

@@ -26,9 +26,21 @@ def numbers(*shape: int) -> np.ndarray:
     return (reals(*shape) + 1j * reals(*shape)).astype(np.complex64)
 
 
+FUNCTIONS = "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log1p expm1 rsqrt sigmoid"
+INVERSES = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+}
 ARGUMENTS: dict[str, list[np.ndarray]] = {
     **{name: [numbers(5, 7), numbers(5, 7)] for name in ("mul", "div")},
     **{name: [numbers(40)] for name in ("abs", "angle", "sgn", "exp", "log", "sqrt", "square")},
+    **{name: [numbers(40)] for name in FUNCTIONS.split()},
+    "pow": [numbers(40), numbers(40)],
+    "cumprod": [numbers(9)],
     "sum": [numbers(30, 4)],
     "mean": [numbers(30, 4)],
     "cumsum": [numbers(9)],
@@ -36,6 +48,8 @@ ARGUMENTS: dict[str, list[np.ndarray]] = {
     **{name: [numbers(3, 6, 33)] for name in ("fft", "ifft", "fft2", "ifft2", "irfft", "irfft2")},
     **{name: [reals(3, 6, 33)] for name in ("rfft", "rfft2")},
     "fft of 500": [numbers(2, 500)],
+    "fft of 5000": [numbers(2, 5000)],
+    "fft of a prime": [numbers(1, 4099)],
     "rotation": [numbers(4, 6), reals(6) * 100],
 }
 Call = Callable[..., Any]
@@ -52,15 +66,17 @@ def pytorch() -> tuple[dict[str, Call], Call]:
         return [each.detach().resolve_conj().numpy() for each in (y, *gradients)]
 
     functions: dict[str, Call] = {
-        name: getattr(torch, name) for name in ("mul", "div", "abs", "angle", "sgn", "exp", "log", "sqrt", "square")
+        name: getattr(torch, name)
+        for name in (*FUNCTIONS.split(), "mul", "div", "abs", "angle", "sgn", "exp", "log", "sqrt", "square", "pow")
     }
     functions |= {name: getattr(torch.fft, name) for name in ARGUMENTS if hasattr(torch.fft, name)}
     functions |= {
         "sum": lambda x: x.sum(0),
         "mean": lambda x: x.mean(0),
         "cumsum": lambda x: x.cumsum(0),
+        "cumprod": lambda x: x.cumprod(0),
         "matmul": torch.matmul,
-        "fft of 500": torch.fft.fft,
+        **dict.fromkeys(("fft of 500", "fft of 5000", "fft of a prime"), torch.fft.fft),
         "rotation": lambda x, angle: x * torch.polar(torch.ones_like(angle), angle),
     }
     return functions, called
@@ -68,6 +84,7 @@ def pytorch() -> tuple[dict[str, Call], Call]:
 
 def jax() -> tuple[dict[str, Call], Call]:
     import jax
+    from jax import lax
     from jax import numpy as jnp
 
     def called(function: Call, arrays: list[np.ndarray]) -> list[np.ndarray]:
@@ -80,8 +97,14 @@ def jax() -> tuple[dict[str, Call], Call]:
         return [np.asarray(y), *(np.conj(each) for each in gradients)]  # JAX has PyTorch's conjugates
 
     functions: dict[str, Call] = {name: getattr(jnp, name) for name in ("abs", "angle", "exp", "log", "sqrt", "square")}
+    functions |= {
+        name: getattr(jnp, INVERSES.get(name, name), None) or getattr(lax, name) for name in FUNCTIONS.split()[:-1]
+    }
     functions |= {name: getattr(jnp.fft, name) for name in ARGUMENTS if hasattr(jnp.fft, name)}
     functions |= {
+        "sigmoid": lax.logistic,
+        "pow": jnp.power,
+        "cumprod": lax.cumprod,
         "mul": jnp.multiply,
         "div": jnp.divide,
         "sgn": jnp.sign,
@@ -89,7 +112,7 @@ def jax() -> tuple[dict[str, Call], Call]:
         "mean": lambda x: x.mean(0),
         "cumsum": jnp.cumsum,
         "matmul": jnp.matmul,
-        "fft of 500": jnp.fft.fft,
+        **dict.fromkeys(("fft of 500", "fft of 5000", "fft of a prime"), jnp.fft.fft),
         "rotation": lambda x, angle: x * jnp.exp(1j * angle),
     }
     return functions, called
@@ -110,7 +133,7 @@ def tensorflow() -> tuple[dict[str, Call], Call]:
 
         return [np.asarray(each) for each in compiled(*map(tf.constant, arrays))]
 
-    names = ("abs", "angle", "exp", "log", "sqrt", "square")
+    names = (*FUNCTIONS.split(), "pow", "abs", "angle", "exp", "log", "sqrt", "square")
     functions: dict[str, Call] = {name: getattr(tf.math, name) for name in names}
     functions |= {name: getattr(tf.signal, name) for name in ("fft", "ifft", "rfft")}
     functions |= {
@@ -120,11 +143,12 @@ def tensorflow() -> tuple[dict[str, Call], Call]:
         "sum": lambda x: tf.reduce_sum(x, 0),
         "mean": lambda x: tf.reduce_mean(x, 0),
         "cumsum": tf.cumsum,
+        "cumprod": tf.math.cumprod,
         "matmul": tf.matmul,
         "irfft": tf.signal.irfft,
         "irfft2": tf.signal.irfft2d,
         **{f"{name}fft2": getattr(tf.signal, f"{name}fft2d") for name in ("", "i", "r")},
-        "fft of 500": tf.signal.fft,
+        **dict.fromkeys(("fft of 500", "fft of 5000", "fft of a prime"), tf.signal.fft),
         "rotation": lambda x, angle: x * tf.exp(tf.complex(tf.zeros_like(angle), angle)),
     }
     return functions, called

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 import repro.portable.pytorch as portable
-from programs import meeting_cases, sampling_cases, volume_cases  # noqa: F401
+from programs import meeting_cases, sampling_cases, sparse_cases, volume_cases  # noqa: F401
 from programs.indexing_cases import CASES, Case
 from repro.portable.kernels import pytorch as compiler
 from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops

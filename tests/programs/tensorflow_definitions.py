@@ -1,4 +1,4 @@
-"""Definitions of TensorFlow's mode that PyTorch's mode does not have: gamma samples, linear systems, bytes, classes."""
+"""Definitions of TensorFlow's mode that PyTorch's mode does not have: samples, linear systems, bytes, classes."""
 
 from typing import Any
 
@@ -14,11 +14,36 @@ def same(a: Any, b: Any) -> bool:
     return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in pairs)
 
 
-# --- gamma samples ----------------------------------------------------------------------------------------------------
+# --- samples ----------------------------------------------------------------------------------------------------------
 
 
 def sampled(shape: Any, key: Any, alpha: Any) -> Any:
     return tf.random.stateless_gamma(shape, [key, 2], alpha)
+
+
+def slopes(alpha: Any) -> Any:
+    """The gradient of a mean of gamma samples, which is near 1."""
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        mean = tf.reduce_sum(tf.reduce_mean(tf.random.gamma([20000], alpha), 0))
+    return tape.gradient(mean, alpha)
+
+
+def numbers() -> dict[str, bool]:
+    """Poisson numbers."""
+    rates = np.array([0.3, 9.5, 200.0], np.float32)
+
+    def drawn(key: int) -> Any:
+        return tf.random.stateless_poisson([20000, 3], [key, 2], rates)
+
+    many = drawn(1).numpy()
+    mean, spread = np.mean(many, 0, np.float64), np.var(many, 0, dtype=np.float64)
+    return {
+        "Poisson's, eager and graph": same(many, tf.function(drawn)(1)),
+        "Poisson's keys": not same(many, drawn(3)),
+        "Poisson's mean": bool((np.abs(mean - rates) < 5 * np.sqrt(rates / 20000)).all()),
+        "Poisson's spread": bool((np.abs(spread - rates) < 0.1 * rates).all()),
+    }
 
 
 def samples() -> dict[str, bool]:
@@ -30,6 +55,9 @@ def samples() -> dict[str, bool]:
         "keys": not bool(np.any(many[:9] == again[:9])),
         "mean": bool((np.abs(mean - alpha) < 5 * np.sqrt(alpha / 20000)).all()),
         "spread": bool((np.abs(spread - alpha) < 0.1 * alpha).all()),
+        "gradient": bool((np.abs(slopes(tf.constant(alpha)).numpy() - 1) < 0.05).all()),
+        "gradient in a graph": bool((np.abs(tf.function(slopes)(tf.constant(alpha)).numpy() - 1) < 0.05).all()),
+        **numbers(),
     }
 
 

@@ -99,8 +99,10 @@ class NumPy(Defaults):
 
     @staticmethod
     def add_at(index: Array, x: Array, rows: int) -> Array:
-        total = np.zeros((rows, x.shape[1]))
-        np.add.at(total, index, x.astype(np.float64))
+        total, order = np.zeros((rows, x.shape[1])), np.argsort(index, kind="stable")
+        there, begins = np.unique(index[order], return_index=True)
+        if len(there):
+            total[there] = np.add.reduceat(x[order].astype(np.float64, copy=False), begins, 0)
         return total
 
     @staticmethod

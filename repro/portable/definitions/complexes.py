@@ -4,7 +4,7 @@ from repro.portable.definitions import products
 from repro.portable.definitions.functions.arithmetic import absolute, plus, with_sign
 from repro.portable.definitions.functions.exponential import exp
 from repro.portable.definitions.functions.inverse import atan2
-from repro.portable.definitions.functions.logarithmic import log
+from repro.portable.definitions.functions.logarithmic import log, log1p
 from repro.portable.definitions.functions.powers import hypot
 from repro.portable.definitions.functions.trigonometric import cos, sin
 from repro.portable.definitions.xp import Array, Backend
@@ -15,6 +15,16 @@ Pair = tuple[Array, Array]
 def times(xp: Backend, a: Pair, b: Pair) -> Pair:
     """The product: that of two parts of float32 is exact, and their sum is rounded once."""
     return plus(xp, a[0], b[0], -(a[1] * b[1])), plus(xp, a[0], b[1], a[1] * b[0])
+
+
+def cumulative(xp: Backend, z: Pair) -> Pair:
+    """The products of the first 1, 2, ... numbers along the last axis: with what is 1, 2, 4, ... places before."""
+    step = 1
+    while step < z[0].shape[-1]:
+        more = times(xp, tuple(each[..., step:] for each in z), tuple(each[..., :-step] for each in z))
+        z = tuple(xp.concatenate([each[..., :step], rest], -1) for each, rest in zip(z, more, strict=True))
+        step *= 2
+    return z
 
 
 def product(xp: Backend, z: Pair) -> Pair:
@@ -71,7 +81,12 @@ def exponential(xp: Backend, z: Pair) -> Pair:
 
 
 def logarithm(xp: Backend, z: Pair) -> Pair:
-    return log(xp, size(xp, z)), angle(xp, z)
+    """The logarithm of the absolute value, near 1 as log(1 + (|z|^2 - 1)) / 2, and the angle."""
+    length, a, b = size(xp, z), absolute(xp, z[0]), absolute(xp, z[1])
+    near = (length > 0.5) & (length < 2.0)
+    large, small = (xp.where(near, each, 1.0) for each in (xp.where(a > b, a, b), xp.where(a > b, b, a)))
+    square = plus(xp, large - 1.0, large + 1.0, small * small)
+    return xp.where(near, log1p(xp, square) * 0.5, log(xp, length)), angle(xp, z)
 
 
 def root(xp: Backend, z: Pair) -> Pair:

@@ -202,7 +202,8 @@ def _bernoulli(terms: int) -> list[Fraction]:
     return numbers[2::2]
 
 
-def _stirling(terms: int) -> list[Fraction]:
+def stirling_series(terms: int) -> list[Fraction]:
+    """The coefficients of 1 / x, 1 / x^3, ... in Stirling's series of lgamma."""
     return [b / (2 * k * (2 * k - 1)) for k, b in enumerate(_bernoulli(terms), 1)]
 
 
@@ -210,20 +211,21 @@ def _stirling_derived(terms: int) -> list[Fraction]:
     return [b / (2 * k) for k, b in enumerate(_bernoulli(terms), 1)]
 
 
-def _floats(coefficients: Sequence[Fraction]) -> Coefficients:
+def floats(coefficients: Sequence[Fraction]) -> Coefficients:
+    """Coefficients as float64, the last one first."""
     return tuple(float(each) for each in reversed(coefficients))
 
 
 @cache
 def stirling(bits: int) -> Coefficients:
     """x (lgamma x - (x - 1/2) log x + x - log(2 pi) / 2) in 1 / x^2."""
-    return _floats(_stirling({24: 5, 53: 11}[bits]))
+    return floats(stirling_series({24: 5, 53: 11}[bits]))
 
 
 @cache
 def stirling_derived(bits: int) -> Coefficients:
     """x^2 (log x - 1 / (2 x) - digamma x) in 1 / x^2."""
-    return _floats(_stirling_derived({24: 5, 53: 11}[bits]))
+    return floats(_stirling_derived({24: 5, 53: 11}[bits]))
 
 
 def _sum(coefficients: Sequence[Fraction], x: Decimal) -> Decimal:
@@ -238,7 +240,7 @@ def _lgamma(x: Decimal) -> Decimal:
     for n in range(FAR):
         product *= x + n
     x += FAR
-    rest = _sum(_stirling(FAR), 1 / (x * x)) / x
+    rest = _sum(stirling_series(FAR), 1 / (x * x)) / x
     return (x - Decimal("0.5")) * x.ln() - x + (2 * PI).ln() / 2 + rest - product.ln()
 
 

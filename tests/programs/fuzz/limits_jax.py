@@ -67,7 +67,7 @@ _GROUPS = [
         special.gammaln?float64 special.loggamma?float64
     """,
     ),
-    # polygamma and gradients of digamma are NaN below -9, where JAX's formula gives other numbers;
+    # left of 0 JAX's own polygamma and gradients of digamma have wrong digits
     (
         replace(FUNCTION, overflows=True),
         "lax.digamma lax.pow lax.zeta jnp.pow jnp.power jnp.float_power special.digamma special.zeta",

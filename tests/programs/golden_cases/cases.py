@@ -194,11 +194,21 @@ _REALS = (
     *("exp", "exp2", "expm1", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "erfc", "sinh", "cosh", "asinh", "atan"),
     *("i0e", "i1e", "lgamma", "digamma", "elu", "selu", "softplus", "softsign", "square", "relu", "reciprocal"),
 )
+COMPLEX = (
+    *("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+)
+"""Functions of complex numbers."""
 INPUTS: dict[str, tuple[Input, ...]] = {
     **dict.fromkeys(_REALS, (_REAL,)),
     **dict.fromkeys(("log", "log1p", "sqrt", "rsqrt"), (_POSITIVE,)),
     **dict.fromkeys(("asin", "acos", "atanh", "erfinv"), (_UNIT,)),
     **dict.fromkeys(("i0", "i1"), (VECTOR,)),
+    "zeta": (array(240, kind="above 1"), array(240, kind="positive")),
+    "polygamma": (array(240, kind="special"),),
+    **dict.fromkeys(("igamma", "igammac", "igamma_grad_a", "gamma_slope"), (array(240, kind="positive"),) * 2),
+    "rfft-long": (array(2, 5000),),
+    "fft-prime": (array(1, 4099), array(1, 4099)),
     "acosh": (array(300, kind="above 1"),),
     "ndtri": (array(300, kind="share"),),
     "exp-large": (array(70000),),
@@ -223,6 +233,7 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     # complex numbers: real and imaginary parts
     "complex-mul": (array(6, 20), array(6, 20)),
     "complex-matmul": (array(6, 20), array(20, 5)),
+    **dict.fromkeys((f"complex-{name}" for name in COMPLEX), (array(60), array(60))),
     "rfft2": (array(3, 6, 33),),
     # sums
     "sum": (MATRIX,),
@@ -284,6 +295,8 @@ INPUTS: dict[str, tuple[Input, ...]] = {
     "segment_sum": (array(50, 3), index(11, 50)),
     "gather": (array(11, 3), index(11, 50)),
     "pad-mirror": (array(5, 9),),
+    "sparse-product": (index(9, 8), array(8), array(9, 4)),
+    "sparse-product-rows": (index(9, 8), array(8), array(9, 4)),
     # linear algebra
     "qr": (array(2, 6, 4),),
     "cholesky": (SQUARES,),

@@ -17,7 +17,7 @@ EXCEPTIONS = {
         "_use_cudnn_ctc_loss": CHOICE,
         "_use_miopen_ctc_loss": CHOICE,
         "_fused_sdp_choice": CHOICE,
-        "_embedding_bag_sparse_backward": "refused; the dense gradient has a row",
+        "_embedding_bag_sparse_backward": "the rows of the dense gradient, which has a row, before they are added",
         "embedding_renorm": "PyTorch calls its form in place, which has a row",
         "mul": "the framework's own exact product, which is not counted; it has a row",
         "selu": "PyTorch makes it of elu; it has a row",

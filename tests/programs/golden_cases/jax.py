@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 from jax import numpy as jnp
+from jax.experimental import sparse
 
 import repro.portable.jax as portable
 from programs.golden_cases import cases, exceptions, jax_cases
@@ -60,6 +61,14 @@ case("dot", jnp.dot)
 case("einsum", lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b))
 case("complex-mul", lambda a, b: both(lax.complex(a, b) * lax.complex(b, a)))
 case("complex-matmul", lambda a, b: both(lax.complex(a, -a) @ lax.complex(b, b + b)))
+for _name in cases.COMPLEX:
+    _theirs = "logistic" if _name == "sigmoid" else _name
+    case(f"complex-{_name}", lambda a, b, name=_theirs: both(getattr(lax, name)(lax.complex(a, b))))
+for _name in ("zeta", "igamma", "igammac", "igamma_grad_a"):
+    case(_name, getattr(lax, _name), gradient=False)
+case("polygamma", lambda x: lax.polygamma(jnp.full_like(x, 2), x), gradient=False)
+case("rfft-long", lambda x: both(jnp.fft.rfft(x)))
+case("fft-prime", lambda a, b: both(jnp.fft.fft(lax.complex(a, b))))
 case("rfft2", lambda x: both(jnp.fft.rfft2(x)))
 case("sum", lambda x: jnp.sum(x, 1))
 case("sum-all", jnp.sum)
@@ -128,6 +137,8 @@ case("index_set", lambda x, i, y: x.at[i].set(y), gradient=False)
 case("segment_sum", lambda x, i: jax.ops.segment_sum(x, i, 11))
 case("gather", lambda x, i: x[i])
 case("pad-mirror", lambda x: jnp.pad(x, ((0, 0), (2, 3)), "reflect"))
+case("sparse-product", lambda i, x, b: sparse.BCOO((x, jnp.stack([jnp.arange(8), i], 1)), shape=(8, 9)) @ b)
+case("sparse-product-rows", lambda i, x, b: sparse.BCSR((x, i, jnp.arange(9)), shape=(8, 9)) @ b)
 case("qr", lambda x: tuple(jnp.linalg.qr(x)))
 case("cholesky", lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))
 case("triangular_solve", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True))

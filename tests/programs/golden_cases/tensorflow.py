@@ -54,6 +54,16 @@ case("matmul-vector", tf.linalg.matvec)
 case("einsum", lambda a, b: tf.einsum("bqhd,bkhd->bhqk", a, b))
 case("complex-mul", lambda a, b: both(tf.complex(a, b) * tf.complex(b, a)))
 case("complex-matmul", lambda a, b: both(tf.complex(a, -a) @ tf.complex(b, b + b)))
+for _name in cases.COMPLEX:
+    case(f"complex-{_name}", lambda a, b, name=_name: both(getattr(tf.math, name)(tf.complex(a, b))))
+case("zeta", tf.math.zeta, gradient=False)
+for _name in ("igamma", "igammac"):
+    case(_name, getattr(tf.math, _name))
+case("igamma_grad_a", lambda a, x: tf.raw_ops.IgammaGradA(a=a, x=x), gradient=False)
+case("gamma_slope", lambda a, x: tf.raw_ops.RandomGammaGrad(alpha=a, sample=x), gradient=False)
+case("polygamma", lambda x: tf.math.polygamma(tf.fill(x.shape, tf.constant(2, x.dtype)), x), gradient=False)
+case("rfft-long", lambda x: both(tf.signal.rfft(x)))
+case("fft-prime", lambda a, b: both(tf.signal.fft(tf.complex(a, b))))
 case("rfft2", lambda x: both(tf.signal.rfft2d(x)))
 case("sum", lambda x: tf.reduce_sum(x, 1))
 case("sum-all", tf.reduce_sum)
@@ -132,6 +142,12 @@ case("index_set", lambda x, i, y: tf.tensor_scatter_nd_update(x, i[:, None], y),
 case("segment_sum", lambda x, i: tf.math.unsorted_segment_sum(x, i, 11))
 case("gather", tf.gather)
 case("pad-mirror", lambda x: tf.pad(x, ((0, 0), (2, 3)), "REFLECT"))
+case(
+    "sparse-product",
+    lambda i, x, b: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor(tf.stack([tf.range(8, dtype=tf.int64), i], 1), x, (8, 9)), b
+    ),
+)
 case("qr", tf.linalg.qr)
 case("cholesky", tf.linalg.cholesky)
 case("triangular_solve", tf.linalg.triangular_solve)

@@ -150,13 +150,6 @@ case(
 case("bincount-dense", lambda i, w: raw.DenseBincount(input=i, size=12, weights=w), IDS, array(50), gradient=False)
 
 
-def sparse_product(i: Any, x: Any, b: Any) -> Any:
-    """A sparse matrix by a dense one."""
-    places = tf.stack([tf.range(8, dtype=tf.int64), i], 1)
-    return tf.sparse.sparse_dense_matmul(tf.SparseTensor(places, x, (8, 9)), b)
-
-
-case("sparse-product", sparse_product, index(9, 8), array(8), array(9, 4))
 case("scatter_nd", lambda i, y: tf.scatter_nd(i[:, None], y, (11, 3)), IDS, ROWS)
 case(
     "scatter_nd-add",

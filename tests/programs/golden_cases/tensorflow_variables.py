@@ -81,6 +81,20 @@ case(
     array(12, 5, kind="positive"),
     gradient=False,
 )
+_RATES = array(12, 5, kind="positive")
+case("random-gamma-operation", lambda a: raw.RandomGamma(shape=[7], alpha=a, seed=7, seed2=9), _RATES, gradient=False)
+case(
+    "random-poisson-operation",
+    lambda a: raw.RandomPoissonV2(shape=[7], rate=a * 9, seed=7, seed2=9, dtype=a.dtype),
+    _RATES,
+    gradient=False,
+)
+case(
+    "random-poisson-seed",
+    lambda a: raw.StatelessRandomPoisson(shape=[7, 12, 5], seed=SEED, lam=a * 9, dtype=a.dtype),
+    _RATES,
+    gradient=False,
+)
 case(
     "random-classes",
     lambda x: raw.Multinomial(logits=x, num_samples=9, seed=7, seed2=9),

@@ -76,6 +76,23 @@ def _erfc(xp: Backend, x: Array, bits: int, rest: Array | None) -> Array:
     return y if bits == 24 else xp.where(size < 0.5, 1.0 - _erf_near(xp, xp.clip(x, -1.0, 1.0), bits), y)
 
 
+def erfcx(xp: Backend, x: Array, bits: int = 53) -> Array:
+    """exp(x^2) erfc x: 2 exp(x^2) less that of -x, for x < 0."""
+    size = absolute(xp, x)
+    left = xp.clip(x, -30.0, 0.0)
+    square, lost = two_product(xp, left, left)
+    y = _scaled_of_any(xp, size)
+    return xp.where(x < 0.0, exp(xp, square, 53, lost) * 2.0 - y, y)
+
+
+def _scaled_of_any(xp: Backend, z: Array) -> Array:
+    """exp(z^2) erfc z; beyond ERFC_END (1 - 1 / (2 z^2) + 3 / (2 z^2)^2 - ...) / (z sqrt pi)."""
+    beyond = z > ERFC_END[53]
+    inverse = 1.0 / xp.where(beyond, z, ERFC_END[53])
+    tail = inverse * polynomial(xp, inverse * inverse * 0.5, SCALED_ERFC_TAIL) * polynomials.constant("1 / sqrt pi")[0]
+    return xp.where(beyond, tail, _scaled_of_positive(xp, xp.clip(z, -1.0, ERFC_END[53]), 53))
+
+
 def log_ndtr(xp: Backend, x: Array, bits: int = 53) -> Array:
     """log ndtr x, which for x < 0 is log(exp(z^2) erfc(z) / 2) - z^2 with z = -x / sqrt 2.
 

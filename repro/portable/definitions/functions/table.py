@@ -9,6 +9,7 @@ from repro.portable.definitions.functions import (
     exponential,
     gamma,
     hyperbolic,
+    incomplete,
     inverse,
     logarithmic,
     powers,
@@ -17,7 +18,20 @@ from repro.portable.definitions.functions import (
     zeta,
 )
 
-FILES = bessel, errors, exponential, gamma, hyperbolic, inverse, logarithmic, powers, quantiles, trigonometric, zeta
+FILES = (
+    bessel,
+    errors,
+    exponential,
+    gamma,
+    hyperbolic,
+    incomplete,
+    inverse,
+    logarithmic,
+    powers,
+    quantiles,
+    trigonometric,
+    zeta,
+)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: function
     for file in FILES

@@ -12,6 +12,8 @@ STRUCTURE = """
     reduced_vary_cast_p axis_index device_put copy create_linear pin unpin empty empty2 multiple_of
     random_seed random_bits random_split random_fold_in random_wrap random_unwrap random_clone random_gamma
     threefry2x32 threefry4x32 philox2x32 philox4x32 iota_2x32_shape
+    todense bcoo_todense bcoo_fromdense bcoo_extract bcoo_transpose bcoo_sort_indices bcoo_sum_duplicates
+    bcoo_dot_general_sampled bcoo_spdot_general bcsr_todense bcsr_fromdense bcsr_extract
 """
 """Primitives that call, order or place others; random numbers are integers."""
 

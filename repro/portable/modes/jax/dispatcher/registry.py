@@ -24,6 +24,7 @@ DEFINITIONS = (
     "spectral",
     "complexes",
     "fourier",
+    "sparse",
     "collectives",
 )
 """The files of operations/ that define primitives."""

@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from jax import Array, lax
 from jax import numpy as jnp
 
 from repro.portable.backends.jax import Backend
-from repro.portable.definitions import complexes, sums
+from repro.portable.definitions import complex_functions, complexes, sums
 from repro.portable.definitions.complexes import Pair
 from repro.portable.modes.jax.dispatcher.registry import define_complex
-from repro.portable.modes.jax.operations import products, scatter
+from repro.portable.modes.jax.operations import convolution, products, scatter
 from repro.portable.modes.jax.operations import sums as scans
 
 
@@ -69,10 +69,13 @@ def _complex(definition: Callable[..., Pair]) -> Callable[..., Array]:
 
 
 define_complex("abs")(_real(complexes.size))
-define_complex("sign")(_complex(complexes.direction))
-define_complex("exp")(_complex(complexes.exponential))
-define_complex("log")(_complex(complexes.logarithm))
-define_complex("sqrt")(_complex(complexes.root))
+for _name, _function in complex_functions.OF_ONE.items():
+    define_complex("logistic" if _name == "sigmoid" else _name)(_complex(_function))
+
+
+@define_complex("pow")
+def power(x: Array, exponent: Array) -> Array:
+    return joined(complex_functions.power(Backend, wide(x), wide(exponent)), x.dtype)
 
 
 # --- sums and products of matrices ------------------------------------------------------------------------------------
@@ -101,6 +104,13 @@ def cumsum(x: Array, *, axis: int, reverse: bool) -> Array:
     return joined((real, imaginary), x.dtype)
 
 
+@define_complex("cumprod")
+def cumprod(x: Array, *, axis: int, reverse: bool) -> Array:
+    turned = jnp.moveaxis(jnp.flip(x, axis) if reverse else x, axis, -1)
+    result = jnp.moveaxis(joined(complexes.cumulative(Backend, wide(turned)), x.dtype), -1, axis)
+    return jnp.flip(result, axis) if reverse else result
+
+
 @define_complex("scatter_add")
 def scatter_add(operand: Array, indices: Array, updates: Array, **how: Any) -> Array:
     pairs = zip(parts(operand), parts(updates), strict=True)
@@ -119,3 +129,12 @@ def dot_general(
         return jnp.zeros(shape, dtype)
     pair = complexes.matmul(Backend, parts(a), parts(b), products.slices_of(precision, slices))
     return joined(pair, dtype).reshape(shape)
+
+
+@define_complex("conv_general_dilated")
+def conv_general_dilated(lhs: Array, rhs: Array, *, slices: int, **how: Any) -> Array:
+    """Four convolutions of the parts, each rounded."""
+    dtype = jnp.result_type(lhs, rhs)
+    (a, b), (c, d) = parts(lhs.astype(dtype)), parts(rhs.astype(dtype))
+    convolve = partial(convolution.conv_general_dilated, slices=slices, **how)
+    return joined((convolve(a, c) - convolve(b, d), convolve(a, d) + convolve(b, c)), dtype)

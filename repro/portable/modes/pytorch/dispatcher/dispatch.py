@@ -58,8 +58,12 @@ definitions: dict[str, Definition] = {}
 """Definitions by name and overload, as `mm` or `sum.dim_IntList`."""
 complex_definitions: dict[str, Definition] = {}
 """Definitions of complex numbers, likewise."""
+sparse_definitions: dict[str, Definition] = {}
+"""Definitions of sparse tensors, likewise."""
 takes_complex: set[str] = set()
 """Names of operations, all forms of them, with a definition of complex numbers."""
+takes_sparse: set[str] = set()
+"""The same of sparse tensors."""
 
 replacements: dict[str, Function] = {}
 """Functions in the place of composite operations, by name and overload."""
@@ -83,6 +87,11 @@ def compose(*names: str, integers: bool = False) -> Callable[[Function], Functio
 def define_complex(*names: str) -> Callable[[Function], Function]:
     """Registers a function of complex64 and complex128, of operations that are exact as PyTorch has them."""
     return _registration(complex_definitions, names, composed=False, integers=False)
+
+
+def define_sparse(*names: str) -> Callable[[Function], Function]:
+    """Registers a function of tensors of which some are sparse, of operations that are exact as PyTorch has them."""
+    return _registration(sparse_definitions, names, composed=False, integers=False)
 
 
 def replace(*names: str) -> Callable[[Function], Function]:
@@ -142,7 +151,11 @@ COMPLEX = {torch.complex64, torch.complex128}
 
 
 class ComplexNumbersError(Exception):
-    """An operation has complex numbers, and a definition for them: see with_complex."""
+    """An operation has complex numbers, and a definition for them: see with_other."""
+
+
+class SparseTensorError(Exception):
+    """An operation has a sparse tensor, and a definition for it: see with_other."""
 
 
 def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], integers: bool) -> bool:
@@ -159,9 +172,7 @@ def needs_portable_kernel(name: str, arguments: tuple[Any, ...], options: Mappin
                     return False
                 check_device(each.device)
             if kind == REFUSED or each.layout is not torch.strided:
-                if each.dtype in COMPLEX and name in takes_complex and each.layout is torch.strided:
-                    raise ComplexNumbersError
-                raise _refused(name, each)
+                raise _other(name, each)
             needed = needed or integers or kind == FLOATING
         elif isinstance(each, (list, tuple)) and each and not isinstance(each[0], (int, float)):
             if any(tensor.device.type not in DEVICES for tensor in tensors_in(each)):
@@ -175,6 +186,13 @@ def has_numbers(arguments: tuple[Any, ...]) -> bool:
     types = [each for each in arguments if isinstance(each, torch.dtype)]
     types += [each.dtype for each in tensors_in(arguments) if each.device.type in DEVICES]
     return any(each.is_floating_point or each.is_complex for each in types)
+
+
+def _other(name: str, tensor: Tensor) -> Exception:
+    """The error by which complex numbers and sparse tensors come to a definition of their own, where there is one."""
+    if tensor.layout is torch.strided:
+        return ComplexNumbersError() if tensor.dtype in COMPLEX and name in takes_complex else _refused(name, tensor)
+    return SparseTensorError() if KINDS[tensor.dtype] == FLOATING and name in takes_sparse else _refused(name, tensor)
 
 
 def _refused(name: str, tensor: Tensor) -> Exception:
@@ -242,14 +260,14 @@ def _without_numbers(arguments: tuple[Any, ...], tensors: list[int]) -> tuple[An
     return tuple(changed)
 
 
-def with_complex(kernel: Function, name: str, definition: Definition) -> Function:
-    """A kernel that leaves complex numbers to a definition of their own. All others pay nothing for it."""
+def with_other(kernel: Function, name: str, definition: Definition, error: type[Exception]) -> Function:
+    """A kernel that leaves what raises an error to a definition of its own. All else pays nothing for it."""
     function = with_native_ops(definition.function)
 
     def either(keys: Any, *arguments: Any, **options: Any) -> Any:
         try:
             return kernel(keys, *arguments, **options)
-        except ComplexNumbersError:
+        except error:
             counts[name] += 1
         return function(*arguments, **options)
 
@@ -296,11 +314,15 @@ def refusal_of_all(name: str) -> Function:
     return refused
 
 
-def refusal_of_sparse(name: str) -> Function:
+def of_sparse(name: str, definition: Definition | None) -> Function:
     """The function that the dispatcher calls for sparse tensors, where the mode's kernel ignores layouts."""
+    function = definition and with_native_ops(definition.function)
 
     def refused(*arguments: Any, **options: Any) -> Any:
-        tensors = tensors_in((*arguments, *options.values()))
+        tensors = list(tensors_in((*arguments, *options.values())))
+        if function and all(KINDS[each.dtype] == FLOATING for each in tensors):
+            counts[name] += 1
+            return function(*arguments, **options)
         raise _refused(name, next(each for each in tensors if each.layout is not torch.strided))
 
     return refused

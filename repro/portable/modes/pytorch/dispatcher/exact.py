@@ -20,6 +20,7 @@ MEMORY = """
     tril triu tril_indices triu_indices im2col reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d
     replication_pad2d replication_pad3d upsample_nearest1d upsample_nearest2d upsample_nearest3d
     _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+    _to_dense _to_sparse _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _sparse_sum_backward
     copy_sparse_to_sparse resize_as_sparse sparse_resize sparse_resize_and_clear empty_quantized
     _empty_affine_quantized _empty_per_channel_affine_quantized
 """

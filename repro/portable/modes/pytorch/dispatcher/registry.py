@@ -25,6 +25,7 @@ DEFINITIONS = (
     "products",
     "sums",
     "functions",
+    "gammas",
     "activations",
     "convolution",
     "normalization",
@@ -54,6 +55,7 @@ DEFINITIONS = (
     "recurrent",
     "complexes",
     "fourier",
+    "sparse",
 )
 """The files of operations/ that define operations."""
 COMPOSITE = ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition")
@@ -103,14 +105,15 @@ class Registration:
             for key in COMPOSITE:
                 self._library(space).impl(name, key, kernel, False)
             return
-        result = self._with_complex(full, self._kernel(full, kind, allowed))
+        result = self._with_others(full, self._kernel(full, kind, allowed))
         if result is None or (_has_kernel(full, "BackendSelect") and kind != SPECIAL):
             return
         self._library(space).impl(name, "BackendSelect", result, True)
         if kind == SPECIAL and not allowed:
+            kernel = dispatch.of_sparse(name, _other_definition(full, dispatch.sparse_definitions))
             for key in SPARSE:
                 if _has_kernel(full, key):
-                    self._library(space).impl(name, key, dispatch.refusal_of_sparse(name), False)
+                    self._library(space).impl(name, key, kernel, False)
 
     def _library(self, space: str) -> Any:
         if space not in self.libraries:
@@ -133,16 +136,27 @@ class Registration:
             return dispatch.kernel(operation, name, definition)
         return (dispatch.guard if kind == GUARDED else dispatch.refusal)(operation, name)
 
-    def _with_complex(self, full: str, kernel: dispatch.Function | None) -> dispatch.Function | None:
-        """A kernel that complex numbers pass, too, where they have a definition."""
-        operation, name = overload(full), full.removeprefix("aten::")
-        if kernel is None or operation is None or allowed_name(full) in self.allowed:
-            return kernel
-        definition = variants.definition(operation, name, dispatch.complex_definitions)
-        if definition is None:
-            return kernel
-        dispatch.takes_complex.add(name)
-        return dispatch.with_complex(kernel, name, definition)
+    def _with_others(self, full: str, kernel: dispatch.Function | None) -> dispatch.Function | None:
+        """A kernel that complex numbers and sparse tensors pass, too, where they have a definition."""
+        name = full.removeprefix("aten::")
+        for table, known, error in OTHERS:
+            definition = _other_definition(full, table)
+            if kernel is not None and definition is not None and allowed_name(full) not in self.allowed:
+                known.add(name)
+                kernel = dispatch.with_other(kernel, name, definition, error)
+        return kernel
+
+
+OTHERS = (
+    (dispatch.complex_definitions, dispatch.takes_complex, dispatch.ComplexNumbersError),
+    (dispatch.sparse_definitions, dispatch.takes_sparse, dispatch.SparseTensorError),
+)
+"""Definitions of what others do not take, the names that have one, and the error that leads to them."""
+
+
+def _other_definition(full: str, table: variants.Table) -> dispatch.Definition | None:
+    operation = overload(full)
+    return operation and variants.definition(operation, full.removeprefix("aten::"), table)
 
 
 def kind_of(full: str) -> str:
@@ -168,8 +182,7 @@ def kind_of(full: str) -> str:
     )
     if made_of_others:
         return COMPOSED
-    takes_complex = operation is not None and variants.definition(operation, name, dispatch.complex_definitions)
-    return DEFINED if takes_complex else REFUSED
+    return DEFINED if any(_other_definition(full, table) for table, *_ in OTHERS) else REFUSED
 
 
 def checked(names: frozenset[str]) -> frozenset[str]:

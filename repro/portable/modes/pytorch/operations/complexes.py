@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
-from repro.portable.definitions import complexes, sums
+from repro.portable.definitions import complex_functions, complexes, sums
 from repro.portable.definitions.complexes import Pair
 from repro.portable.modes.pytorch.dispatcher.dispatch import define, define_complex
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
@@ -76,15 +76,30 @@ def square(self: Tensor) -> Tensor:
     return multiply(self, self)
 
 
+@define_complex("pow.Tensor_Tensor", "pow.Scalar")
+def power(self: Any, exponent: Any) -> Tensor:
+    a, b, dtype = _two(self, exponent)
+    a, b = (torch.broadcast_tensors(*each) for each in zip(a, b, strict=True))
+    return joined(complex_functions.power(Backend, (a[0], b[0]), (a[1], b[1])), dtype)
+
+
 @define_complex("pow.Tensor_Scalar")
-def power(self: Tensor, exponent: Any) -> Tensor:
+def power_of_number(self: Tensor, exponent: Any) -> Tensor:
     """Products of the number with itself, from left to right; other powers by logarithms."""
     if isinstance(exponent, int) and 0 < exponent <= 16:
         return reduce(multiply, [self] * exponent)
-    a, b, dtype = _two(self, exponent)
-    result = complexes.exponential(Backend, complexes.times(Backend, complexes.logarithm(Backend, a), b))
-    one = torch.zeros_like(a[0], dtype=torch.bool) if exponent else torch.ones_like(a[0], dtype=torch.bool)
-    return joined((torch.where(one, 1.0, result[0]), torch.where(one, 0.0, result[1])), dtype)
+    return power(self, exponent)
+
+
+@define_complex("add.Tensor", "add.Scalar")
+def add(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
+    """The second number times the factor, rounded, is added."""
+    return self + (other if alpha == 1 else multiply(other, alpha) if isinstance(other, Tensor) else other * alpha)
+
+
+@define_complex("sub.Tensor", "sub.Scalar")
+def sub(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
+    return add(self, other, alpha=-alpha)
 
 
 @define_complex("addcmul")
@@ -126,10 +141,18 @@ def _complex(*names: str) -> Callable[[Callable[..., Pair]], Callable[..., Tenso
 
 sizes = _real("abs")(complexes.size)
 _real("angle")(complexes.angle)
-_complex("sgn")(complexes.direction)
-_complex("exp")(complexes.exponential)
-_complex("log")(complexes.logarithm)
-_complex("sqrt")(complexes.root)
+for _name, _function in complex_functions.OF_ONE.items():
+    _complex("sgn" if _name == "sign" else _name)(_function)
+
+
+@define_complex("tanh_backward")
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return multiply(grad_output, (1 - multiply(output, output)).conj())
+
+
+@define_complex("sigmoid_backward")
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return multiply(grad_output, multiply(1 - output, output).conj())
 
 
 @define("polar")
@@ -194,6 +217,14 @@ def cumsum(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tenso
     x = self if dtype is None else self.to(dtype)
     real, imaginary = (norms.cumsum(each, dim) for each in parts(x))
     return joined((real, imaginary), x.dtype)
+
+
+@define_complex("cumprod")
+def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    x = self if dtype is None else self.to(dtype)
+    if not x.dim() or x.shape[dim] < 2:
+        return x.clone()
+    return joined(complexes.cumulative(Backend, wide(x.movedim(dim, -1))), x.dtype).movedim(-1, dim).contiguous()
 
 
 @define_complex("linalg_vector_norm")

@@ -79,8 +79,13 @@ def embedding_bag_backward(
     per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Tensor:
+    if sparse and mode == MAX:
+        raise refuse("_embedding_bag_backward", "a sparse gradient of maxima has no portable form", "give sparse=False")
     if sparse:
-        raise refuse("_embedding_bag_backward", "a sparse gradient has no portable form", "give sparse=False")
+        rows = _gradient_of_rows(
+            grad, indices, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx
+        )
+        return torch.sparse_coo_tensor(indices[None], rows.to(grad.dtype), (num_weights, grad.shape[1]))
     return dense_backward(
         grad,
         indices,
@@ -112,6 +117,24 @@ def dense_backward(
     if mode == MAX:
         grad = grad.masked_fill(maximum_indices < 0, 0.0)
         return added(grad, lambda q: table.clone().scatter_add_(0, maximum_indices.long().clamp(min=0), q))
+    rows = _gradient_of_rows(
+        grad, indices, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx
+    )
+    return rounded(total(rows, lambda q: table.clone().index_add_(0, indices, q)), grad.dtype)
+
+
+def _gradient_of_rows(
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Tensor | None,
+    padding_idx: int,
+) -> Tensor:
+    """The gradient of each row that a bag has."""
     rows = grad.double().index_select(0, offset2bag)
     if mode == MEAN:
         rows = rows / bag_size[offset2bag].clamp(min=1).double()[:, None]
@@ -121,8 +144,7 @@ def dense_backward(
         rows = rows * per_sample_weights.double()[:, None]
     if padding_idx >= 0:
         rows = rows.masked_fill((indices == padding_idx)[:, None], 0.0)
-    rows = rounded(rows, as_float32(grad).dtype)
-    return rounded(total(rows, lambda q: table.clone().index_add_(0, indices, q)), grad.dtype)
+    return rounded(rows, as_float32(grad).dtype)
 
 
 @define("_embedding_bag_per_sample_weights_backward")

@@ -47,6 +47,7 @@ NAMES = """
 RENAMED = {
     "ndtri": ("special_ndtri",),
     "log_ndtr": ("special_log_ndtr",),
+    "erfcx": ("special_erfcx",),
     "i0e": ("special_i0e",),
     "i1": ("special_i1",),
     "i1e": ("special_i1e",),

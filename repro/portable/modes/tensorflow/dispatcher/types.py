@@ -8,8 +8,8 @@ WIDE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def as_float32(x: Array) -> Array:
-    """Halves as float32, which holds them; other arrays as they are."""
-    return x if x.dtype in WIDE or x.dtype.kind in "iub" else x.astype(np.float32)
+    """Halves as float32, which holds them; other arrays, also of complex numbers, as they are."""
+    return x if x.dtype in WIDE or x.dtype.kind in "iubc" else x.astype(np.float32)
 
 
 def cast_back(x: Array, dtype: np.dtype) -> Array:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from repro.portable.backends.numpy import Array, Backend
-from repro.portable.definitions import complexes, sums
+from repro.portable.definitions import complex_functions, complexes, sums
 from repro.portable.definitions.complexes import Pair
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define_complex
 from repro.portable.modes.tensorflow.dispatcher.types import axes_of
@@ -85,10 +85,30 @@ def _complex(definition: Callable[..., Pair]) -> Callable[..., Array]:
 
 define_complex("ComplexAbs")(_real(complexes.size))
 define_complex("Angle")(_real(complexes.angle))
-define_complex("Sign")(_complex(complexes.direction))
-define_complex("Exp")(_complex(complexes.exponential))
-define_complex("Log")(_complex(complexes.logarithm))
-define_complex("Sqrt")(_complex(complexes.root))
+for _name, _function in complex_functions.OF_ONE.items():
+    define_complex(_name.capitalize())(_complex(_function))
+
+
+@define_complex("Pow")
+def power(given: Attributes, x: Array, exponent: Array) -> Array:
+    pairs = (wide(each) for each in np.broadcast_arrays(x, exponent))
+    return joined(complex_functions.power(Backend, *pairs), x.dtype)
+
+
+@define_complex("TanhGrad")
+def tanh_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
+    """Of the conjugate of the result."""
+    return multiply(given, gradient, 1 - square(given, y))
+
+
+@define_complex("SigmoidGrad")
+def sigmoid_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
+    return multiply(given, gradient, multiply(given, y, 1 - y))
+
+
+@define_complex("RsqrtGrad")
+def inverse_root_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
+    return multiply(given, gradient / -2, multiply(given, y.conj(), square(given, y.conj())))
 
 
 # --- sums and products of matrices ------------------------------------------------------------------------------------
@@ -121,6 +141,26 @@ def mean(given: Attributes, x: Array, axes: Array) -> Array:
 def cumsum(given: Attributes, x: Array, axis: Array) -> Array:
     real, imaginary = (scans.cumsum(given, each, axis) for each in parts(x))
     return joined((real, imaginary), x.dtype)
+
+
+def _cumulative_product(x: Array, axis: int) -> Array:
+    pair = complexes.cumulative(Backend, wide(np.moveaxis(x, axis, -1)))
+    return np.moveaxis(joined(pair, x.dtype), -1, axis)
+
+
+define_complex("Cumprod")(scans.scan(_cumulative_product, 1.0))
+
+
+@define_complex("Prod")
+def product_along(given: Attributes, x: Array, axes: Array) -> Array:
+    named = axes_of(axes, x.ndim)
+    rest = [axis for axis in range(x.ndim) if axis not in named]
+    rows = x.transpose(*rest, *named).reshape(*(x.shape[axis] for axis in rest), math.prod(x.shape[i] for i in named))
+    if not rows.shape[-1]:
+        rows = np.ones((*rows.shape[:-1], 1), x.dtype)
+    result = joined(complexes.product(Backend, wide(rows)), x.dtype)
+    kept = [1 if axis in named else n for axis, n in enumerate(x.shape)]
+    return result.reshape(kept if given["keep_dims"] else result.shape[:-1])
 
 
 def product(a: Array, b: Array, slices: int) -> Array:

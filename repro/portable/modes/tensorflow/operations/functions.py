@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from repro.portable.backends.numpy import Array
+from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
-from repro.portable.definitions.functions import logarithmic, powers
+from repro.portable.definitions.functions import incomplete, logarithmic, powers, zeta
 from repro.portable.definitions.functions.table import FUNCTIONS
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
@@ -39,6 +39,31 @@ define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """SELU's: G. Klambauer et al., 1706.02515."""
 define("Selu")(_of_elements(activations.elu, alpha=ALPHA, scale=SCALE))
+
+
+def _of_series(function: Callable[..., Any]) -> Callable[..., Array]:
+    """A function of elements, which broadcast. It is not compiled: its loops are long."""
+
+    def computed(given: Attributes, *arrays: Array) -> Array:
+        wide = np.broadcast_arrays(*map(as_float32, arrays))
+        flat = [np.ascontiguousarray(each).reshape(-1) for each in wide]
+        result = functions.rounded(function)(Backend, *flat) if flat[0].size else flat[0]
+        return cast_back(result.reshape(wide[0].shape), arrays[0].dtype)
+
+    return computed
+
+
+def _of_positive(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NaN of a parameter that is not positive, but for x = 0, as TensorFlow has it."""
+    return lambda xp, a, x, bits=53: xp.where((a > 0.0) | (x == 0.0), function(xp, a, x, bits), xp.nan)
+
+
+define("Igamma")(_of_series(_of_positive(incomplete.igamma)))
+define("Igammac")(_of_series(_of_positive(incomplete.igammac)))
+define("IgammaGradA")(_of_series(_of_positive(incomplete.igamma_slope)))
+define("RandomGammaGrad")(_of_series(incomplete.gamma_slope))
+define("Zeta")(_of_series(zeta.zeta))
+define("Polygamma")(_of_series(zeta.polygamma))
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------

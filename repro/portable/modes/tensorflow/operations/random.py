@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op, dtypes, tensor_util
 from tensorflow.python.ops import (
     array_ops,
@@ -29,7 +30,7 @@ from repro.portable.definitions.functions.quantiles import ndtri
 from repro.portable.definitions.functions.trigonometric import cos, sin
 from repro.portable.definitions.random import philox
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
-from repro.portable.modes.tensorflow.dispatcher.graphs import calculated
+from repro.portable.modes.tensorflow.dispatcher.graphs import Answering, Attribute, as_operation, calculated
 from repro.portable.modes.tensorflow.dispatcher.types import cast_back
 
 WORD = 2**32
@@ -123,22 +124,99 @@ _stateless(
 # --- by rejection -----------------------------------------------------------------------------------------------------
 
 
-@define("StatelessRandomGammaV3")
-def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
-    """Numbers of the gamma distribution of scale 1, with the definition's own bits. Its key is made of TensorFlow's key and counter."""
-    halves = [np.array([int(whole) >> bits & (WORD - 1)]) for whole in (*counter, *key) for bits in (0, 32)]
+def _accepted(words: Array, shape: Array, choose: Any, *parameters: Array) -> Array:
+    """The first accepted number of each element, float64, with the definition's own bits: its key is made of TensorFlow's words.
+
+    `choose` gives a definition and the places where it serves, of flat parameters, for one after another.
+    """
+    halves = [np.array([int(whole) >> bits & (WORD - 1)]) for whole in words for bits in (0, 32)]
     low, high, *_ = philox(Backend, tuple(halves[:4]), tuple(halves[4:]))
     mixed = low | high >> 1 << 32
-    parameters = np.broadcast_to(alpha, tuple(map(int, shape))).reshape(-1).astype(np.float64)
-    numbers, left = np.empty_like(parameters), np.arange(parameters.size)
-    for part in count():
-        if not left.size:
-            break
-        drawn, accepted = distributions.gamma(Backend, left, mixed, part, parameters[left])
-        numbers[left[accepted]] = drawn[accepted]
-        left = left[~accepted]
-    smallest = float(np.finfo(np.float32).tiny)
-    return cast_back(np.maximum(numbers, smallest).reshape(tuple(map(int, shape))), alpha.dtype)
+    whole = tuple(map(int, shape))
+    flat = [np.broadcast_to(each, whole).reshape(-1).astype(np.float64) for each in parameters]
+    numbers = np.empty_like(flat[0])
+    for definition, left in choose(*flat):
+        for part in count():
+            if not left.size:
+                break
+            drawn, accepted = definition(Backend, left, mixed, part, *(each[left] for each in flat))
+            numbers[left[accepted]] = drawn[accepted]
+            left = left[~accepted]
+    return numbers.reshape(whole)
+
+
+@define("StatelessRandomGammaV3")
+def gamma(given: Attributes, shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
+    """Numbers of the gamma distribution of scale 1."""
+    every = [(distributions.gamma, np.arange(math.prod(map(int, shape))))]
+    numbers = _accepted([*counter, *key], shape, lambda _: every, alpha)
+    return cast_back(np.maximum(numbers, float(np.finfo(np.float32).tiny)), alpha.dtype)
+
+
+@compose("RandomGamma")
+def gamma_by_operation(given: Attributes, shape: Any, alpha: Any) -> Any:
+    """A block of samples for each parameter, of bits that the operation draws."""
+    drawn = _words(given)
+    whole = array_ops.concat([math_ops.cast(shape, dtypes.int32), array_ops.shape(alpha)], 0)
+    make = gen_stateless_random_ops_v2.stateless_random_gamma_v3
+    samples = make(whole, drawn[:1], drawn[1:], constant_op.constant(1), alpha)
+    if context.executing_eagerly():
+        return samples
+    (kept,) = calculated("random_gamma", _last, {}, [shape, alpha, samples], [alpha.dtype], [samples.shape])
+    types = {"S": shape.dtype, "T": alpha.dtype}
+    attributes = {name: Attribute(type=each.as_datatype_enum) for name, each in types.items()}
+    attributes |= {name: Attribute(i=int(given[name])) for name in ("seed", "seed2")}
+    return as_operation(kept.op, _Sampling, "RandomGamma", attributes)
+
+
+class _Sampling(Answering):
+    """A node for `RandomGamma`: its last input, the samples, is none of the operation's, which has a gradient for each."""
+
+    @property
+    def inputs(self) -> Any:
+        return tuple(super().inputs)[:-1]
+
+
+def _last(given: Attributes, *arrays: Array) -> Array:
+    """The last of a node's inputs. The first ones are those of the operation, whose gradient asks for them."""
+    return arrays[-1]
+
+
+def _words(given: Attributes) -> Any:
+    """A key and a counter, uint64 [3], by an operation's seeds."""
+    low, high = (constant_op.constant(each, dtypes.int64) for each in (0, 2**62))
+    seeds = {"seed": int(given["seed"]), "seed2": int(given["seed2"])}
+    return math_ops.cast(gen_random_ops.random_uniform_int([3], low, high, **seeds), dtypes.uint64)
+
+
+def _poisson(given: Attributes, words: Array, shape: Array, rate: Array) -> Array:
+    def choose(mean: Array) -> list[tuple[Any, Array]]:
+        few = ~(mean >= distributions.FEW)
+        return [(distributions.few_poisson, np.flatnonzero(few)), (distributions.poisson, np.flatnonzero(~few))]
+
+    numbers = _accepted(words, shape, choose, np.where(rate >= 0, rate, math.nan))
+    return cast_back(numbers, _numpy(given["dtype"]))
+
+
+def _poisson_of(given: Attributes, words: Any, shape: Any, rate: Any) -> Any:
+    dtype = dtypes.as_dtype(given["dtype"])
+    shape = math_ops.cast(shape, dtypes.int32)
+    known = tensor_util.constant_value_as_shape(shape)
+    given = {"dtype": dtype.as_datatype_enum}
+    (result,) = calculated("random_poisson", _poisson, given, [words, shape, rate], [dtype], [known])
+    return result
+
+
+@compose("RandomPoissonV2")
+def poisson(given: Attributes, shape: Any, rate: Any) -> Any:
+    whole = array_ops.concat([math_ops.cast(shape, dtypes.int32), array_ops.shape(rate)], 0)
+    return _poisson_of(given, _words(given), whole, rate)
+
+
+@compose("StatelessRandomPoisson")
+def poisson_by_seed(given: Attributes, shape: Any, seed: Any, rate: Any) -> Any:
+    key, counter = gen_stateless_random_ops_v2.stateless_random_get_key_counter(seed)
+    return _poisson_of(given, array_ops.concat([counter, key], 0), shape, rate)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import numpy as np
 from tensorflow.python.framework import dtypes
 from tensorflow.python.ops import array_ops, gen_array_ops, gen_resource_variable_ops
 
-from repro.portable.backends.numpy import Array
+from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy.plan import run
+from repro.portable.definitions import sparse
 from repro.portable.definitions import sums as definitions
 from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, compose, define
@@ -20,16 +21,9 @@ def added(index: Array, x: Array, rows: int) -> Array:
     """Rows of numbers [M, C] added up by their index [M] -> float64 [rows, C]: exact, of all numbers on one grid."""
     if not x.size:
         return np.zeros((rows, x.shape[1]))
-    order = np.argsort(index, kind="stable")
-    there, begins = np.unique(index[order], return_index=True)
-
-    def add(q: Array) -> Array:
-        sums = np.zeros((rows, x.shape[1]))
-        sums[there] = np.add.reduceat(q[order], begins, 0)
-        return sums
-
     check_length(len(x), SUM_BITS)
-    return definitions.joined(run((0, 1), definitions.sliced, np.ascontiguousarray(x), (0, 1), numbers=2), add)
+    slices = run((0, 1), definitions.sliced, np.ascontiguousarray(x), (0, 1), numbers=2)
+    return definitions.joined(slices, lambda q: Backend.add_at(index, q, rows))
 
 
 def segments(x: Array, ids: Array, number: int) -> Array:
@@ -105,7 +99,6 @@ def counted(given: Attributes, index: Array, size: Array, weights: Array) -> Arr
 
 @define("SparseTensorDenseMatMul")
 def sparse_product(given: Attributes, index: Array, values: Array, shape: Array, b: Array) -> Array:
-    """A sparse matrix times a dense one: products, each rounded, are added up by row."""
     rows, columns = index[:, 0], index[:, 1]
     height, width = (int(size) for size in shape)
     if given["adjoint_a"]:
@@ -113,7 +106,7 @@ def sparse_product(given: Attributes, index: Array, values: Array, shape: Array,
     right = as_float32(b).T if given["adjoint_b"] else as_float32(b)
     if len(right) != width:
         raise ValueError(f"a matrix [{height}, {width}] and one {list(right.shape)} have no product")
-    return cast_back(added(rows, as_float32(values)[:, None] * right[columns], height), b.dtype)
+    return cast_back(sparse.product(Backend, rows, columns, as_float32(values), right, height), b.dtype)
 
 
 # --- scatter ----------------------------------------------------------------------------------------------------------

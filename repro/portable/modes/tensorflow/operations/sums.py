@@ -106,7 +106,7 @@ def add_n(given: Attributes, *arrays: Array) -> Array:
 # --- scans ------------------------------------------------------------------------------------------------------------
 
 
-def _scan(function: Callable[[Array, int], Array], neutral: float) -> Callable[[Attributes, Array, Array], Array]:
+def scan(function: Callable[[Array, int], Array], neutral: float) -> Callable[[Attributes, Array, Array], Array]:
     """A scan along an axis, in both directions, with the number itself or without."""
 
     def scanned(given: Attributes, x: Array, axis: Array) -> Array:
@@ -139,6 +139,6 @@ def _cumulative_log(x: Array, axis: int) -> Array:
     return scans.cumulative(Backend, x, axis, lambda *arrays: evaluate(logarithmic.logaddexp, *arrays))
 
 
-define("CumulativeLogsumexp")(_scan(_cumulative_log, -math.inf))
-cumsum = define("Cumsum")(_scan(_cumulative_sum, 0.0))
-define("Cumprod")(_scan(_cumulative_product, 1.0))
+define("CumulativeLogsumexp")(scan(_cumulative_log, -math.inf))
+cumsum = define("Cumsum")(scan(_cumulative_sum, 0.0))
+define("Cumprod")(scan(_cumulative_product, 1.0))
