@@ -9,6 +9,7 @@ from tensorflow.python.framework import op_def_registry
 
 from repro.portable.modes.common import loading
 from repro.portable.modes.common.refusal import unknown_operation
+from repro.portable.modes.tensorflow.dispatcher import native
 from repro.portable.modes.tensorflow.dispatcher.dispatch import complex_definitions, definitions
 from repro.portable.modes.tensorflow.dispatcher.exact import CONTROLLING, EXACT, REAL
 from repro.portable.modes.tensorflow.dispatcher.holders import HOLDERS
@@ -82,4 +83,4 @@ def operations() -> list[op_def_pb2.OpDef]:
     """Every operation that TensorFlow registers."""
     operations = op_def_pb2.OpList()
     operations.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
-    return list(operations.op)
+    return [each for each in operations.op if each.name != native.NODE]

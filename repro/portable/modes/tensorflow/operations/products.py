@@ -62,7 +62,7 @@ def checked(a: Array, b: Array) -> None:
         raise ValueError(f"matrices {list(a.shape)} and {list(b.shape)} have no product")
 
 
-@define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+@define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", reads=())
 def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     dtype = a.dtype
     a, b = as_float32(a), as_float32(b)
