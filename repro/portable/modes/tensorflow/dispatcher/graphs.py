@@ -27,7 +27,7 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     passes,
     ran_natively,
 )
-from repro.portable.modes.tensorflow.dispatcher.exact import REAL
+from repro.portable.modes.tensorflow.dispatcher.exact import NATIVE, REAL
 from repro.portable.modes.tensorflow.dispatcher.kinds import (
     COMPLEX,
     COMPLEX_TYPES,
@@ -39,7 +39,7 @@ from repro.portable.modes.tensorflow.dispatcher.kinds import (
 from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
 
 NODE = "PyFuncStateless"
-"""The operation that calls a definition in a graph by Python; native.NODE does so without."""
+"""The operation that calls a definition in a graph by Python; NATIVE does so without."""
 
 _create, _create_from = ops.Graph._create_op_internal, ops.Graph._create_op_from_tf_operation
 
@@ -124,7 +124,7 @@ def _calling(
     numbers = [each.as_datatype_enum for each in given_types], [each.as_datatype_enum for each in types]
     if native.takes(definition, *numbers):
         attributes["definition"] = Attribute(i=native.address_of(name, definition, given, *numbers))
-        return native.NODE, attributes
+        return NATIVE, attributes
     attributes["token"] = Attribute(s=_token(name, definition.function, given))
     return NODE, attributes
 

@@ -9,11 +9,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from repro.portable.modes.common.refusal import RefusedError
-from repro.portable.modes.tensorflow.dispatcher import graphs, native
+from repro.portable.modes.tensorflow.dispatcher import graphs
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Passing
+from repro.portable.modes.tensorflow.dispatcher.exact import NATIVE
 from repro.portable.modes.tensorflow.dispatcher.refusal import place
 
-NODES = {graphs.NODE, native.NODE}
+NODES = {graphs.NODE, NATIVE}
 Replace = Callable[[ExitStack, Any, str, Any], None]
 
 

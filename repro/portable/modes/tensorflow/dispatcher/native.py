@@ -22,6 +22,7 @@ from repro.portable.compiler.numpy.plan import same
 from repro.portable.modes.common.precision import setting
 from repro.portable.modes.tensorflow.dispatcher import dispatch
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, Definition
+from repro.portable.modes.tensorflow.dispatcher.exact import NATIVE
 
 if kernels.available:
     from repro.portable.kernels.numpy import node, operation
@@ -29,8 +30,6 @@ if kernels.available:
     from repro.portable.kernels.numpy.threads import address, empty
 
 log = logging.getLogger(__name__)
-NODE = "ReproPortable"
-"""The operation of such nodes."""
 TYPES = {types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_INT32, types_pb2.DT_INT64}
 """The types that kernels take."""
 TRIES, PROGRAMS = 3, 64
@@ -53,7 +52,7 @@ def available() -> bool:
     if not kernels.available:
         return False
     try:
-        operation.register(NODE, _missed)
+        operation.register(NATIVE, _missed)
     except (AttributeError, OSError, RuntimeError) as error:  # another interface of another version
         log.warning("portable: definitions are called by Python: %s", error)
         return False
