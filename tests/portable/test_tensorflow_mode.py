@@ -87,8 +87,7 @@ def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_proc
 
 def test_graphs_run_definitions_without_python_with_the_bits_of_eager_code() -> None:
     results = json.loads(program("tensorflow", "tensorflow_native.py"))
-    failed = {name: case for name, case in results["cases"].items() if set(case.values()) != {True}}
-    assert failed == {"broadcast": {"equal": True, "Atan2": False}}  # NumPy makes one array as large as the other
+    assert {name: case for name, case in results["cases"].items() if set(case.values()) != {True}} == {}
     assert results["derivatives"]
     assert results["threads"]
     assert results["precisions"]

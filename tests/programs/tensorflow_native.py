@@ -6,9 +6,9 @@ Prints JSON: whether the bits are equal, and whether they were computed without 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from typing import Any
 
@@ -32,6 +32,10 @@ def numbers(*shape: int, special: bool = True) -> Any:
     if special and x.size > 8:
         x.reshape(-1)[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-39, -1e-45, 3e38]
     return tf.constant(x)
+
+
+def plain_numbers(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    return [numbers(*shape, special=False) for shape in shapes]
 
 
 def plain(results: Any) -> list[Any]:
@@ -80,6 +84,33 @@ def powers(x: Any, exponent: Any) -> list[Any]:
     return [x**exponent, tf.reduce_sum(x) ** exponent]
 
 
+def convolutions(stride: int, padding: str) -> Callable[..., Any]:
+    """A convolution and its gradients."""
+
+    def convolved(x: Any, w: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch((x, w))
+            y = tf.nn.conv2d(x, w, stride, padding)
+            total = tf.reduce_sum(tf.sigmoid(y))
+        return y, tape.gradient(total, (x, w))
+
+    return convolved
+
+
+EINSUMS = {
+    "abc,cde->abde": ((2, 5, 8), (8, 2, 4)),
+    "aecd,abcd->acbe": ((2, 7, 3, 8), (2, 5, 3, 8)),
+    "acbe,aecd->abcd": ((2, 3, 5, 7), (2, 7, 3, 8)),
+    "ab,cb->ca": ((5, 4), (6, 4)),
+}
+"""As attention has them, and their gradients."""
+FILTERS: dict[str, tuple[int, str, tuple[int, ...], tuple[int, ...]]] = {
+    "large convolution": (1, "SAME", (32, 16, 16, 64), (3, 3, 64, 64)),
+    "strides": (2, "SAME", (4, 9, 8, 64), (3, 3, 64, 64)),
+    "one tap": (2, "VALID", (4, 9, 8, 64), (1, 1, 64, 64)),
+}
+"""Stride, padding, shapes of images and filters. The first has some blocks of samples."""
+CONVOLUTION = "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"
 EXPONENTS = cycle([1.0, 2.0, 3.0, -1.0, 0.5, -0.5, 0.3, 4.0])
 AXES = cycle([[0], [1], [-1]])
 SIZES = cycle([5, 7])
@@ -87,7 +118,12 @@ SIZES = cycle([5, 7])
 
 def cases() -> dict[str, dict[str, bool]]:
     square = numbers(6, 6)
-    return {
+    results = {}
+    for equation, shapes in EINSUMS.items():
+        results[equation] = alike(partial(tf.einsum, equation), "Einsum", arguments=partial(plain_numbers, shapes))
+    for name, (stride, padding, *sizes) in FILTERS.items():
+        results[name] = alike(convolutions(stride, padding), *CONVOLUTION, arguments=partial(plain_numbers, sizes))
+    return results | {
         "functions": alike(functions, "Exp", "Sigmoid", "Tanh", "Atan2", arguments=lambda: [numbers(33, 5)] * 2),
         "broadcast": alike(tf.atan2, "Atan2", arguments=lambda: [numbers(7, 5), numbers(5)]),
         "doubles": alike(tf.exp, "Exp", arguments=lambda: [tf.cast(numbers(9), tf.float64)]),

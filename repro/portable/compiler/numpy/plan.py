@@ -11,6 +11,7 @@ import numpy as np
 from repro.portable import kernels
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.nodes import Node, UnknownError, mapped
+from repro.portable.compiler.numpy.copies import contiguous, reshaped
 from repro.portable.compiler.numpy.tracer import Tracer
 from repro.portable.compiler.tracer import Array as Traced
 
@@ -110,10 +111,10 @@ def _laid_out(x: Array, whole: tuple[int, ...], sizes: tuple[int, int, int]) -> 
     if x.size == 1:
         return x, (0, 0, 0)
     array = x if x.shape == whole else np.broadcast_to(x, whole)
-    array = array.reshape(sizes)
+    array = reshaped(array, sizes)
     steps = [step // x.itemsize if size > 1 else 0 for step, size in zip(array.strides, sizes, strict=True)]
     if any(step < 0 for step in steps):
-        array = np.ascontiguousarray(array)
+        array = contiguous(array)
         return _laid_out(array, sizes, sizes)
     return array, (steps[0], steps[1], steps[2])
 

@@ -25,6 +25,10 @@ MOST = 64
 ALIGNMENT = 64
 
 
+Place = tuple[list[np.ndarray], int, int]
+"""The arrays of a kind, the number of one of them, and the bytes in it before an address."""
+
+
 class UnknownMemoryError(Exception):
     """A kernel takes an array that is neither given nor made for kernels."""
 
@@ -33,11 +37,29 @@ class Recorder:
     """The kernels that this thread calls for these arrays, as a context: an array is known by where it lies."""
 
     def __init__(self, inputs: Sequence[np.ndarray]) -> None:
-        self.inputs = inputs
+        self.inputs = list(inputs)
         self.rooms: list[np.ndarray] = []
         """Memory that kernels write. It is kept, so that no other array has its addresses."""
         self.constants: list[np.ndarray] = []
-        self.calls: list[tuple[Any, list[int], int, int]] = []
+        self.calls: list[tuple[Any, list[Place], int, int]] = []
+        self.unknown = False
+        """True if a kernel took an array that is none of these."""
+
+    def call(self, code: Any, addresses: Sequence[int], units: int, shares: int) -> None:
+        """Notes a kernel. Where its arrays lie is looked up now: later, other arrays may lie there."""
+        if len(addresses) > MOST:
+            self.unknown = True
+        places = [self._place(address) for address in addresses]
+        self.calls.append((code, places, units, shares))
+
+    def _place(self, address: int) -> "Place":
+        for kind in (self.inputs, self.rooms, self.constants):
+            for number, x in enumerate(kind):
+                before = address - _begin(x)
+                if 0 <= before < x.nbytes:
+                    return kind, number, before
+        self.unknown = True
+        return self.inputs, 0, 0
 
     def __enter__(self) -> "Recorder":
         self.before, listening.recorder = listening.recorder, self
@@ -69,35 +91,40 @@ class Program:
 
     def __init__(self, heard: Recorder, results: Sequence[np.ndarray], types: Sequence[int], signature: Any) -> None:
         """UnknownMemoryError where the results are not made by kernels alone."""
+        if heard.unknown:
+            raise UnknownMemoryError("an array that NumPy made")
         self.heard, self.kept = heard, [signature]
         targets = [self._room(result) for result in results]
         if len(set(targets)) < len(targets):
             raise UnknownMemoryError("a result that is returned twice")
         given, size = len(heard.inputs), 0
-        self.memory = [(_begin(x), x.nbytes, index, 0) for index, x in enumerate(heard.inputs)]
-        """Begin, bytes, array, and bytes before, of all that kernels may take."""
+        rooms: list[tuple[int, int]] = []
         for number, room in enumerate(heard.rooms):
             if number in targets:
-                place = given + targets.index(number), 0
+                rooms.append((given + targets.index(number), 0))
             else:
-                place = given + len(targets), size
+                rooms.append((given + len(targets), size))
                 size += -(-room.nbytes // ALIGNMENT) * ALIGNMENT
-            self.memory.append((_begin(room), room.nbytes, *place))
-        self.memory += [(_begin(x), x.nbytes, given + len(targets) + 1, _begin(x)) for x in heard.constants]
+        begins = {
+            id(heard.inputs): [(number, 0) for number in range(given)],
+            id(heard.rooms): rooms,
+            id(heard.constants): [(given + len(targets) + 1, _begin(x)) for x in heard.constants],
+        }
         outputs, calls = [], []
         for result, type_ in zip(results, types, strict=True):
             outputs += [type_, result.ndim, self._words(result.shape), result.nbytes]
-        for code, arrays, units, shares in heard.calls:
-            if len(arrays) > MOST:
-                raise UnknownMemoryError("more arrays than a call has")
-            places = [word for each in arrays for word in self._place(each)]
-            calls += [code.address, units, shares, len(arrays), self._words(places)]
+        for code, places, units, shares in heard.calls:
+            words: list[int] = []
+            for kind, number, before in places:
+                array, begin = begins[id(kind)][number]
+                words += [array, begin + before]
+            calls += [code.address, units, shares, len(places), self._words(words)]
         shared = any(shares > 1 for *_, shares in heard.calls)
         made, called = self._words(outputs), self._words(calls)
         head = [0, len(signature), ctypes.addressof(signature), len(results), made, len(heard.calls), called]
         self.size, self.address = size, self._words([*head, size, shared])
         self.words = self.kept[-1]
-        heard.inputs, heard.rooms, self.memory = [], [], []
+        heard.inputs, heard.rooms = [], []
 
     def _words(self, numbers: Sequence[int]) -> int:
         words = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
@@ -109,12 +136,6 @@ class Program:
             if _begin(room) == _begin(result) and room.nbytes == result.nbytes and result.flags.c_contiguous:
                 return number
         raise UnknownMemoryError("a result that NumPy made")
-
-    def _place(self, address: int) -> tuple[int, int]:
-        for begin, size, array, before in self.memory:
-            if begin <= address < begin + size:
-                return array, before + address - begin
-        raise UnknownMemoryError("an array that NumPy made")
 
 
 def apart(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

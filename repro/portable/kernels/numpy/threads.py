@@ -42,7 +42,7 @@ class Code:
         """Runs as __call__ does, with an array of the addresses."""
         shares = 1 if work < BRIEF else min(count(), units, work // SHARE)
         if listening.recorder is not None:
-            listening.recorder.calls.append((self, list(given), units, shares))
+            listening.recorder.call(self, list(given), units, shares)
         if work < BRIEF:
             self.brief(given, 0, units)
         elif shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
