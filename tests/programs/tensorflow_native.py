@@ -117,7 +117,7 @@ SIZES = cycle([5, 7])
 
 
 def cases() -> dict[str, dict[str, bool]]:
-    square = numbers(6, 6)
+    square = numbers(6, 6, special=False) * 0.1  # a NaN would be in each product
     results = {}
     for equation, shapes in EINSUMS.items():
         results[equation] = alike(partial(tf.einsum, equation), "Einsum", arguments=partial(plain_numbers, shapes))

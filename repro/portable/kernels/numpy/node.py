@@ -26,6 +26,10 @@ MISSED = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
 """A function of the addresses of a context, a definition and tensors, their number, the address of a signature and its length,
 0 of one that is too long, and the address of a status."""
 
+EXHAUSTED = 8
+"""TensorFlow's number of the error that there is no memory."""
+_full = ctypes.create_string_buffer(b"no memory for what a definition computes on the way")
+
 setting = ctypes.c_int64()
 """What programs depend on beside arrays: a number that is the same where definitions compute alike."""
 
@@ -189,7 +193,14 @@ def _allocated(
                 build.store(data, build.gep(after, [index]))
                 _tf(build, "TF_DeleteTensor", VOID, tensor)
     between, scratch = build.gep(after, [count]), _word(build, program, programs.SCRATCH)
-    build.store(outside(build, libc, "aligned_alloc", I64, I64(ALIGNMENT), scratch), between)
+    memory = outside(build, libc, "aligned_alloc", I64, I64(ALIGNMENT), scratch)
+    build.store(memory, between)
+    missing = build.and_(build.icmp_signed("==", memory, I64(0)), build.icmp_signed(">", scratch, I64(0)))
+    with build.if_then(missing):
+        text = build.inttoptr(I64(ctypes.addressof(_full)), ADDRESS)
+        _tf(build, "TF_SetStatus", VOID, status, I32(EXHAUSTED), text)
+        _tf(build, "TF_OpKernelContext_Failure", VOID, context, status)
+        build.store(I1(0), ready)
     build.store(I64(0), build.gep(after, [build.add(count, I64(1))]))
     return build.load(ready)
 
