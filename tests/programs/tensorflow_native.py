@@ -113,6 +113,7 @@ FILTERS: dict[str, tuple[int, str, tuple[int, ...], tuple[int, ...]]] = {
 CONVOLUTION = "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"
 EXPONENTS = cycle([1.0, 2.0, 3.0, -1.0, 0.5, -0.5, 0.3, 4.0])
 AXES = cycle([[0], [1], [-1]])
+NO_AXES = np.zeros(0, np.int32)
 SIZES = cycle([5, 7])
 
 
@@ -130,6 +131,7 @@ def cases() -> dict[str, dict[str, bool]]:
         "reductions": alike(
             reductions, "Sum", "Mean", "Softmax", arguments=lambda: [numbers(4, 9), tf.constant(next(AXES))]
         ),
+        "no axes": alike(tf.reduce_sum, "Sum", arguments=lambda: [numbers(4, 9), tf.constant(NO_AXES)]),
         "shapes": alike(functions, "Exp", arguments=lambda: [numbers(next(SIZES), 3)] * 2),
         "products": alike(products, "MatMul", arguments=lambda: [square, square]),
         "batches": alike(tf.matmul, "BatchMatMulV2", arguments=lambda: [numbers(3, 4, 5), numbers(3, 5, 6)]),

@@ -25,6 +25,11 @@ def contiguous(x: Array, into: Array | None = None) -> Array:
     return result
 
 
+def copied(x: Array) -> Array:
+    """The same numbers in an array of their own."""
+    return contiguous(x, empty(x.shape, x.dtype)) if listening.recorder is not None else x.copy()
+
+
 def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
     """An array with another shape, copied where it must be."""
     result = x.view()

@@ -11,6 +11,7 @@ from tensorflow.python.ops import gen_math_ops
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import elements
+from repro.portable.compiler.numpy.copies import copied
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import scans
 from repro.portable.definitions import sums as definitions
@@ -53,7 +54,7 @@ def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep:
     Without axes the numbers themselves: TensorFlow's gradients ask for that where a shape is not known.
     """
     if not given and function in (total, mean, product):
-        return x.copy()
+        return copied(x)
     wide = np.ascontiguousarray(as_float32(x))
     axes = given or (x.ndim,)
     result = function(wide if given else wide[..., None], axes)
