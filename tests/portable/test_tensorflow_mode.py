@@ -84,6 +84,15 @@ def test_threads_share_a_kernel_for_one_call_at_a_time_and_anew_in_a_forked_proc
     assert results()["threads"] == dict.fromkeys(("one", "four", "child", "shared"), True)
 
 
+def test_graphs_run_definitions_without_python_with_the_bits_of_eager_code() -> None:
+    results = json.loads(program("tensorflow", "tensorflow_native.py"))
+    assert {name: case for name, case in results["cases"].items() if set(case.values()) != {True}} == {}
+    assert results["derivatives"]
+    assert results["threads"]
+    assert results["precisions"]
+    assert "ValueError: matrices [2, 3] and [4, 5] have no product" in results["error"]
+
+
 def test_samples_have_their_distribution_their_gradient_and_the_same_bits_in_graphs() -> None:
     assert set(results()["samples"].values()) == {True}
 

@@ -10,7 +10,8 @@ from repro.portable import kernels
 from repro.portable.backends.numpy import Array
 
 if kernels.available:
-    from repro.portable.kernels.numpy.threads import Code, address
+    from repro.portable.kernels.numpy.programs import listening
+    from repro.portable.kernels.numpy.threads import Code, address, empty
 
 ALIGNMENT = 64
 KEPT = 2**26
@@ -25,6 +26,8 @@ _thread = _Thread()
 
 
 def _memory(size: int) -> Array:
+    if listening.recorder is not None:
+        return empty((size + ALIGNMENT,), np.uint8)
     if size + ALIGNMENT <= len(_thread.memory):
         return _thread.memory
     memory = np.empty(size + ALIGNMENT, np.uint8)

@@ -7,6 +7,7 @@ import numpy as np
 
 from repro.portable import kernels
 from repro.portable.backends.numpy import Array
+from repro.portable.compiler.numpy.copies import contiguous
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.grids import check_length, sliced
 
@@ -57,10 +58,18 @@ def _up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False, units: Array | None = None) -> Array:
+def multiply(
+    a: Array,
+    b: Array,
+    a_turned: bool = False,
+    b_turned: bool = False,
+    units: Array | None = None,
+    into: Array | None = None,
+) -> Array:
     """Multiplies [B, M, K] and [B, K, N], or [B, K, M] and [B, N, K] where turned -> float64 [B, M, N].
 
     With a power of two for each row of one matrix that is not turned, float64 [M], times that, and rounded to float32.
+    `into`: an array for the result.
     """
     terms, rows = a.shape[-2:] if a_turned else a.shape[:-3:-1]
     columns, width = b.shape[-2 if b_turned else -1], products.width()
@@ -77,8 +86,10 @@ def multiply(a: Array, b: Array, a_turned: bool = False, b_turned: bool = False,
     finish = [] if units is None else [units]
     kernel = made(products.product, products.Product(high, even // 2, wide, not a_turned, len(finish)))
     sizes, dtype = (left[0].size, right[0].size, *(each.size for each in finish), high * wide), FINISHED[len(finish)]
-    result = called(kernel, sizes, dtype, batch, left, right, *finish, speed=SPEED)
-    return result.reshape(batch, high, wide)[:, :rows, :columns]
+    target = into if (high, wide) == (rows, columns) else None
+    result = called(kernel, sizes, dtype, batch, left, right, *finish, speed=SPEED, into=target)
+    result = result.reshape(batch, high, wide)[:, :rows, :columns]
+    return result if into is None or into is target else contiguous(result, into.reshape(result.shape))
 
 
 def made(maker: Any, *arguments: Any) -> "Kernel":
@@ -86,9 +97,17 @@ def made(maker: Any, *arguments: Any) -> "Kernel":
         return maker(*arguments)
 
 
-def called(kernel: "Kernel", sizes: tuple[int, ...], dtype: Any, batch: int, *arrays: Array, speed: int = 1) -> Array:
+def called(
+    kernel: "Kernel",
+    sizes: tuple[int, ...],
+    dtype: Any,
+    batch: int,
+    *arrays: Array,
+    speed: int = 1,
+    into: Array | None = None,
+) -> Array:
     """Calls a kernel on the arrays of each sample of a batch. `sizes`: elements of each array and of the result."""
-    result = empty((batch, sizes[-1]), dtype)
+    result = empty((batch, sizes[-1]), dtype) if into is None else into
     itemsizes = tuple(each.itemsize for each in (*arrays, result))
     steps = tuple(size * item for size, item in zip(sizes, itemsizes, strict=True)) if batch > 1 else (0,) * len(sizes)
     with compiling:

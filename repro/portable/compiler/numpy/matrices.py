@@ -11,6 +11,7 @@ import numpy as np
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy import integers
 from repro.portable.compiler.numpy.chains import Chain
+from repro.portable.compiler.numpy.copies import contiguous
 from repro.portable.definitions.grids import check_length
 from repro.portable.numbers.constants import BITS
 
@@ -53,7 +54,7 @@ def product(a: Array, b: Array) -> Array:
 def _lying(x: Array) -> tuple[Array, bool]:
     """Matrices as they lie in memory, and whether that is by columns."""
     turned = x.strides[-1] > x.strides[-2]
-    return np.ascontiguousarray(x.swapaxes(-1, -2) if turned else x), turned
+    return contiguous(x.swapaxes(-1, -2) if turned else x), turned
 
 
 @cache

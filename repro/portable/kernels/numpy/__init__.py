@@ -1,1 +1,1 @@
-"""Threads that execute kernels on NumPy's arrays."""
+"""Threads that execute kernels on NumPy's arrays, and an operation of TensorFlow's graphs that does so without Python."""

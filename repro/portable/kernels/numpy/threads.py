@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from repro.portable.kernels import machine
+from repro.portable.kernels.numpy.programs import listening
 from repro.portable.kernels.numpy.workers import workers
 
 compiling = threading.RLock()
@@ -38,11 +39,12 @@ class Code:
 
     def at(self, given: Any, units: int, work: int) -> None:
         """Runs as __call__ does, with an array of the addresses."""
+        shares = 1 if work < BRIEF else min(count(), units, work // SHARE)
+        if listening.recorder is not None:
+            listening.recorder.call(self, list(given), units, shares)
         if work < BRIEF:
             self.brief(given, 0, units)
-            return
-        shares = min(count(), units, work // SHARE)
-        if shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
+        elif shares < 2 or not workers(count() - 1).share(self.address, given, units, shares):
             self.function(given, 0, units)
 
 
@@ -59,11 +61,14 @@ def address(x: np.ndarray) -> Any:
 def empty(shape: Sequence[int], dtype: Any) -> np.ndarray:
     """An array for results. Where it is large it is aligned: TensorFlow takes it as it is, and copies all others."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < LARGE:
+    if size < LARGE and listening.recorder is None:
         return np.empty(shape, dtype)
     memory = np.empty(size + ALIGNMENT, np.uint8)
     begin = -address(memory) % ALIGNMENT
-    return memory[begin : begin + size].view(dtype).reshape(shape)
+    result = memory[begin : begin + size].view(dtype).reshape(shape)
+    if listening.recorder is not None:
+        listening.recorder.rooms.append(result)
+    return result
 
 
 @cache

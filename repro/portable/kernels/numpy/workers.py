@@ -6,7 +6,6 @@ between a call and its threads.
 
 import ctypes
 import os
-import threading
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
@@ -18,10 +17,13 @@ from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, Loop, entry
 
 WORD = I64.as_pointer()
 GO, DONE, FUNCTION, ARRAYS, BEGIN, END, SIZE = 0, 4, 8, 9, 10, 11, 16
-"""The words of a box, of 64 bits: two semaphores of 32 bytes, and what is called."""
+"""The words of a box, of 64 bits: two semaphores of 32 bytes, and what is called. The first box is no thread's: its words
+are 1 while the threads work for a call, and the number of threads."""
 
 libc = ctypes.CDLL(None)
 libm = ctypes.CDLL("libm.so.6")
+current = ctypes.c_int64()
+"""The address of the boxes of this process's threads; 0 before they are started."""
 
 
 class Workers:
@@ -30,13 +32,13 @@ class Workers:
     all: ClassVar[list["Workers"]] = []
 
     def __init__(self, number: int) -> None:
-        self.free = threading.Lock()
         self.all.append(self)  # whose boxes they read
         addresses = _code()
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
         self.function = kind(addresses["share"])
-        self.boxes = (ctypes.c_int64 * (SIZE * number))()
-        for index in range(number):
+        self.boxes = (ctypes.c_int64 * (SIZE * (number + 1)))()
+        self.boxes[1] = number
+        for index in range(1, number + 1):
             box = ctypes.addressof(self.boxes) + 8 * SIZE * index
             for word in (GO, DONE):
                 libc.sem_init(ctypes.c_void_p(box + 8 * word), 0, 0)
@@ -44,16 +46,11 @@ class Workers:
             failed = libc.pthread_create(ctypes.byref(thread), None, work, ctypes.c_void_p(box))
             if failed:
                 raise OSError(failed, f"no thread could be started: {os.strerror(failed)}")
+        current.value = ctypes.addressof(self.boxes)
 
     def share(self, address: int, arrays: Any, units: int, shares: int) -> bool:
         """Calls the function at an address; False where the threads work for another call."""
-        if not self.free.acquire(blocking=False):
-            return False
-        try:
-            self.function(address, arrays, units, self.boxes, shares - 1)
-        finally:
-            self.free.release()
-        return True
+        return bool(self.function(address, arrays, units, self.boxes, shares - 1))
 
 
 @cache
@@ -61,7 +58,25 @@ def workers(number: int) -> Workers:
     return Workers(number)
 
 
-os.register_at_fork(after_in_child=workers.cache_clear)
+def _forget() -> None:
+    """A process has no threads of the one that it was forked from."""
+    workers.cache_clear()
+    current.value = 0
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def share() -> int:
+    """The address of a function that shares a call's units: see Workers.share."""
+    return _code()["share"]
+
+
+def outside(build: ir.IRBuilder, library: ctypes.CDLL, name: str, returned: ir.Type, *given: ir.Value) -> ir.Value:
+    """Calls a function of a library that this process has loaded."""
+    address = I64(ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    kind = ir.FunctionType(returned, [each.type for each in given])
+    return build.call(build.inttoptr(address, kind.as_pointer()), given)
 
 
 @cache
@@ -71,9 +86,7 @@ def _code() -> Mapping[str, int]:
     called = ir.FunctionType(VOID, [ADDRESS, I64, I64]).as_pointer()
 
     def system(build: ir.IRBuilder, library: ctypes.CDLL, name: str, given: ir.Value) -> ir.Value:
-        address = I64(ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
-        function = build.inttoptr(address, ir.FunctionType(I32, [ADDRESS]).as_pointer())
-        return build.call(function, [given if given.type == ADDRESS else build.bitcast(given, ADDRESS)])
+        return outside(build, library, name, I32, build.bitcast(given, ADDRESS))
 
     def field(build: ir.IRBuilder, box: ir.Value, word: int) -> ir.Value:
         return build.gep(box, [I64(word)])
@@ -101,22 +114,28 @@ def _code() -> Mapping[str, int]:
     post(build, box, DONE)
     build.branch(forever)
 
-    build, share = entry(module, "share", VOID, ADDRESS, ADDRESS, I64, WORD, I64)
+    build, share = entry(module, "share", I64, ADDRESS, ADDRESS, I64, WORD, I64)
     function, arrays, units, boxes, others = share.args
+    with build.if_then(build.icmp_signed(">", others, build.load(build.gep(boxes, [I64(1)])))):
+        build.ret(I64(0))
+    free = build.extract_value(build.cmpxchg(boxes, I64(0), I64(1), "acq_rel", "acquire"), 1)
+    with build.if_then(build.not_(free)):
+        build.ret(I64(0))
     shares = build.add(others, I64(1))
 
     def end(number: ir.Value) -> ir.Value:
         return build.sdiv(build.mul(units, build.add(number, I64(1))), shares)
 
     with Loop(build, I64(0), others) as number:
-        box = build.gep(boxes, [build.mul(number, I64(SIZE))])
         following = build.add(number, I64(1))
+        box = build.gep(boxes, [build.mul(following, I64(SIZE))])
         given = [build.ptrtoint(function, I64), build.ptrtoint(arrays, I64), end(number), end(following)]
         for word, value in zip((FUNCTION, ARRAYS, BEGIN, END), given, strict=True):
             build.store(value, field(build, box, word))
         post(build, box, GO)
     build.call(build.bitcast(function, called), [arrays, I64(0), end(I64(0))])
     with Loop(build, I64(0), others) as number:
-        wait(build, build.gep(boxes, [build.mul(number, I64(SIZE))]), DONE)
-    build.ret_void()
+        wait(build, build.gep(boxes, [build.mul(build.add(number, I64(1)), I64(SIZE))]), DONE)
+    build.store_atomic(I64(0), boxes, "release", 8)
+    build.ret(I64(1))
     return machine.code(str(module), machine.SMALL)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from repro.portable.modes.common import switch
 from repro.portable.modes.common.refusal import RefusedError as RefusedError
-from repro.portable.modes.tensorflow.dispatcher import checks, dispatch, environment, registry
+from repro.portable.modes.tensorflow.dispatcher import checks, dispatch, environment, native, registry
 
 
 class Mode(switch.Mode):
@@ -23,6 +23,7 @@ class Mode(switch.Mode):
 
     def begin(self) -> None:
         registry.load()
+        native.follow(self.replace)
         dispatch.allowed.update(self.allow)
         self.undo.callback(dispatch.allowed.clear)
         environment.install(self.undo)
@@ -53,7 +54,7 @@ def disable() -> None:
 
 def counted() -> dict[str, dict[str, int]]:
     """The number of operations of each kind that were computed portably, and that ran natively."""
-    return {"operations": dict(dispatch.counts), "allowed": dict(dispatch.ran_natively)}
+    return {"operations": dict(dispatch.counts + native.counts()), "allowed": dict(dispatch.ran_natively)}
 
 
 def summary() -> str:

@@ -42,6 +42,8 @@ class Definition:
     function: Function
     composed: bool
     """True if it calls other operations of TensorFlow, which are caught again; otherwise it takes and gives arrays."""
+    reads: tuple[int, ...] | None = None
+    """The arrays whose numbers it reads, if kernels compute all the rest; None if NumPy may compute."""
 
 
 definitions: dict[str, Definition] = {}
@@ -74,9 +76,9 @@ class Passing:
         thread.passing = self.before
 
 
-def define(*names: str) -> Callable[[Function], Function]:
-    """Registers a function of attributes and arrays."""
-    return _registration(definitions, names, composed=False)
+def define(*names: str, reads: tuple[int, ...] | None = None) -> Callable[[Function], Function]:
+    """Registers a function of attributes and arrays. `reads`: see Definition."""
+    return _registration(definitions, names, composed=False, reads=reads)
 
 
 def define_complex(*names: str) -> Callable[[Function], Function]:
@@ -90,12 +92,12 @@ def compose(*names: str) -> Callable[[Function], Function]:
 
 
 def _registration(
-    table: dict[str, Definition], names: tuple[str, ...], composed: bool
+    table: dict[str, Definition], names: tuple[str, ...], composed: bool, reads: tuple[int, ...] | None = None
 ) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         for name in names:
             assert name not in table, name
-            table[name] = Definition(handed(function), composed)
+            table[name] = Definition(handed(function), composed, reads)
         return function
 
     return register

@@ -59,8 +59,10 @@ REAL = frozenset(SINGLE.split()) - frozenset(OF_PARTS.split())
 """Operations that are exact for real numbers alone. Of complex ones each is several operations."""
 CONTROLLING = frozenset(CONTROL.split())
 EXACT = frozenset(" ".join((MEMORY, CHOICES, SINGLE, DRAWS, CONTROL)).split())
+NATIVE = "ReproPortable"
+"""The operation of nodes that compute definitions without Python: see native.py."""
 
 
 def is_exact(name: str) -> bool:
     """True if TensorFlow computes an operation exactly, or only hands its numbers on."""
-    return name in EXACT or name in HOLDERS
+    return name in EXACT or name in HOLDERS or name == NATIVE

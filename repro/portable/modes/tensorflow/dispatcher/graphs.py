@@ -14,10 +14,11 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op, dtypes, ops
 from tensorflow.python.ops import script_ops
 
-from repro.portable.modes.tensorflow.dispatcher import dispatch
+from repro.portable.modes.tensorflow.dispatcher import dispatch, native
 from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     CONVERSION,
     Attributes,
+    Definition,
     Function,
     allowed,
     complex_numbers,
@@ -26,7 +27,7 @@ from repro.portable.modes.tensorflow.dispatcher.dispatch import (
     passes,
     ran_natively,
 )
-from repro.portable.modes.tensorflow.dispatcher.exact import REAL
+from repro.portable.modes.tensorflow.dispatcher.exact import NATIVE, REAL
 from repro.portable.modes.tensorflow.dispatcher.kinds import (
     COMPLEX,
     COMPLEX_TYPES,
@@ -38,7 +39,7 @@ from repro.portable.modes.tensorflow.dispatcher.kinds import (
 from repro.portable.modes.tensorflow.dispatcher.refusal import refuse
 
 NODE = "PyFuncStateless"
-"""The operation that calls a definition in a graph."""
+"""The operation that calls a definition in a graph by Python; NATIVE does so without."""
 
 _create, _create_from = ops.Graph._create_op_internal, ops.Graph._create_op_from_tf_operation
 
@@ -73,8 +74,8 @@ def created(
         return _composed(graph, op_type, result.function, given, inputs, name, attrs)
     # Its shapes and types are those of TensorFlow's own node, which has no use beside and is not computed.
     like = _create(graph, op_type, inputs, dtypes, input_types, None, attrs, op_def, compute_device)
-    node = _calling(op_type, result.function, given, inputs, [each.dtype for each in like.outputs])
-    made = _create(graph, NODE, inputs, None, None, name or op_type, node, None, compute_device)
+    kind, node = _calling(op_type, result, given, inputs, [each.dtype for each in like.outputs])
+    made = _create(graph, kind, inputs, None, None, name or op_type, node, None, compute_device)
     for tensor, other in zip(made.outputs, like.outputs, strict=True):
         tensor.set_shape(other.shape)
     return as_operation(made, StandInOperation, op_type, attrs)
@@ -107,21 +108,25 @@ def calculated(
             for each, dtype in zip(arrays, types, strict=True)
         ]
     graph = ops.get_default_graph()
-    made = graph._create_op_internal(
-        NODE, list(tensors), name=name, attrs=_calling(name, function, given, tensors, types)
-    )
+    kind, node = _calling(name, Definition(function, composed=False), given, tensors, types)
+    made = graph._create_op_internal(kind, list(tensors), name=name, attrs=node)
     for tensor, shape in zip(made.outputs, shapes, strict=True):
         tensor.set_shape(shape)
     return list(made.outputs)
 
 
-def _calling(name: str, function: Function, given: Attributes, inputs: Sequence[Any], types: Sequence[Any]) -> Any:
-    """The attributes of a node that calls a definition."""
-    return {
-        "token": Attribute(s=_token(name, function, given)),
-        "Tin": _list([each.dtype.base_dtype for each in inputs]),
-        "Tout": _list(types),
-    }
+def _calling(
+    name: str, definition: Definition, given: Attributes, inputs: Sequence[Any], types: Sequence[Any]
+) -> tuple[str, Any]:
+    """The operation that computes a definition in a graph, and its attributes."""
+    given_types = [each.dtype.base_dtype for each in inputs]
+    attributes = {"Tin": _list(given_types), "Tout": _list(types)}
+    numbers = [each.as_datatype_enum for each in given_types], [each.as_datatype_enum for each in types]
+    if native.takes(definition, *numbers):
+        attributes["definition"] = Attribute(i=native.address_of(name, definition, given, *numbers))
+        return NATIVE, attributes
+    attributes["token"] = Attribute(s=_token(name, definition.function, given))
+    return NODE, attributes
 
 
 Attribute = attr_value_pb2.AttrValue

@@ -11,8 +11,10 @@ from typing import Any
 from repro.portable.modes.common.refusal import RefusedError
 from repro.portable.modes.tensorflow.dispatcher import graphs
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Passing
+from repro.portable.modes.tensorflow.dispatcher.exact import NATIVE
 from repro.portable.modes.tensorflow.dispatcher.refusal import place
 
+NODES = {graphs.NODE, NATIVE}
 Replace = Callable[[ExitStack, Any, str, Any], None]
 
 
@@ -44,10 +46,10 @@ def _converting(own: Callable[..., Any]) -> Callable[..., Any]:
 def _was_traced(converter: Any) -> bool:
     """True if a graph that is converted calls definitions: one of a function, or of a session."""
     nodes = (node for function in getattr(converter, "_funcs", None) or () for node in function.graph.get_operations())
-    if any(node.type == graphs.NODE or isinstance(node, graphs.Answering) for node in nodes):
+    if any(node.type in NODES or isinstance(node, graphs.Answering) for node in nodes):
         return True
     graph = getattr(converter, "_graph_def", None)
-    return graph is not None and any(node.op == graphs.NODE for node in graph.node)
+    return graph is not None and any(node.op in NODES for node in graph.node)
 
 
 def _not_invoked(*_: Any, **__: Any) -> Any:

@@ -10,7 +10,7 @@ from tensorflow.python.framework import op_def_registry
 from repro.portable.modes.common import loading
 from repro.portable.modes.common.refusal import unknown_operation
 from repro.portable.modes.tensorflow.dispatcher.dispatch import complex_definitions, definitions
-from repro.portable.modes.tensorflow.dispatcher.exact import CONTROLLING, EXACT, REAL
+from repro.portable.modes.tensorflow.dispatcher.exact import CONTROLLING, EXACT, NATIVE, REAL
 from repro.portable.modes.tensorflow.dispatcher.holders import HOLDERS
 from repro.portable.modes.tensorflow.dispatcher.kinds import COMPLEX, FLOATS, QUANTIZED, fixed_types, hides_types
 
@@ -82,4 +82,4 @@ def operations() -> list[op_def_pb2.OpDef]:
     """Every operation that TensorFlow registers."""
     operations = op_def_pb2.OpList()
     operations.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
-    return list(operations.op)
+    return [each for each in operations.op if each.name != NATIVE]

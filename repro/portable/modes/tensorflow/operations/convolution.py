@@ -5,6 +5,7 @@ What meets a kernel is the row of a matrix, for some samples at a time. All sums
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -128,6 +129,10 @@ def _result(total: Array, bits: int, *scales: Array) -> Array:
     return run(axes, rounded, total, 2 * bits, *scales)
 
 
+def _units(xp: Any, p: Array, s: Array, bits: int) -> Array:
+    return xp.f64(p) * xp.f64(s) * 2.0 ** (-2 * bits)
+
+
 def _product(
     x: Array,
     w: Array,
@@ -148,7 +153,7 @@ def _product(
     )
     s = s.reshape((1,) * x.ndim)
     if paired and len(q) == 1:
-        return at_once(q[0], v[0], (p.astype(np.float64) * s * 2.0 ** (-2 * bits)).reshape(-1))
+        return at_once(q[0], v[0], run((), _units, p, s, bits).reshape(-1))
     return _result(product_of_slices(multiply, q, v, bits), bits, p, s)
 
 
@@ -176,12 +181,17 @@ def images(g: Array, w: Array, shape: Sequence[int], how: Steps, slices: int) ->
     )
 
 
+def _times(xp: Any, x: Array, y: Array) -> Array:
+    return x * y
+
+
 def weight(x: Array, g: Array, shape: Sequence[int], how: Steps, slices: int) -> Array:
     """x keeps the grids of its samples: their scales go into the gradient, which then has a grid for each output."""
     terms = math.prod(g.shape[:-1])
     bits, paired = operand_bits(x, terms), _paired(x, terms, x.shape[-1] == shape[-2])
     q, p = _slices(x, _rest(x, 0), bits, paired, slices)
-    h, r = _slices(g * p, _rest(g, -1), bits, paired, slices)
+    by_samples = run((-1,), _times, np.ascontiguousarray(g).reshape(len(g), -1), p.reshape(-1, 1))
+    h, r = _slices(by_samples.reshape(g.shape), _rest(g, -1), bits, paired, slices)
     total = product_of_slices(lambda a, b: gradient_of_weight(a, b, shape, how), q, h, bits)
     return _result(total, bits, r.reshape((*(1,) * (len(shape) - 1), -1)))
 
@@ -203,7 +213,7 @@ def _operation(name: str, depthwise: bool) -> None:
         name, (f"{name}BackpropInput", f"{name}BackpropFilter")
     )
 
-    @define(name)
+    @define(name, reads=())
     def convolved(given: Attributes, x: Array, w: Array, slices: int) -> Array:
         dtype, x, w = x.dtype, as_float32(x), as_float32(w)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
@@ -215,7 +225,7 @@ def _operation(name: str, depthwise: bool) -> None:
             return back(np.zeros(shape, dtype), channels)
         return cast_back(back(forward(x, kernel, how, slices), channels), dtype)
 
-    @define(backprop[0])
+    @define(backprop[0], reads=(0,))
     def of_images(given: Attributes, sizes: Array, w: Array, g: Array, slices: int) -> Array:
         dtype, w, g = g.dtype, as_float32(w), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"
@@ -227,7 +237,7 @@ def _operation(name: str, depthwise: bool) -> None:
         kernel = _flat(w) if depthwise else w
         return cast_back(back(images(last(g, channels), kernel, shape, how, slices), channels), dtype)
 
-    @define(backprop[1])
+    @define(backprop[1], reads=(1,))
     def of_filter(given: Attributes, x: Array, sizes: Array, g: Array, slices: int) -> Array:
         dtype, x, g = g.dtype, as_float32(x), as_float32(g)
         channels = "first" if given.get("data_format", "").startswith("NC") else "last"

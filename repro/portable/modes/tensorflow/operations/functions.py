@@ -11,6 +11,7 @@ from repro.portable.compiler.numpy import elements
 from repro.portable.definitions import activations, functions
 from repro.portable.definitions.functions import incomplete, logarithmic, powers, zeta
 from repro.portable.definitions.functions.table import FUNCTIONS
+from repro.portable.kernels.numpy.programs import Unheard
 from repro.portable.modes.tensorflow.dispatcher.dispatch import Attributes, define
 from repro.portable.modes.tensorflow.dispatcher.types import as_float32, cast_back
 
@@ -32,13 +33,13 @@ NAMES = """
 """Functions that have their names here in TensorFlow, too, but for the first letter."""
 RENAMED = {"i0": "BesselI0", "i0e": "BesselI0e", "i1": "BesselI1", "i1e": "BesselI1e"}
 for _name, _theirs in ({each.lower(): each for each in NAMES.split()} | RENAMED).items():
-    define(_theirs)(_of_elements(FUNCTIONS[_name]))
-define("Elu")(_of_elements(activations.elu))
-define("Softplus")(_of_elements(activations.softplus, threshold=math.inf))
+    define(_theirs, reads=())(_of_elements(FUNCTIONS[_name]))
+define("Elu", reads=())(_of_elements(activations.elu))
+define("Softplus", reads=())(_of_elements(activations.softplus, threshold=math.inf))
 
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """SELU's: G. Klambauer et al., 1706.02515."""
-define("Selu")(_of_elements(activations.elu, alpha=ALPHA, scale=SCALE))
+define("Selu", reads=())(_of_elements(activations.elu, alpha=ALPHA, scale=SCALE))
 
 
 def _of_series(function: Callable[..., Any]) -> Callable[..., Array]:
@@ -70,17 +71,17 @@ define("Polygamma")(_of_series(zeta.polygamma))
 # TensorFlow gives either the gradient or the result first.
 
 
-@define("TanhGrad")
+@define("TanhGrad", reads=())
 def tanh_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
     return evaluate(activations.tanh_backward, gradient, y)
 
 
-@define("SigmoidGrad")
+@define("SigmoidGrad", reads=())
 def sigmoid_gradient(given: Attributes, y: Array, gradient: Array) -> Array:
     return evaluate(activations.sigmoid_backward, gradient, y)
 
 
-@define("SoftplusGrad")
+@define("SoftplusGrad", reads=())
 def softplus_gradient(given: Attributes, gradient: Array, x: Array) -> Array:
     return evaluate(activations.softplus_backward, gradient, x, threshold=math.inf)
 
@@ -140,29 +141,46 @@ OTHERS: dict[tuple[str, ...], Callable[..., Any]] = {
     ("Xlogy",): _x_log(logarithmic.log),
     ("Xlog1py",): _x_log(logarithmic.log1p),
 }
-define("SeluGrad")(_of_elements(_elu_gradient, alpha=ALPHA, scale=SCALE))
+define("SeluGrad", reads=())(_of_elements(_elu_gradient, alpha=ALPHA, scale=SCALE))
 for _names, _function in OTHERS.items():
-    define(*_names)(_of_elements(_function))
+    define(*_names, reads=())(_of_elements(_function))
 
 
 # --- powers -----------------------------------------------------------------------------------------------------------
 
-WHOLE: dict[float, Callable[[Array], Array]] = {
-    1.0: lambda x: x.copy(),
-    2.0: lambda x: x * x,
-    3.0: lambda x: x * x * x,
-    -1.0: lambda x: x.dtype.type(1.0) / x,
-    0.5: lambda x: evaluate(powers.sqrt, x),
-    -0.5: lambda x: evaluate(powers.rsqrt, x),
+WHOLE: dict[float, Callable[[Any, Array], Array]] = {
+    1.0: lambda xp, x: x,
+    2.0: lambda xp, x: x * x,
+    3.0: lambda xp, x: x * x * x,
+    -1.0: lambda xp, x: 1.0 / x,
+    0.5: functions.rounded(powers.sqrt),
+    -0.5: functions.rounded(powers.rsqrt),
 }
+"""Powers of exponents that are one number for all."""
 
 
-@define("Pow")
+def _power_of_one(xp: Any, x: Array, exponent: Array) -> Array:
+    """A power of one number: an optimizer's, whose exponent is another one at each step."""
+    result = functions.rounded(powers.power)(xp, x, exponent)
+    for known, function in WHOLE.items():
+        result = xp.where(exponent == known, function(xp, x), result)
+    return result
+
+
+@define("Pow", reads=())
 def power(given: Attributes, x: Array, exponent: Array) -> Array:
     dtype = x.dtype
     x, exponent = as_float32(x), as_float32(exponent)
-    made = WHOLE.get(float(exponent)) if not exponent.ndim else None
-    return cast_back(made(x) if made else evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
+    if exponent.ndim:
+        return cast_back(evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
+    if x.size == 1:
+        return cast_back(elements.run(_power_of_one, x, exponent), dtype)
+    if float(exponent) == 1:
+        return cast_back(x.copy(), dtype)
+    with Unheard():  # other exponents have other kernels
+        if float(exponent) in WHOLE:
+            return cast_back(elements.run(WHOLE[float(exponent)], x), dtype)
+        return cast_back(evaluate(powers.power, *np.broadcast_arrays(x, exponent)), dtype)
 
 
 @define("Range")

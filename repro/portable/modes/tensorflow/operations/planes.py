@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from repro.portable.backends.numpy import Array
 from repro.portable.compiler.numpy import integers
+from repro.portable.compiler.numpy.copies import contiguous
 from repro.portable.compiler.numpy.integers import multiply
+from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions.grids import check_length
 from repro.portable.modes.tensorflow.operations.steps import Steps
 
@@ -44,12 +46,17 @@ def _windows(sizes: Sequence[int], taps: Sequence[int], outputs: Sequence[int], 
 def _correlated(x: Array, w: Array, windows: "Windows", units: Array | None) -> Array:
     terms = math.prod(w.shape[:-1])
     check_length(terms)
-    right = np.zeros((1, -(-terms // STEP) * STEP, w.shape[-1]), np.int16)
-    right[0, :terms] = w.reshape(terms, -1)
+    right = w.reshape(1, terms, -1)
+    if terms % STEP:
+        right = np.zeros((1, -(-terms // STEP) * STEP, w.shape[-1]), np.int16)
+        right[0, :terms] = w.reshape(terms, -1)
     y = integers.empty((len(x), *windows.out, w.shape[-1]), np.float64 if units is None else np.float32)
     for some, rows in _rows(x, windows):
-        each = None if units is None else np.repeat(units[some], math.prod(windows.out))
-        y[some] = multiply(rows[None], right, units=each)[0].reshape(y[some].shape)
+        each = units
+        if each is not None:
+            each = np.broadcast_to(each[some, None], (len(each[some]), math.prod(windows.out)))
+            each = contiguous(each).reshape(-1)
+        multiply(rows[None], right, units=each, into=y[some])
     return y
 
 
@@ -62,7 +69,7 @@ def correlated(q: Array, w: Array, how: Steps, units: Array | None = None) -> Ar
 def gradient_of_images(g: Array, w: Array, shape: Sequence[int], how: Steps, units: Array | None = None) -> Array:
     """The convolution, with the kernel flipped, of the gradient with zeros between its numbers."""
     taps, axes = w.shape[:-2], range(w.ndim - 2)
-    turned = np.ascontiguousarray(w[tuple(slice(None, None, -1) for _ in taps)].swapaxes(-1, -2))
+    turned = contiguous(w[tuple(slice(None, None, -1) for _ in taps)].swapaxes(-1, -2))
     low = tuple(how.dilation[axis] * (taps[axis] - 1) - how.edges[axis][0] for axis in axes)
     ones = (1,) * len(taps)
     windows = Windows(g.shape[1:-1], tuple(shape[1:-1]), taps, ones, how.dilation, low, how.stride)
@@ -73,7 +80,12 @@ def gradient_of_weight(q: Array, g: Array, shape: Sequence[int], how: Steps) -> 
     *taps, inputs, outputs = shape
     terms = math.prod(taps) * inputs
     check_length(math.prod(g.shape[:-1]))
-    gradient = np.zeros((terms, outputs))
+    gradient = None
     for some, rows in _rows(q, _windows(q.shape[1:-1], taps, g.shape[1:-1], how)):
-        gradient += multiply(rows[None], g[some].reshape(1, len(rows), outputs), a_turned=True)[0][:terms]
-    return gradient.reshape(shape)
+        part = multiply(rows[None], g[some].reshape(1, len(rows), outputs), a_turned=True)[0][:terms]
+        gradient = part if gradient is None else run((), _added, gradient, part)
+    return np.zeros(shape) if gradient is None else gradient.reshape(shape)
+
+
+def _added(xp: Any, a: Array, b: Array) -> Array:
+    return a + b

@@ -8,6 +8,7 @@ import numpy as np
 
 from repro.portable.backends.numpy import Array, Backend
 from repro.portable.compiler.numpy import integers, matrices
+from repro.portable.compiler.numpy.copies import contiguous, reshaped
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import products
 from repro.portable.definitions.grids import product_of_slices, scaled
@@ -33,10 +34,10 @@ def _by_kernels(a: Array, b: Array, slices: int) -> Array:
     rows, columns = a.shape[-2], b.shape[-1]
     if b.ndim == 2:
         outer = a.shape[:-2]
-        a, b = a[None] if a.ndim == 2 else a.reshape(1, -1, a.shape[-1]), b[None]
+        a, b = a[None] if a.ndim == 2 else reshaped(a, (1, -1, a.shape[-1])), b[None]
     else:
         outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        a, b = (np.broadcast_to(x, (*outer, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
+        a, b = (reshaped(np.broadcast_to(x, (*outer, *x.shape[-2:])), (-1, *x.shape[-2:])) for x in (a, b))
     if slices == 1:
         return matrices.product(a, b).reshape(*outer, rows, columns)
     (first, p, a_turned), (second, s, b_turned) = _operand(a, -1, slices), _operand(b, -2, slices)
@@ -62,7 +63,7 @@ def checked(a: Array, b: Array) -> None:
         raise ValueError(f"matrices {list(a.shape)} and {list(b.shape)} have no product")
 
 
-@define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+@define("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", reads=())
 def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     dtype = a.dtype
     a, b = as_float32(a), as_float32(b)
@@ -72,7 +73,7 @@ def matmul(given: Attributes, a: Array, b: Array, slices: int) -> Array:
     return cast_back(product(a, b, slices), dtype)
 
 
-@define("Einsum")
+@define("Einsum", reads=())
 def einsum(given: Attributes, *operands: Array, slices: int) -> Array:
     arrays = [as_float32(each) for each in operands]
     return cast_back(einsum_by(given, arrays, total, partial(product, slices=slices)), operands[0].dtype)
@@ -105,8 +106,8 @@ def einsum_by(given: Attributes, arrays: list[Array], add: Function, multiply: F
     sizes = dict(zip(first + second, a.shape + b.shape, strict=True))
     shape = [[sizes[name] for name in names] for names in (batch, rows, summed, columns)]
     flat = [math.prod(each) for each in shape[1:]]
-    a = a.transpose([first.index(name) for name in (*batch, *rows, *summed)]).reshape(*shape[0], flat[0], flat[1])
-    b = b.transpose([second.index(name) for name in (*batch, *summed, *columns)]).reshape(*shape[0], flat[1], flat[2])
+    a = reshaped(a.transpose([first.index(name) for name in (*batch, *rows, *summed)]), (*shape[0], *flat[:2]))
+    b = reshaped(b.transpose([second.index(name) for name in (*batch, *summed, *columns)]), (*shape[0], *flat[1:]))
     result = multiply(a, b).reshape(*shape[0], *shape[1], *shape[3])
     return _expanded(result, "".join((*batch, *rows, *columns)), output)
 
@@ -115,7 +116,7 @@ def _expanded(x: Array, names: str, output: str) -> Array:
     """Axes in the order of the output, where an axis may be missing: it then is repeated on a diagonal."""
     if sorted(names) != sorted(output):
         raise ValueError(f"einsum: axes {names} cannot become {output}")
-    return np.ascontiguousarray(x.transpose([names.index(name) for name in output]))
+    return contiguous(x.transpose([names.index(name) for name in output]))
 
 
 def _diagonal(term: str, x: Array) -> tuple[str, Array]:

@@ -21,12 +21,12 @@ def logarithms(x: Array) -> Array:
     return run((-1,), softmax.log_softmax, x) if x.size else x
 
 
-@define("Softmax")
+@define("Softmax", reads=())
 def softmax_of(given: Attributes, x: Array) -> Array:
     return cast_back(shares(as_float32(x)), x.dtype)
 
 
-@define("LogSoftmax")
+@define("LogSoftmax", reads=())
 def log_softmax_of(given: Attributes, x: Array) -> Array:
     return cast_back(logarithms(as_float32(x)), x.dtype)
 

@@ -3,12 +3,15 @@
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from tensorflow.python.ops import gen_math_ops
 
 from repro.portable.backends.numpy import Array, Backend
+from repro.portable.compiler.numpy import elements
+from repro.portable.compiler.numpy.copies import copied
 from repro.portable.compiler.numpy.plan import run
 from repro.portable.definitions import scans
 from repro.portable.definitions import sums as definitions
@@ -51,7 +54,7 @@ def along(function: Callable[[Array, Axes], Array], x: Array, given: Axes, keep:
     Without axes the numbers themselves: TensorFlow's gradients ask for that where a shape is not known.
     """
     if not given and function in (total, mean, product):
-        return x.copy()
+        return copied(x)
     wide = np.ascontiguousarray(as_float32(x))
     axes = given or (x.ndim,)
     result = function(wide if given else wide[..., None], axes)
@@ -74,7 +77,7 @@ def product(x: Array, axes: Axes) -> Array:
 
 
 for _name, _function in {"Sum": total, "Mean": mean, "EuclideanNorm": norm, "Prod": product}.items():
-    define(_name)(_reduction(_function))
+    define(_name, reads=None if _function is product else (1,))(_reduction(_function))
 
 
 @define("L2Loss")
@@ -82,7 +85,7 @@ def l2_loss(given: Attributes, x: Array) -> Array:
     return along(lambda wide, axes: squares(wide, axes) * 0.5, x, tuple(range(x.ndim)), False)
 
 
-@define("BiasAddGrad")
+@define("BiasAddGrad", reads=())
 def bias_gradient(given: Attributes, gradient: Array) -> Array:
     channel = 1 if given.get("data_format") == "NCHW" else gradient.ndim - 1
     return along(total, gradient, tuple(axis for axis in range(gradient.ndim) if axis != channel), False)
@@ -94,13 +97,14 @@ def accumulated(given: Attributes, *tensors: Any) -> Any:
     return gen_math_ops.add_n(list(tensors))
 
 
-@define("AddN")
+@define("AddN", reads=())
 def add_n(given: Attributes, *arrays: Array) -> Array:
     """In their order; halves are rounded once."""
-    total = as_float32(arrays[0])
-    for each in arrays[1:]:
-        total = total + as_float32(each)
-    return cast_back(total, arrays[0].dtype)
+    return cast_back(elements.run(_added, *map(as_float32, arrays)), arrays[0].dtype)
+
+
+def _added(xp: Any, *arrays: Array) -> Array:
+    return reduce(operator.add, arrays)
 
 
 # --- scans ------------------------------------------------------------------------------------------------------------
