@@ -91,6 +91,7 @@ def test_graphs_run_definitions_without_python_with_the_bits_of_eager_code() -> 
     assert results["threads"]
     assert results["precisions"]
     assert "ValueError: matrices [2, 3] and [4, 5] have no product" in results["error"]
+    assert "a graph of another process" in results["elsewhere"]
 
 
 def test_samples_have_their_distribution_their_gradient_and_the_same_bits_in_graphs() -> None:

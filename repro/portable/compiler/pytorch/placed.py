@@ -21,6 +21,9 @@ COMBINE = {"sum": torch.sum, "largest": torch.amax, "maximum_of": torch.amax}
 ALIGNED = 64
 """Bytes from one array of a scratch to the next are a multiple of it."""
 
+PART, TURN = 2, 16
+"""The work, in shares of a thread, that takes as long as the call of a part, and that of a whole turn of a scan."""
+
 Step = Callable[[list], None]
 """Takes tensors from their places in a list, and puts others to theirs."""
 Address = tuple[int, int]
@@ -130,7 +133,8 @@ class Kernels:
         self.addressed = [
             (None, offsets[index] + shift) if index in offsets else (index, shift) for index, shift in addressed
         ]
-        self.most = max(part.compiled.most if part.compiled.several else 1 for part in parts)
+        self.work = sum(part.compiled.most if part.compiled.several else 1 for part in parts)
+        """Threads that are worth it, in all."""
         self.chain = Chain([part.compiled for part in parts], [len(part.addressed) for part in parts])
 
     def __call__(self, places: list) -> None:
@@ -142,9 +146,10 @@ class Kernels:
         start = scratch.data_ptr()
         self.chain([(start if index is None else places[index].data_ptr()) + shift for index, shift in self.addressed])
 
-    def alone(self) -> bool:
-        """True if one thread computes all of it."""
-        return self.most == 1 or torch._C.get_num_threads() == 1
+    def alone(self, turns: int = 1) -> bool:
+        """True if one thread is to compute all of it, once or as turns of a scan: several take a call of Python for each part."""
+        calls = PART * len(self.parts) + (TURN if turns > 1 else 0)
+        return torch._C.get_num_threads() == 1 or self.work <= calls
 
     def repeat(self, places: list, moving: Mapping[int, tuple[int, int]], turns: int) -> None:
         """The same `turns` times on this thread; some places are given as an address, and the bytes to the next turn's."""

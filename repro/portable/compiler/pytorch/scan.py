@@ -54,7 +54,7 @@ class Scan:
     def _repeat(self, places: range, given: tuple[Any, ...], states: list[Tensor], results: list[Tensor]) -> bool:
         """Runs all turns that are left in machine code; False where the definition is more than one piece of it."""
         ready, tensors = plan.ready(self.function, *given)
-        if ready is None or not (kernels := ready.kernels()) or not kernels.alone():
+        if ready is None or not (kernels := ready.kernels()) or not kernels.alone(len(places)):
             return False
         out, found = ready.result(list(range(len(ready.start))))
         stacks = [*zip(out, states, strict=True), *zip(found, results, strict=True)]

@@ -1,10 +1,12 @@
 """An operation of TensorFlow's graphs that runs programs, without Python, and asks Python where it has none.
 
-It is registered by TensorFlow's C interface (tensorflow/c/kernels.h, tensorflow/c/ops.h). Its attribute is the address of a
-definition's words. TensorFlow makes a kernel for each node: the address of the definition, and of the program that ran last.
+It is registered by TensorFlow's C interface (tensorflow/c/kernels.h, tensorflow/c/ops.h). Its attributes are the address of a
+definition's words, and the process that has them there. TensorFlow makes a kernel for each node: the address of the definition, and
+of the program that ran last.
 """
 
 import ctypes
+import secrets
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -12,13 +14,20 @@ from typing import Any
 from llvmlite import ir
 
 from repro.portable.kernels import machine
-from repro.portable.kernels.machine import ADDRESS, I64, VOID, entry
+from repro.portable.kernels.machine import ADDRESS, I32, I64, VOID, entry
 from repro.portable.kernels.numpy import node
 from repro.portable.kernels.numpy.node import library
 from repro.portable.kernels.numpy.workers import WORD, libc, outside
 
-ATTRIBUTES = "Tin: list(type) >= 0", "Tout: list(type)", "definition: int"
-_name = ctypes.create_string_buffer(b"definition")
+ATTRIBUTES = "Tin: list(type) >= 0", "Tout: list(type)", "definition: int", "process: int"
+_names = [ctypes.create_string_buffer(name) for name in (b"definition", b"process")]
+PROCESS = secrets.randbits(62)
+"""The mark of this process: a graph of another one has addresses of that."""
+_elsewhere = ctypes.create_string_buffer(
+    b"portable numerics: a graph of another process: graphs of portable numerics run in the process alone that made them"
+)
+FAILED_PRECONDITION = 9
+"""TensorFlow's number of such an error."""
 
 
 @cache
@@ -74,11 +83,17 @@ def _check(status: int) -> None:
 def _create(module: ir.Module) -> None:
     """Makes a kernel of a node."""
     build, create = entry(module, "create", ADDRESS, ADDRESS)
-    definition = build.alloca(I64)
-    build.store(I64(0), definition)
+    attributes = [build.alloca(I64) for _ in _names]
     status = outside(build, library(), "TF_NewStatus", ADDRESS)
-    name = build.inttoptr(I64(ctypes.addressof(_name)), ADDRESS)
-    outside(build, library(), "TF_OpKernelConstruction_GetAttrInt64", VOID, *create.args, name, definition, status)
+    for name, attribute in zip(_names, attributes, strict=True):
+        build.store(I64(0), attribute)
+        text = build.inttoptr(I64(ctypes.addressof(name)), ADDRESS)
+        outside(build, library(), "TF_OpKernelConstruction_GetAttrInt64", VOID, *create.args, text, attribute, status)
+    definition, process = attributes
+    with build.if_then(build.icmp_signed("!=", build.load(process), I64(PROCESS))):
+        text = build.inttoptr(I64(ctypes.addressof(_elsewhere)), ADDRESS)
+        outside(build, library(), "TF_SetStatus", VOID, status, I32(FAILED_PRECONDITION), text)
+        outside(build, library(), "TF_OpKernelConstruction_Failure", VOID, *create.args, status)
     outside(build, library(), "TF_DeleteStatus", VOID, status)
     kernel = outside(build, libc, "malloc", ADDRESS, I64(16))
     words = build.bitcast(kernel, WORD)

@@ -123,8 +123,8 @@ def _calling(
     attributes = {"Tin": _list(given_types), "Tout": _list(types)}
     numbers = [each.as_datatype_enum for each in given_types], [each.as_datatype_enum for each in types]
     if native.takes(definition, *numbers):
-        attributes["definition"] = Attribute(i=native.address_of(name, definition, given, *numbers))
-        return NATIVE, attributes
+        own = native.attributes_of(name, definition, given, *numbers)
+        return NATIVE, attributes | {each: Attribute(i=number) for each, number in own.items()}
     attributes["token"] = Attribute(s=_token(name, definition.function, given))
     return NODE, attributes
 

@@ -128,16 +128,16 @@ _natives: dict[Any, Native] = {}
 _by_address: dict[int, Native] = {}
 
 
-def address_of(
+def attributes_of(
     name: str, definition: Definition, given: Attributes, inputs: Sequence[int], results: Sequence[int]
-) -> int:
-    """The attribute of a node that computes a definition with these attributes, of arrays of these types."""
+) -> dict[str, int]:
+    """The attributes of a node that computes a definition with these attributes, of arrays of these types."""
     key = name, definition.function, repr(sorted(given.items())), *inputs, None, *results
     with _lock:
         if key not in _natives:
             _natives[key] = made = Native(name, definition, given, results)
             _by_address[ctypes.addressof(made.words)] = made
-        return ctypes.addressof(_natives[key].words)
+        return {"definition": ctypes.addressof(_natives[key].words), "process": operation.PROCESS}
 
 
 def counts() -> Counter[str]:
