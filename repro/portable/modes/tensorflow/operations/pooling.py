@@ -1,7 +1,8 @@
 """Pooling: maxima, and means of windows in a fixed order."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -94,22 +95,31 @@ def _chosen(xp: Any, parts: Sequence[Array]) -> tuple[Array, Array]:
     return best, first
 
 
-Winners = Iterator[tuple[tuple[int, ...], Array]]
-"""Each place of a window, and whether the number there is the one that counts, for all windows."""
+def _to_first(x: Array, largest: Array, gradient: Array, kernel: Sequence[int], how: Steps) -> Array:
+    """Adds the gradient to the first of the largest numbers of each window, float64; windows are taken from the last one on.
 
-
-def _first(x: Array, largest: Array, kernel: Sequence[int], how: Steps) -> Winners:
-    """The first of the largest numbers."""
+    So what several windows add to one number is added in the order of its places in them.
+    """
     _, first, _ = _largest(x, kernel, how)
-    yield from ((tap, first == place) for place, tap in enumerate(np.ndindex(*kernel)))
+    shape = (len(x), *(size + sum(edge) for size, edge in zip(x.shape[1:-1], how.edges, strict=True)), x.shape[-1])
+    apart = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    counted = zip(first.shape, (1, *how.stride, 1), apart, strict=True)
+    begins = reduce(np.add.outer, (np.arange(number) * (step * size) for number, step, size in counted))
+    along = [hole * size for hole, size in zip(how.dilation, apart[1:-1], strict=True)]
+    taps = np.array([sum(at * size for at, size in zip(tap, along, strict=True)) for tap in np.ndindex(*kernel)])
+    places = (begins + taps[first]).reshape(-1)
+    total = np.bincount(places[::-1], gradient.reshape(-1)[::-1], math.prod(shape)).reshape(shape)
+    return how.inner(total)
 
 
-def _equal(x: Array, largest: Array, kernel: Sequence[int], how: Steps) -> Winners:
-    """Numbers that equal the result of the forward pass; NaN where that is NaN."""
-    padded = np.pad(x, ((0, 0), *how.edges, (0, 0)), constant_values=-np.inf)
+def _to_equal(x: Array, largest: Array, gradient: Array, kernel: Sequence[int], how: Steps) -> Array:
+    """Adds the gradient to numbers that equal the largest one, or to NaN where that is NaN, float64, in the order of places."""
+    padded, result = np.pad(x, ((0, 0), *how.edges, (0, 0)), constant_values=-np.inf), how.padded(np.zeros(x.shape))
+    outputs = largest.shape[1:-1]
     for tap in np.ndindex(*kernel):
-        part = how.met(padded, tap, largest.shape[1:-1])
-        yield tap, (part == largest) | ((part != part) & (largest != largest))
+        part, met = how.met(padded, tap, outputs), how.met(result, tap, outputs)
+        met += np.where((part == largest) | ((part != part) & (largest != largest)), gradient, 0.0)
+    return how.inner(result)
 
 
 def _maximum(name: str) -> None:
@@ -123,14 +133,10 @@ def _maximum(name: str) -> None:
     def backward(given: Attributes, x: Array, y: Array, gradient: Array) -> Array:
         """To the first of equals, in volumes to each; where windows overlap, in the order of a window's places."""
         kernel, how, channels = _windows(given, _sides(given, x.shape))
-        winners = _equal if len(kernel) == 3 else _first
+        add: Callable[..., Array] = _to_equal if len(kernel) == 3 else _to_first
 
-        def given_back(images: Array, largest: Array, g: Array) -> Array:
-            result = how.padded(np.zeros(images.shape, np.float64))
-            for tap, chosen in winners(images, largest, kernel, how):
-                met = how.met(result, tap, g.shape[1:-1])
-                met += np.where(chosen, g, 0.0)
-            return cast_back(how.inner(result), x.dtype)
+        def given_back(*arrays: Array) -> Array:
+            return cast_back(add(*arrays, kernel, how), x.dtype)
 
         images, largest, g = (last(as_float32(each), channels) for each in (x, y, gradient))
         return back(_by_samples(given_back, images, largest, g), channels)
