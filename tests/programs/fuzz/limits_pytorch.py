@@ -87,6 +87,16 @@ LIMITS |= {
     "lgamma float64 gradients": replace(FUNCTION, ulps=2.0**10, squares=True),
     # exp(x^2 / 2 + log_ndtr x), of numbers that cancel to the logarithm of about |x|
     "special.log_ndtr gradients": replace(FUNCTION, squares=True),
+    # infinite at -infinity, where PyTorch's is NaN; the other types have no such number among theirs
+    "digamma bfloat16 gradients": RANDOM,
+    # poles, of which PyTorch's float64 makes finite numbers, and beside which it has few right digits
+    **{f"{name}polygamma {kind}": RANDOM for name in ("", "special.") for kind in ("special", "huge")},
+    # NaN beside 0 and infinity, see docs/reference/functions.md; what is left of 1 has the error of 1
+    **{name: replace(FUNCTION, least=2.0**-40, spreads=True) for name in ("igamma", "igammac")},
+    # sums of digamma of numbers around 0, in which infinities of both signs meet
+    "mvlgamma gradients": replace(SUM, spreads=True, overflows=True),
+    # 2 x erfcx x - 2 / sqrt pi, which cancel
+    "special.erfcx gradients": replace(FUNCTION, least=2.0**-22),
     # which of equal numbers
     "topk gradients": replace(FUNCTION, ordered=False),
     # the sign of NaN, which PyTorch's conversions to bfloat16 change

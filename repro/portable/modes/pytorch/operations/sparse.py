@@ -199,6 +199,8 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, al
 
     @as_given
     def at_places(a: Tensor, b: Tensor) -> Tensor:
+        if not a.shape[1]:
+            return a.new_zeros(len(rows))
         return definitions.batched(Backend, a[rows][:, None], b.t()[columns][:, :, None], slices)[:, 0, 0]
 
     return _with_values(self, plus(at_places(mat1, mat2), values, beta, alpha))
