@@ -87,6 +87,13 @@ def incomplete() -> dict[str, float]:
     return errors
 
 
+def shares_at_edges() -> list[list[float]]:
+    """igamma and igammac of a parameter 0, of x = 0, and of parameters for which terms overflow."""
+    with jax.enable_x64(True):
+        a, x = np.array([0.0, 0.0, 2.0, 1.5e307, 1e306]), np.array([1.0, np.inf, 0.0, 2e307, 1e305])
+        return [np.asarray(function(a, x)).tolist() for function in (lax.igamma, lax.igammac)]
+
+
 def integers() -> dict[str, str]:
     """Integers alone: what is not known is refused as well; what has no result passes."""
     x, seen = np.arange(4, dtype=np.int32), list[Any]()
@@ -117,7 +124,11 @@ def exported() -> dict[str, bool]:
 
 def main() -> None:
     portable.enable()
-    print(json.dumps({case.__name__: case() for case in (empty, repeated, incomplete, integers, exported)}))
+    print(
+        json.dumps(
+            {case.__name__: case() for case in (empty, repeated, incomplete, shares_at_edges, integers, exported)}
+        )
+    )
 
 
 if __name__ == "__main__":

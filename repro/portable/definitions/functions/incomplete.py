@@ -17,6 +17,8 @@ from repro.portable.numbers import polynomials, temme
 
 LARGE, NEAR = 20.0, 0.3
 """Temme's expansion serves parameters from LARGE on, and |x - a| <= NEAR a."""
+HUGE = 2.0**900
+"""Of parameters from here on the density is 0 wherever x is not near, and terms of the fraction would overflow."""
 SMALL = 0.5
 """The upper function of a parameter up to here, and of x up to 1, has a series of its own."""
 TERMS, FEW = 120, 24
@@ -43,7 +45,8 @@ def _parts(xp: Backend, a: Array, x: Array) -> _Parts:
     away, is_large = x - a, a >= LARGE
     near = is_large & (away <= a * NEAR) & (away >= a * -NEAR)
     left = (x <= a) | (x <= 1.0)
-    start, point = xp.where(near, 1.0, a), xp.where(near, 1.0, x)
+    unused = near | (a >= HUGE)
+    start, point = xp.where(unused, 1.0, a), xp.where(unused, 1.0, x)
     series, series_slope = _series(xp, start, xp.where(left, point, 0.0))
     fraction, fraction_slope = _fraction(xp, xp.where(left, 1.0, start), xp.where(left, 1.0, point))
     large, modest = xp.where(is_large, a, LARGE), xp.where(is_large, 1.0, a)

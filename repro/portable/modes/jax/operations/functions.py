@@ -24,7 +24,7 @@ def evaluate(function: Callable[..., Any], *arrays: Array, **options: Any) -> Ar
     return functions.rounded(function)(Backend, *arrays, **options)
 
 
-def _of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
+def of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
     def computed(*arrays: Array, **_: Any) -> Array:
         return evaluate(function, *arrays)
 
@@ -32,7 +32,7 @@ def _of_elements(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 for _name, _theirs in ({each: each for each in NAMES.split()} | RENAMED).items():
-    define(_theirs)(_of_elements(FUNCTIONS[_name]))
+    define(_theirs)(of_elements(FUNCTIONS[_name]))
 
 
 @define("pow")

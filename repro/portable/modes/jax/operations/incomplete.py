@@ -4,7 +4,6 @@ The series and fractions of the latter are made of primitives that are portable 
 and 1, where it leaves that: by its last digits, and wholly where parameters are so large that no digit is right.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from jax import Array
@@ -15,17 +14,14 @@ from jax._src.lax import special
 from repro.portable.definitions.functions import incomplete
 from repro.portable.modes.jax.dispatcher.gate import exactly
 from repro.portable.modes.jax.dispatcher.registry import define, rule
-from repro.portable.modes.jax.operations.functions import evaluate
+from repro.portable.modes.jax.operations.functions import of_elements
 
-
-def _of_positive(function: Callable[..., Any]) -> Callable[..., Array]:
-    """NaN of a parameter that is not positive, but for x = 0, as JAX has it."""
-    return lambda a, x, **_: jnp.where((a > 0) | (x == 0), evaluate(function, a, x), jnp.nan)
-
-
-define("igamma")(_of_positive(incomplete.igamma))
-define("igammac")(_of_positive(incomplete.igammac))
-define("igamma_grad_a")(_of_positive(incomplete.igamma_slope))
+for _name, _function in {
+    "igamma": incomplete.igamma,
+    "igammac": incomplete.igammac,
+    "igamma_grad_a": incomplete.igamma_slope,
+}.items():
+    define(_name)(of_elements(_function))
 
 
 def _rounded(*arrays: Array) -> Array:
