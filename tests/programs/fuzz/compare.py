@@ -151,6 +151,7 @@ def distance(x: Kept, exact: Kept, native: Kept, limit: Limit) -> tuple[float, f
             # a product of float64 is 2^46 times its result on the way
             | (np.isinf(result) & limit.spreads & (np.abs(right) > 2.0**977))
             | (~np.isfinite(own) & limit.overflows)
+            | (np.isinf(result) & limit.poles)
             | (np.isnan(right) & (limit.overflows | (limit.spreads & np.isinf(result))))
         )
         wrong = ~(same | (finite & (error <= allowed)))

@@ -76,7 +76,8 @@ CALLS: dict[str, tuple[str, Callable[..., Any]]] = {
     "lax.argmin": ("x", lambda x: lax.argmin(x, 0, "int32")),
     "lax.associative_scan": ("x", lambda x: lax.associative_scan(lax.mul, x)),
     "lax.integer_pow": ("x", lambda x: [lax.integer_pow(x, n) for n in (-3, -1, 0, 1, 2, 3, 7)]),
-    "lax.polygamma": ("x", lambda x: [lax.polygamma(np.array(n, x.dtype), x) for n in (0, 1, 3)]),
+    # left of 0 JAX's own has wrong digits: see tests/programs/incomplete_errors.py
+    "lax.polygamma": ("p", lambda x: [lax.polygamma(np.array(n, x.dtype), x) for n in (0, 1, 3)]),
     "lax.reduce": ("x", lambda x: lax.reduce(x, np.array(1, x.dtype), lax.mul, (0,))),
     "lax.reduce_and": ("b", lambda b: lax.reduce_and(b, (0,))),
     "lax.reduce_max": ("x", lambda x: lax.reduce_max(x, (0,))),

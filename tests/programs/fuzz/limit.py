@@ -23,6 +23,8 @@ class Limit:
     """True if NaN, infinities and what is 2^127 and more make NaN of all numbers that they are grouped with."""
     overflows: bool = False
     """True if there may be a number where the framework's formula overflows."""
+    poles: bool = False
+    """True if an infinity is right: the framework's formula has a finite number at a pole."""
     wider: bool = False
     """True if statistics of halves are in float32, as on a GPU."""
     signed: bool = True

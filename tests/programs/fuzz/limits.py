@@ -15,11 +15,9 @@ def limit_of(framework: str, operation: str, sample: str = "") -> Limit:
     """
     if framework == "jax":
         return limits_jax.limit_of(operation, sample)
-    dtype, kind, *_ = (*sample.split(" "), "")
-    way = sample.rpartition(" ")[2]
+    dtype, way = sample.partition(" ")[0], sample.rpartition(" ")[2]
     base = operation.partition(" ")[0]
     names = [
-        f"{base} {kind}",
         f"{operation} {dtype} {way}",
         f"{operation} {way}",
         f"{base} {way}",

@@ -87,11 +87,12 @@ LIMITS |= {
     "lgamma float64 gradients": replace(FUNCTION, ulps=2.0**10, squares=True),
     # exp(x^2 / 2 + log_ndtr x), of numbers that cancel to the logarithm of about |x|
     "special.log_ndtr gradients": replace(FUNCTION, squares=True),
-    # infinite at -infinity, where PyTorch's is NaN; the other types have no such number among theirs
-    "digamma bfloat16 gradients": RANDOM,
-    # poles, of which PyTorch's float64 makes finite numbers, and beside which it has few right digits
-    **{f"{name}polygamma {kind}": RANDOM for name in ("", "special.") for kind in ("special", "huge")},
-    # NaN beside 0 and infinity, see docs/reference/functions.md; what is left of 1 has the error of 1
+    # at -infinity PyTorch's is NaN, and at negative whole numbers, which are poles, it is finite: sin(pi x) is not 0 there
+    **{
+        name: replace(FUNCTION, overflows=True, poles=True)
+        for name in ("digamma gradients", "polygamma", "special.polygamma")
+    },
+    # NaN of NaN, also beside 0 and infinity, see docs/reference/functions.md; PyTorch's tails have the error of 1
     **{name: replace(FUNCTION, least=2.0**-40, spreads=True) for name in ("igamma", "igammac")},
     # sums of digamma of numbers around 0, in which infinities of both signs meet
     "mvlgamma gradients": replace(SUM, spreads=True, overflows=True),
