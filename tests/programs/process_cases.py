@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import repro.portable.pytorch as portable
 from programs.whole_cases import Expected, X, case, numbers, ours, work
-from repro.portable.modes.pytorch.dispatcher import compilers, dispatch
+from repro.portable.modes.pytorch.dispatcher import compilers, dispatch, tables
 
 # --- threads and processes --------------------------------------------------------------------------------------------
 
@@ -147,15 +147,15 @@ def it_may_be_switched_on_while_another_thread_runs() -> bool:
 @contextlib.contextmanager
 def defined(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Another definition of an operation, for a while."""
-    definition = dispatch.definitions[name]
+    definition = tables.definitions[name]
     portable.disable()
-    dispatch.definitions[name] = replace(definition, function=function)
+    tables.definitions[name] = replace(definition, function=function)
     portable.enable()
     try:
         yield
     finally:
         portable.disable()
-        dispatch.definitions[name] = definition
+        tables.definitions[name] = definition
         portable.enable()
 
 

@@ -23,7 +23,7 @@ from programs.golden_cases import (
 )
 from programs.golden_cases.cases import DRAWS, Case, drawn, filler, upstream
 from programs.golden_cases.table import Row
-from repro.portable.modes.pytorch.dispatcher import dispatch
+from repro.portable.modes.pytorch.dispatcher import dispatch, tables
 from repro.portable.modes.pytorch.dispatcher.exact import base
 
 OTHERS = (pytorch_elements, pytorch_losses, pytorch_windows, pytorch_indices, pytorch_layers)
@@ -238,6 +238,6 @@ def rows(only: str = "") -> dict[Row, str]:
 
 def missing() -> list[str]:
     """Definitions of the mode's registry that no row computed, and that are no exceptions."""
-    known = {*dispatch.definitions, *dispatch.replacements, *dispatch.specials}
-    counted = {*dispatch.counts, *(base(each) for each in dispatch.counts if base(each) in dispatch.specials)}
+    known = {*tables.definitions, *tables.replacements, *tables.specials}
+    counted = {*dispatch.counts, *(base(each) for each in dispatch.counts if base(each) in tables.specials)}
     return exceptions.unknown("pytorch", known - counted)

@@ -7,8 +7,7 @@ Threads, subclasses of tensors and callers in C++ come by here, too.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -16,8 +15,8 @@ from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import OpOverload
 
-from repro.portable.modes.common.precision import handed
 from repro.portable.modes.pytorch.dispatcher.refusal import allowed_name, refuse
+from repro.portable.modes.pytorch.dispatcher.tables import Definition, Function, takes_complex, takes_sparse
 from repro.portable.modes.pytorch.dispatcher.types import scalar
 from repro.portable.modes.pytorch.dispatcher.validation import check, is_checked
 
@@ -27,19 +26,6 @@ KEYS = torch._C.DispatchKeySet(KEY)
 WITHOUT = torch._C._ExcludeDispatchKeyGuard
 """WITHOUT(KEYS) is a context in which what is called goes straight to a device's kernels; no tensor can be made in it."""
 DEVICES = {"cpu", "cuda"}
-
-Function = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Definition:
-    """The replacement of an operation."""
-
-    function: Function
-    composed: bool
-    """True if it calls other operations, which are caught again; otherwise what it calls is PyTorch's own."""
-    integers: bool
-    """True if it takes integers, too; otherwise they pass on to PyTorch's own kernel."""
 
 
 class _Thread(threading.local):
@@ -54,79 +40,8 @@ counts: Counter[str] = Counter()
 """The number of portable calls of each operation."""
 ran_natively: Counter[str] = Counter()
 """The number of native calls of each operation."""
-definitions: dict[str, Definition] = {}
-"""Definitions by name and overload, as `mm` or `sum.dim_IntList`."""
-complex_definitions: dict[str, Definition] = {}
-"""Definitions of complex numbers, likewise."""
-sparse_definitions: dict[str, Definition] = {}
-"""Definitions of sparse tensors, likewise."""
-takes_complex: set[str] = set()
-"""Names of operations, all forms of them, with a definition of complex numbers."""
-takes_sparse: set[str] = set()
-"""The same of sparse tensors."""
-
-replacements: dict[str, Function] = {}
-"""Functions in the place of composite operations, by name and overload."""
 devices_checked: set[str] = set()
 """Types of devices that passed the self-check."""
-
-specials: dict[str, Function] = {}
-"""Makers of kernels, by the name of all overloads."""
-
-
-def define(*names: str, integers: bool = False) -> Callable[[Function], Function]:
-    """Registers a function of operations that are exact as PyTorch has them."""
-    return _registration(definitions, names, composed=False, integers=integers)
-
-
-def compose(*names: str, integers: bool = False) -> Callable[[Function], Function]:
-    """Registers a function that is made of other operations, which have definitions of their own."""
-    return _registration(definitions, names, composed=True, integers=integers)
-
-
-def define_complex(*names: str) -> Callable[[Function], Function]:
-    """Registers a function of complex64 and complex128, of operations that are exact as PyTorch has them."""
-    return _registration(complex_definitions, names, composed=False, integers=False)
-
-
-def define_sparse(*names: str) -> Callable[[Function], Function]:
-    """Registers a function of tensors of which some are sparse, of operations that are exact as PyTorch has them."""
-    return _registration(sparse_definitions, names, composed=False, integers=False)
-
-
-def replace(*names: str) -> Callable[[Function], Function]:
-    """Registers a function in the place of PyTorch's own way to make an operation of others, above autograd."""
-
-    def register(function: Function) -> Function:
-        replacements.update(dict.fromkeys(names, handed(function)))
-        return function
-
-    return register
-
-
-def special(*bases: str) -> Callable[[Function], Function]:
-    """Registers a function that makes the kernel of an operation and its name, for all overloads of these names."""
-
-    def register(function: Function) -> Function:
-        specials.update(dict.fromkeys(bases, function))
-        return function
-
-    return register
-
-
-def _registration(
-    table: dict[str, Definition], names: tuple[str, ...], composed: bool, integers: bool
-) -> Callable[[Function], Function]:
-    def register(function: Function) -> Function:
-        for name in names:
-            assert name not in table, name
-            table[name] = Definition(handed(function), composed, integers)
-        return function
-
-    return register
-
-
-# --- kernels ----------------------------------------------------------------------------------------------------------
 
 
 def tensors_in(arguments: Any) -> Iterator[Tensor]:

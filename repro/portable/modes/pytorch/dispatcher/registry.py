@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 
 from repro.portable.modes.common import loading
 from repro.portable.modes.common.refusal import unknown_operation
-from repro.portable.modes.pytorch.dispatcher import dispatch, exact, variants
+from repro.portable.modes.pytorch.dispatcher import dispatch, exact, tables, variants
 from repro.portable.modes.pytorch.dispatcher.exact import base
 from repro.portable.modes.pytorch.dispatcher.refusal import allowed_name
 
@@ -101,7 +101,7 @@ class Registration:
         allowed = allowed_name(full) in self.allowed
         is_composite = _has_kernel(full, "CompositeImplicitAutograd")
         if kind == REPLACED or (kind == REFUSED and is_composite and not allowed):
-            kernel = dispatch.replacements.get(name) or dispatch.refusal_of_all(full.removeprefix("aten::"))
+            kernel = tables.replacements.get(name) or dispatch.refusal_of_all(full.removeprefix("aten::"))
             for key in COMPOSITE:
                 self._library(space).impl(name, key, kernel, False)
             return
@@ -110,7 +110,7 @@ class Registration:
             return
         self._library(space).impl(name, "BackendSelect", result, True)
         if kind == SPECIAL and not allowed:
-            kernel = dispatch.of_sparse(name, _other_definition(full, dispatch.sparse_definitions))
+            kernel = dispatch.of_sparse(name, _other_definition(full, tables.sparse_definitions))
             for key in SPARSE:
                 if _has_kernel(full, key):
                     self._library(space).impl(name, key, kernel, False)
@@ -120,7 +120,7 @@ class Registration:
             self.libraries[space] = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
         return self.libraries[space]
 
-    def _kernel(self, full: str, kind: str, allowed: bool) -> dispatch.Function | None:
+    def _kernel(self, full: str, kind: str, allowed: bool) -> tables.Function | None:
         """The kernel of an operation; None for PyTorch's own."""
         if kind in (EXACT, COMPOSED):
             return None
@@ -130,13 +130,13 @@ class Registration:
         if allowed:
             return dispatch.passage(operation, full)
         if kind == SPECIAL:
-            return dispatch.specials[base(name)](operation, name)
+            return tables.specials[base(name)](operation, name)
         definition = variants.definition(operation, name)
         if definition is not None:
             return dispatch.kernel(operation, name, definition)
         return (dispatch.guard if kind == GUARDED else dispatch.refusal)(operation, name)
 
-    def _with_others(self, full: str, kernel: dispatch.Function | None) -> dispatch.Function | None:
+    def _with_others(self, full: str, kernel: tables.Function | None) -> tables.Function | None:
         """A kernel that complex numbers and sparse tensors pass, too, where they have a definition."""
         name = full.removeprefix("aten::")
         for table, known, error in OTHERS:
@@ -148,13 +148,13 @@ class Registration:
 
 
 OTHERS = (
-    (dispatch.complex_definitions, dispatch.takes_complex, dispatch.ComplexNumbersError),
-    (dispatch.sparse_definitions, dispatch.takes_sparse, dispatch.SparseTensorError),
+    (tables.complex_definitions, tables.takes_complex, dispatch.ComplexNumbersError),
+    (tables.sparse_definitions, tables.takes_sparse, dispatch.SparseTensorError),
 )
 """Definitions of what others do not take, the names that have one, and the error that leads to them."""
 
 
-def _other_definition(full: str, table: variants.Table) -> dispatch.Definition | None:
+def _other_definition(full: str, table: variants.Table) -> tables.Definition | None:
     operation = overload(full)
     return operation and variants.definition(operation, full.removeprefix("aten::"), table)
 
@@ -162,9 +162,9 @@ def _other_definition(full: str, table: variants.Table) -> dispatch.Definition |
 def kind_of(full: str) -> str:
     """The role of an operation. An unknown one is refused, whichever devices and layouts have a kernel."""
     space, name, operation = full.partition("::")[0], full.removeprefix("aten::"), overload(full)
-    if name in dispatch.replacements:
+    if name in tables.replacements:
         return REPLACED
-    if base(name) in dispatch.specials:
+    if base(name) in tables.specials:
         return SPECIAL
     if operation is not None and variants.definition(operation, name) is not None:
         return DEFINED

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import Definition, definitions
+from repro.portable.modes.pytorch.dispatcher.tables import Definition, definitions
 
 Table = dict[str, Definition]
 

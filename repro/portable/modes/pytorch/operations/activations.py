@@ -8,7 +8,7 @@ from torch import Tensor
 
 from repro.portable.definitions import activations
 from repro.portable.definitions.functions import exponential, logarithmic
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.operations.functions import evaluate, floats
 
 

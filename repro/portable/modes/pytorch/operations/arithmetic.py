@@ -18,14 +18,11 @@ from repro.portable.modes.pytorch.dispatcher.dispatch import (
     KINDS,
     REFUSED,
     WITHOUT,
-    Function,
-    compose,
     counts,
-    define,
     needs_portable_kernel,
-    special,
     thread,
 )
+from repro.portable.modes.pytorch.dispatcher.tables import Function, compose, define, special
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, as_given, scalar
 from repro.portable.modes.pytorch.dispatcher.variants import fill
 

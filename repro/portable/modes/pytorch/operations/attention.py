@@ -9,7 +9,8 @@ from torch.autograd import Function
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.attention import attention
-from repro.portable.modes.pytorch.dispatcher.dispatch import counts, define, replace, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.tables import define, replace
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations.linear import PLAIN, is_plain, is_transformed
 

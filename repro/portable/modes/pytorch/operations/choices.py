@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 
 aten = torch.ops.aten
 NAMES = (

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import define
 
 if torch.distributed.is_available():
     from torch._C import _distributed_c10d as c10d

@@ -11,8 +11,8 @@ from torch import Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import complex_functions, complexes, sums
 from repro.portable.definitions.complexes import Pair
-from repro.portable.modes.pytorch.dispatcher.dispatch import define, define_complex
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import define, define_complex
 from repro.portable.modes.pytorch.dispatcher.types import axes_of, dropped
 from repro.portable.modes.pytorch.operations import random
 from repro.portable.modes.pytorch.operations import sums as norms

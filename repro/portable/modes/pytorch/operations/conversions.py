@@ -17,14 +17,12 @@ from repro.portable.modes.pytorch.dispatcher.compilers import replace
 from repro.portable.modes.pytorch.dispatcher.dispatch import (
     BELOW,
     DEVICES,
-    Function,
     counts,
-    define,
     needs_portable_kernel,
-    special,
     thread,
     with_native_ops,
 )
+from repro.portable.modes.pytorch.dispatcher.tables import Function, define, special
 
 INTEGERS = {
     *(torch.int8, torch.int16, torch.int32, torch.int64),

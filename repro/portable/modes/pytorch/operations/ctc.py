@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 
 Lengths: TypeAlias = Sequence[int] | Tensor
 

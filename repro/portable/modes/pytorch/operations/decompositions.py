@@ -8,13 +8,8 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import (
-    Function,
-    compose,
-    definitions,
-    with_native_ops,
-    with_portable_ops,
-)
+from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops, with_portable_ops
+from repro.portable.modes.pytorch.dispatcher.tables import Function, compose, definitions
 
 NAMES = """
     native_dropout_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward

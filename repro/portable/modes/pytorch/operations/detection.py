@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations.indexing import added, rounded, total
 

@@ -12,8 +12,9 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import distributions, random
 from repro.portable.definitions.bits import exponent, pow2_f64
 from repro.portable.definitions.functions.logarithmic import log1p
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import with_native_ops
 from repro.portable.modes.pytorch.dispatcher.generators import key
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.operations.random import check, drawn, filled, padded, precision
 
 CATEGORIES = 2**24

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.choices import unsigned

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import Function, compose, counts, define, refusal, special
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, refusal
+from repro.portable.modes.pytorch.dispatcher.tables import Function, compose, define, special
 from repro.portable.modes.pytorch.dispatcher.variants import fill
 from repro.portable.modes.pytorch.operations.indexing import rounded
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import fourier
-from repro.portable.modes.pytorch.dispatcher.dispatch import define, define_complex
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import define, define_complex
 from repro.portable.modes.pytorch.operations.complexes import joined, parts
 
 DIVISORS = (lambda _: 1.0, math.sqrt, float)

@@ -11,7 +11,7 @@ from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import functions
 from repro.portable.definitions.functions import exponential, logarithmic, powers
 from repro.portable.definitions.functions.table import FUNCTIONS
-from repro.portable.modes.pytorch.dispatcher.dispatch import define, replace
+from repro.portable.modes.pytorch.dispatcher.tables import define, replace
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, scalar
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import functions
 from repro.portable.definitions.functions import beta, incomplete, zeta
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.operations.functions import floats
 from repro.portable.modes.pytorch.operations.random import check
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose
+from repro.portable.modes.pytorch.dispatcher.tables import compose
 
 
 @compose("_grouped_mm")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import sums
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, cast_back
 
 aten = torch.ops.aten

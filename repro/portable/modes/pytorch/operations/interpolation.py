@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.definitions.resampling import Taps, cubic, linear, nearest, smoothed
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.operations.resampling import resampled, resampled_bytes, spread
 
 aten = torch.ops.aten

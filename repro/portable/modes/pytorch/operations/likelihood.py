@@ -5,7 +5,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import losses
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_given
 from repro.portable.modes.pytorch.operations.losses import MEAN, NONE
 from repro.portable.modes.pytorch.operations.sums import exact

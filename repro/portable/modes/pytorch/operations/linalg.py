@@ -8,8 +8,8 @@ from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import linalg, spectral
-from repro.portable.modes.pytorch.dispatcher.dispatch import define, replace
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import define, replace
 
 
 @define("linalg_qr")

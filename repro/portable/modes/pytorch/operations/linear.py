@@ -8,7 +8,8 @@ from torch.autograd import Function, forward_ad
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.linear import linear as dense
-from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, replace, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import DEVICES, counts, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.tables import replace
 from repro.portable.modes.pytorch.dispatcher.types import HALVES, as_float32
 
 PLAIN = {Tensor, nn.Parameter}

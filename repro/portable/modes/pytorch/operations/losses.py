@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose
+from repro.portable.modes.pytorch.dispatcher.tables import compose
 from repro.portable.modes.pytorch.dispatcher.types import as_given
 
 NONE, MEAN, SUM = 0, 1, 2

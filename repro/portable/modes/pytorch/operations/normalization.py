@@ -8,7 +8,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import normalization
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define, replace
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define, replace
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 
 aten = torch.ops.aten

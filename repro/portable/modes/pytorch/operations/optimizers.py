@@ -13,8 +13,9 @@ from torch._ops import OpOverload
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions.xp import Array, Backend
-from repro.portable.modes.pytorch.dispatcher.dispatch import BELOW, Function, compose, special, thread, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import BELOW, thread, with_native_ops
 from repro.portable.modes.pytorch.dispatcher.exact import is_exact
+from repro.portable.modes.pytorch.dispatcher.tables import Function, compose, special
 
 Tensors = Sequence[Tensor]
 run = with_native_ops(run)

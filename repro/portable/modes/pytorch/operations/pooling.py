@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.definitions.resampling import Taps, adaptive, pooled_size, windows
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.operations.resampling import resampled, spread
 
 aten = torch.ops.aten

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import products
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_given
 
 

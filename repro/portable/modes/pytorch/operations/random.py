@@ -15,8 +15,8 @@ from torch import Generator, Tensor
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import random
 from repro.portable.definitions.functions import DOUBLE, SINGLE
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
 from repro.portable.modes.pytorch.dispatcher.generators import key, on_cpu
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 
 DIGITS = {torch.float64: 53, torch.float16: 11, torch.bfloat16: 8}
 """Bits of a uniform number, as in PyTorch; 24 otherwise."""

@@ -15,7 +15,8 @@ from torch.nn.functional import linear
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.compiler.pytorch.scan import Scan
 from repro.portable.definitions import recurrent
-from repro.portable.modes.pytorch.dispatcher.dispatch import counts, replace, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.dispatch import counts, with_native_ops
+from repro.portable.modes.pytorch.dispatcher.tables import replace
 
 State = tuple[Tensor, ...]
 run = with_native_ops(run)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from repro.portable.definitions.resampling import SHARPNESS
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 from repro.portable.modes.pytorch.operations import sums
 from repro.portable.modes.pytorch.operations.indexing import added, rounded

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import scans
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import axes_of
 from repro.portable.modes.pytorch.operations.conversions import by_integers
 from repro.portable.modes.pytorch.operations.indexing import rounded

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.portable.modes.pytorch.dispatcher.dispatch import define
+from repro.portable.modes.pytorch.dispatcher.tables import define
 from repro.portable.modes.pytorch.operations.choices import unsigned
 from repro.portable.modes.pytorch.operations.indexing import plus, rounded, scatter_add, total, zeros
 

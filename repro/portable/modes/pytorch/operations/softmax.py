@@ -10,7 +10,7 @@ from torch._decomp import decomposition_table
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import softmax
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from repro.portable.backends.pytorch import Backend
 from repro.portable.definitions import products as definitions
 from repro.portable.definitions import sparse
-from repro.portable.modes.pytorch.dispatcher.dispatch import define_sparse
 from repro.portable.modes.pytorch.dispatcher.refusal import refuse
+from repro.portable.modes.pytorch.dispatcher.tables import define_sparse
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, as_given
 from repro.portable.modes.pytorch.operations.indexing import added, rounded
 from repro.portable.modes.pytorch.operations.products import plus

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from repro.portable.compiler.pytorch.plan import run
 from repro.portable.definitions import sums
-from repro.portable.modes.pytorch.dispatcher.dispatch import compose, define
+from repro.portable.modes.pytorch.dispatcher.tables import compose, define
 from repro.portable.modes.pytorch.dispatcher.types import as_float32, axes_of, dropped
 from repro.portable.modes.pytorch.operations.conversions import by_integers
 
