@@ -1,11 +1,14 @@
 """Lines that the processes of a run write down while it goes on."""
 
 import contextlib
+import math
 import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import UNSET
 
 from repro.files import matching
 from repro.record.typed_lines import Step, read_line
@@ -20,6 +23,8 @@ class NewLines:
     places: dict[Path, int] = field(default_factory=dict)
     """The place in each file up to which it was read."""
     step: int = 0
+    times: dict[Path, float] = field(default_factory=dict)
+    """The time of the last step in each file, in seconds since 1970."""
 
     def read(self) -> list[tuple[Path, bytes]]:
         """Whole lines since the last call, with their file."""
@@ -36,10 +41,12 @@ class NewLines:
 
     def highest_step(self) -> int:
         """The highest one that any process has written down until now."""
-        for _, line in self.read():
+        for file, line in self.read():
             with contextlib.suppress(Flaw):
                 taken = read_line(line)
-                self.step = max(self.step, taken.step if isinstance(taken, Step) else 0)
+                if isinstance(taken, Step):
+                    self.step = max(self.step, taken.step)
+                    self.times[file] = math.inf if taken.time is UNSET else taken.time
         return self.step
 
 

@@ -89,10 +89,16 @@ def limited_to_cores(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, usable)
 
 
+def send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Sends a signal to a process that leads a session, and to all of its group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
 def terminate(
     process: subprocess.Popen[bytes], number: signal.Signals, runtime: ContainerRuntime | None = None
 ) -> None:
-    """Sends a signal to a process and all that it started, and sees to it that they end.
+    """Sends a signal to a process and all that it started, frozen or not, and sees to it that they end.
 
     A launcher such as torchrun may put its workers into sessions of their own, and a container runtime runs a container itself.
     A process that shares our session gets the signal alone, and what it started with it.
@@ -107,6 +113,7 @@ def terminate(
         for one in family:
             with contextlib.suppress(psutil.Error):
                 one.send_signal(number)
+    send(process, signal.SIGCONT)
     try:
         process.wait(timeout=GRACE)
     except subprocess.TimeoutExpired:

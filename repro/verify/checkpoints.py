@@ -4,18 +4,25 @@ It is stopped once such a file is whole, and a step was taken since: a checkpoin
 written beside the training.
 """
 
+import math
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from repro.files import matching
+from repro.observe.windows import NAME as HELD
 from repro.record import outputs
 from repro.record.new_lines import NewLines
+from repro.record.process import send
 
 PAUSE = 0.002  # seconds between two looks
 LOOKS = 3  # at files of which none stays as it is, until the command is stopped all the same
+TRIES = 3  # to freeze it while it writes nothing; a program may write a line after each step
+OF_PROCESS = re.compile(r"(\d+)(-\d+)?\.jsonl$")  # its number, in the name of its lines
 LACKING = re.compile(r"FileNotFound|No such file|not found|does not exist|doesn't exist|no checkpoint", re.IGNORECASE)
 """The message of a command that misses a file, in the words of several libraries."""
 
@@ -55,19 +62,50 @@ def are_whole(earlier: Files, now: Files) -> bool:
 
 
 def is_due(process: subprocess.Popen[bytes], folder: Path, step: int, checkpoints: Checkpoints) -> bool:
-    """True once it took a step after a finished checkpoint, written at a step or later; waits for it, or for the end."""
-    lines, begun, taken, looks = NewLines(folder), False, 0, 0
+    """True once it took a step after a finished checkpoint, written at a step or later; waits for it, or for the end.
+
+    Then it is frozen where it writes none. It may wait before each backward pass until this side has looked.
+    """
+    lines, begun, taken, looks, tries = NewLines(folder), False, 0, 0, 0
     earlier: Files = {}
     while process.poll() is None:
+        held = matching(folder, f"{HELD}.*")
         last, taken = taken, lines.highest_step()
         if lines.places and not begun:
             begun, taken = True, taken or checkpoints.begin(lines)
-        if taken == last or taken < step:
+        is_new = taken > last and taken >= step
+        if is_new:
+            now = checkpoints.written()
+            whole = bool(earlier) and (looks == LOOKS or are_whole(earlier, now))
+            if whole and (tries == TRIES or _frozen_between_steps(process, lines, held, checkpoints)):
+                _release(held)
+                return True
+            earlier, looks, tries = now, looks + bool(now), tries + whole
+            taken = lines.highest_step()  # what is written meanwhile may be of a step that was taken before
+        _release(held)
+        if not is_new:
             time.sleep(PAUSE)
-            continue
-        now = checkpoints.written()
-        if earlier and (looks == LOOKS or are_whole(earlier, now)):
-            return True
-        earlier, looks = now, looks + bool(now)
-        taken = lines.highest_step()  # what is written meanwhile may be of a step that was taken before
     return False
+
+
+def _frozen_between_steps(
+    process: subprocess.Popen[bytes], lines: NewLines, held: Sequence[Path], checkpoints: Checkpoints
+) -> bool:
+    """Freezes a command where it writes no checkpoint; False if it does, and goes on.
+
+    Each process that trains waits before a step's first backward pass, or no file is as new as its last step.
+    """
+    send(process, signal.SIGSTOP)
+    waiting = {file.name.split(".")[1] for file in held if file.name.endswith(".0")}
+    if {OF_PROCESS.search(file.name)[1] for file in lines.times} <= waiting:  # type: ignore[index]
+        return True
+    last = min(lines.times.values(), default=math.inf)
+    if all(changed / 1e9 < last for changed, *_ in checkpoints.written().values()):
+        return True
+    send(process, signal.SIGCONT)
+    return False
+
+
+def _release(held: Sequence[Path]) -> None:
+    for file in held:
+        file.unlink(missing_ok=True)

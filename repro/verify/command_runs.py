@@ -153,7 +153,10 @@ class Trials:
 
     def _until_stopped(self, trial: Trial, number: int, stop: Stop, before: Recording | None) -> Recording | None:
         """One process until it has written a file and taken a step since, late enough; then it is stopped."""
-        recording, files = self._recording(trial, number, 1, stop.window), self._checkpoints(trial)
+        recording, files = (
+            self._recording(trial, number, 1, stop.step if stop.window is None else stop.window),
+            self._checkpoints(trial),
+        )
         recording.before = before.before if before else recording.before
         how = signal.SIGKILL if trial.change.course == "kill" else signal.SIGTERM
         is_over = partial(self._is_due, trial, recording, stop, files)

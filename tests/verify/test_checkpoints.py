@@ -1,5 +1,6 @@
 """When a command has written what it may resume from."""
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -13,33 +14,41 @@ from repro.verify import checkpoints
 from repro.verify.checkpoints import Checkpoints, is_due
 
 STEPS = "steps"
+CLOCK = itertools.count(1)
+"""The times of files and steps, in the order in which they are written."""
 
 
 class Scripted:
-    """A process that does one thing each time that it is asked whether it has ended."""
+    """A process that does one thing, or several, each time that it is asked whether it has ended."""
 
-    def __init__(self, folder: Path, course: Iterator[Callable[[Path], None] | int]) -> None:
+    def __init__(self, folder: Path, course: Iterator[Any]) -> None:
         self.folder, self.course, self.taken = folder, course, -1
 
     def poll(self) -> int | None:
-        done = next(self.course, None)
-        if done is None:
+        events = next(self.course, None)
+        if events is None:
             return 0
-        if callable(done):
-            done(self.folder)
-            return None
-        with open(self.folder / STEPS / "1.jsonl", "a") as file:
-            file.write(json.dumps({"kind": "step", "step": done, "hashes": {}}) + "\n")
-        self.taken = done
+        for event in events if isinstance(events, tuple) else (events,):
+            self.do(event)
         return None
+
+    def do(self, event: Callable[[Path], None] | int) -> None:
+        if callable(event):
+            event(self.folder)
+            return
+        with open(self.folder / STEPS / "1.jsonl", "a") as file:
+            file.write(json.dumps({"kind": "step", "step": event, "hashes": {}, "time": next(CLOCK)}) + "\n")
+        self.taken = event
 
 
 def save(name: str) -> Callable[[Path], None]:
     """Writes a file, or adds to it."""
 
     def write(folder: Path) -> None:
-        with open(folder / "run" / name, "a") as file:
+        path = folder / "run" / name
+        with open(path, "a") as file:
             file.write("1")
+        os.utime(path, (now := next(CLOCK), now))
 
     return write
 
@@ -55,6 +64,8 @@ def each_step(*done: Callable[[Path], None]) -> list[Any]:
 
 TEMPORARY = [save("new"), 4, save("new"), 5, save("new"), 6, move("new", "checkpoint"), 7, 8]
 
+BOTH = save("weights"), save("number")
+
 COURSES: dict[str, tuple[list[Any], int | None]] = {
     "a file, and a step since": ([0, 1, 2, save("checkpoint"), 3, 4, 5, 6], 4),
     "one before the stop": ([0, 1, save("checkpoint"), 2, 3, 4, 5], 3),
@@ -63,6 +74,8 @@ COURSES: dict[str, tuple[list[Any], int | None]] = {
     "one that is written over after each step": (each_step(save("checkpoint")), 5),
     "what is there before the first step": ([save("settings"), 0, 1, 2, 3, 4, save("checkpoint"), 5, 6, 7], 6),
     "what could not be resumed from": ([0, 1, save("log"), 2, save("log"), 3, save("log"), 4, 5], None),
+    "one of two files that belong together": ([0, 1, BOTH, 2, (3, save("weights")), save("number"), 4, 5], 4),
+    "a line after each step": ([0, 1, BOTH, *((step, save("metrics")) for step in range(2, 9))], 6),
     "the last step": ([0, 1, 2, 3, save("checkpoint")], None),
 }
 
@@ -72,6 +85,7 @@ def test_a_stop_waits_for_a_whole_file_and_a_step_since(
     course: list[Any], taken: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "PAUSE", 0)
+    monkeypatch.setattr(checkpoints, "send", lambda *_: None)
     for name in (STEPS, "run"):
         (tmp_path / name).mkdir()
     process: Any = Scripted(tmp_path, iter(course))
@@ -85,6 +99,7 @@ def test_lines_that_come_while_files_are_looked_at_are_no_step_since(
 ) -> None:
     """The file that was looked at may be one that the program was still writing after them."""
     monkeypatch.setattr(checkpoints, "PAUSE", 0)
+    monkeypatch.setattr(checkpoints, "send", lambda *_: None)
     for name in (STEPS, "run"):
         (tmp_path / name).mkdir()
     process: Any = Scripted(tmp_path, iter([0, 1, 2, save("checkpoint"), 3, 5, 6]))
@@ -99,4 +114,4 @@ def test_lines_that_come_while_files_are_looked_at_are_no_step_since(
         return result
 
     assert is_due(process, tmp_path / STEPS, 2, Checkpoints(files, {}))
-    assert process.taken == 5 and looked == [0, 2, 3, 5]
+    assert process.taken == 5 and looked == [0, 2, 3, 5, 5]
